@@ -1,0 +1,95 @@
+# remy-farm: everything that is done to this repository, by name.
+
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+VENV_PYTHON := $(VENV)/bin/python
+PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
+
+LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt dev.txt)
+PURE_MEMBERS := proto services workers
+# Folders are listed too, so that a file that is removed counts as a change.
+SIMULATOR_SOURCES := $(shell find simulator/src simulator/tools simulator/python -name __pycache__ -prune -o -print) \
+	simulator/CMakeLists.txt simulator/pyproject.toml
+FUZZ_SECONDS := 60
+BENCH_SEARCH := --seeds 1-2 --cpu-seconds 60
+
+.PHONY: help
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: $(VENV)/.members $(VENV)/.simulator  ## Install remy-farm and remy-simulate in .venv/bin
+
+.PHONY: demo
+demo: build  ## Design a RemyCC in about a minute and show what it gained
+	rm -rf build/demo
+	$(VENV)/bin/remy-farm design examples/demo.yaml --out build/demo
+	@echo; echo "The same table beside the published ones, on 512 networks that no design draws from:"
+	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.dna
+
+.PHONY: test
+test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized), Python tests
+	@scripts/bootstrap test >/dev/null
+	@$(VENV_PYTHON) scripts/check.py
+
+.PHONY: lint
+lint: build  ## Check formatting, types, imports and wire formats
+	@$(VENV_PYTHON) scripts/check.py --only lint
+
+.PHONY: format
+format: build  ## Format the Python and C++ sources
+	$(VENV)/bin/ruff check --fix --quiet .
+	$(VENV)/bin/ruff format .
+	git ls-files --cached --others --exclude-standard 'simulator/*.h' 'simulator/*.cc' | xargs $(VENV)/bin/clang-format -i
+
+.PHONY: bench
+bench: build  ## Measure cost, speed-up and memory (docs/benchmarks.md says how)
+	@scripts/bootstrap bench >/dev/null
+	$(VENV_PYTHON) -m benchmarks
+
+.PHONY: bench-search
+bench-search: build  ## Measure the search beside the published RemyCCs (docs/command-line.md)
+	rm -rf build/bench-search
+	$(VENV)/bin/remy-farm benchmark-search $(BENCH_SEARCH) --out build/bench-search
+
+.PHONY: fuzz
+fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from the corpus
+	@scripts/bootstrap fuzz >/dev/null
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
+
+.PHONY: proto
+proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
+	$(VENV_PYTHON) scripts/generate_proto.py
+
+.PHONY: check-proto
+check-proto: $(VENV)/.requirements  ## Fail if that code is stale
+	$(VENV_PYTHON) scripts/generate_proto.py --check
+
+.PHONY: lock
+lock: $(VENV)/.requirements  ## Write requirements/*.txt anew from what the members ask for
+	scripts/lock
+
+.PHONY: clean
+clean:  ## Remove everything that make leaves behind
+	rm -rf $(VENV) build simulator/build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV_PYTHON):
+	@python=$$(scripts/bootstrap build) && "$$python" -m venv $(VENV)
+
+$(VENV)/.requirements: $(LOCKS) | $(VENV_PYTHON)
+	$(PIP) install --require-hashes --no-deps $(addprefix -r ,$(LOCKS))
+	@touch $@
+
+# Sources are used in place; only what the pyproject.toml files say is installed.
+$(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
+	$(PIP) install --no-index --no-deps --no-build-isolation $(PURE_MEMBERS:%=--editable ./%)
+	@touch $@
+
+$(VENV)/.simulator: $(VENV)/.requirements $(SIMULATOR_SOURCES)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
+		$(PIP) install --no-index --no-deps --no-build-isolation --force-reinstall ./simulator
+	@touch $@

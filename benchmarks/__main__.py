@@ -1,0 +1,45 @@
+"""Prints the figures, each with its method."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from benchmarks import digests, fidelity, instructions, memory, threads
+from benchmarks.figure import find
+
+FIGURES = {
+    module.FIGURE.name: module.FIGURE
+    for module in (fidelity, instructions, threads, memory, digests)
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measures what remy-farm costs and how exact it is (docs/benchmarks.md).",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=FIGURES,
+        metavar="NAME",
+        help=f"measure this figure only (may be repeated): {', '.join(FIGURES)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    arguments = parser.parse_args()
+
+    tree = {}
+    for name in arguments.only or FIGURES:
+        finding = find(FIGURES[name])
+        tree[name] = finding.to_tree()
+        if not arguments.json:
+            print(finding.to_text(), flush=True)
+    if arguments.json:
+        print(json.dumps(tree, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""The programs that are measured, as `make build` leaves them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_BIN = Path(sys.executable).parent
+REMY_FARM = _BIN / "remy-farm"
+REMY_SIMULATE = _BIN / "remy-simulate"
+
+
+def run_json(*command: str | Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The one JSON object that the command (which is to succeed) prints when given --json."""
+    output = subprocess.run(
+        [*command, "--json"], env=environment, check=True, stdout=subprocess.PIPE
+    ).stdout
+    tree = json.loads(output)
+    assert isinstance(tree, dict)
+    return tree
+
+
+def network_flags(
+    *,
+    remycc: Path,
+    senders: int,
+    link_mbps: float,
+    rtt_ms: float,
+    on_ms: float,
+    off_ms: float,
+    seconds: float,
+    seed: int = 1,
+    buffer_packets: int | None = None,
+    loss: float = 0,
+) -> list[str]:
+    """A network as the flags that `remy-farm simulate` and `remy-simulate` share."""
+    values: dict[str, object] = {
+        "remycc": remycc,
+        "senders": senders,
+        "link-mbps": link_mbps,
+        "rtt-ms": rtt_ms,
+        "on-ms": on_ms,
+        "off-ms": off_ms,
+        "seconds": seconds,
+        "seed": seed,
+        "loss": loss,
+    }
+    if buffer_packets is not None:
+        values["buffer-packets"] = buffer_packets
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]

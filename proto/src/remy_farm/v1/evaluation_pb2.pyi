@@ -1,0 +1,201 @@
+from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECORDING_UNSPECIFIED: _ClassVar[Recording]
+    RECORDING_USES: _ClassVar[Recording]
+    RECORDING_MEMORY: _ClassVar[Recording]
+RECORDING_UNSPECIFIED: Recording
+RECORDING_USES: Recording
+RECORDING_MEMORY: Recording
+
+class Traffic(_message.Message):
+    __slots__ = ("exponential_time", "exponential_bytes", "pareto_bytes", "mean_off_ms")
+    class ExponentialTime(_message.Message):
+        __slots__ = ("mean_ms",)
+        MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+        mean_ms: float
+        def __init__(self, mean_ms: _Optional[float] = ...) -> None: ...
+    class ExponentialBytes(_message.Message):
+        __slots__ = ("mean_bytes",)
+        MEAN_BYTES_FIELD_NUMBER: _ClassVar[int]
+        mean_bytes: float
+        def __init__(self, mean_bytes: _Optional[float] = ...) -> None: ...
+    class ParetoBytes(_message.Message):
+        __slots__ = ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes")
+        SCALE_BYTES_FIELD_NUMBER: _ClassVar[int]
+        SHAPE_FIELD_NUMBER: _ClassVar[int]
+        SHIFT_BYTES_FIELD_NUMBER: _ClassVar[int]
+        EXTRA_BYTES_FIELD_NUMBER: _ClassVar[int]
+        MAXIMUM_BYTES_FIELD_NUMBER: _ClassVar[int]
+        scale_bytes: float
+        shape: float
+        shift_bytes: float
+        extra_bytes: float
+        maximum_bytes: float
+        def __init__(self, scale_bytes: _Optional[float] = ..., shape: _Optional[float] = ..., shift_bytes: _Optional[float] = ..., extra_bytes: _Optional[float] = ..., maximum_bytes: _Optional[float] = ...) -> None: ...
+    EXPONENTIAL_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPONENTIAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PARETO_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MEAN_OFF_MS_FIELD_NUMBER: _ClassVar[int]
+    exponential_time: Traffic.ExponentialTime
+    exponential_bytes: Traffic.ExponentialBytes
+    pareto_bytes: Traffic.ParetoBytes
+    mean_off_ms: float
+    def __init__(self, exponential_time: _Optional[_Union[Traffic.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[Traffic.ExponentialBytes, _Mapping]] = ..., pareto_bytes: _Optional[_Union[Traffic.ParetoBytes, _Mapping]] = ..., mean_off_ms: _Optional[float] = ...) -> None: ...
+
+class SenderGroup(_message.Message):
+    __slots__ = ("count", "table", "traffic")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    table: int
+    traffic: Traffic
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ...) -> None: ...
+
+class Measurement(_message.Message):
+    __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "timestamp_resolution_ms")
+    EXPONENTIAL_JITTER_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+    UNIFORM_JITTER_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
+    exponential_jitter_mean_ms: float
+    uniform_jitter_maximum_ms: float
+    timestamp_resolution_ms: float
+    def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., timestamp_resolution_ms: _Optional[float] = ...) -> None: ...
+
+class Specimen(_message.Message):
+    __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    LINK_RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    SENDERS_FIELD_NUMBER: _ClassVar[int]
+    MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    key: int
+    link_rate_packets_per_ms: float
+    rtt_ms: float
+    buffer_packets: int
+    loss_probability: float
+    senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
+    measurement: Measurement
+    def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ...) -> None: ...
+
+class ActionChange(_message.Message):
+    __slots__ = ("rule", "action")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    rule: int
+    action: _rule_table_pb2.Action
+    def __init__(self, rule: _Optional[int] = ..., action: _Optional[_Union[_rule_table_pb2.Action, _Mapping]] = ...) -> None: ...
+
+class ActionChanges(_message.Message):
+    __slots__ = ("changes",)
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[ActionChange]
+    def __init__(self, changes: _Optional[_Iterable[_Union[ActionChange, _Mapping]]] = ...) -> None: ...
+
+class Perturbation(_message.Message):
+    __slots__ = ("seed", "scale", "bounds")
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    seed: int
+    scale: float
+    bounds: ActionBounds
+    def __init__(self, seed: _Optional[int] = ..., scale: _Optional[float] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ...) -> None: ...
+
+class ActionBounds(_message.Message):
+    __slots__ = ("window_multiple_minimum", "window_multiple_maximum", "window_increment_minimum", "window_increment_maximum", "intersend_minimum_ms", "intersend_maximum_ms")
+    WINDOW_MULTIPLE_MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_MULTIPLE_MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MINIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    window_multiple_minimum: float
+    window_multiple_maximum: float
+    window_increment_minimum: float
+    window_increment_maximum: float
+    intersend_minimum_ms: float
+    intersend_maximum_ms: float
+    def __init__(self, window_multiple_minimum: _Optional[float] = ..., window_multiple_maximum: _Optional[float] = ..., window_increment_minimum: _Optional[float] = ..., window_increment_maximum: _Optional[float] = ..., intersend_minimum_ms: _Optional[float] = ..., intersend_maximum_ms: _Optional[float] = ...) -> None: ...
+
+class Candidate(_message.Message):
+    __slots__ = ("actions", "perturbation")
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    PERTURBATION_FIELD_NUMBER: _ClassVar[int]
+    actions: ActionChanges
+    perturbation: Perturbation
+    def __init__(self, actions: _Optional[_Union[ActionChanges, _Mapping]] = ..., perturbation: _Optional[_Union[Perturbation, _Mapping]] = ...) -> None: ...
+
+class EvaluationRequest(_message.Message):
+    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording")
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    RECORDING_FIELD_NUMBER: _ClassVar[int]
+    tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
+    specimens: _containers.RepeatedCompositeFieldContainer[Specimen]
+    duration_ms: float
+    seed: int
+    recording: Recording
+    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ...) -> None: ...
+
+class SignalSummary(_message.Message):
+    __slots__ = ("signal", "buckets", "counts")
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    signal: _rule_table_pb2.Signal
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, signal: _Optional[_Union[_rule_table_pb2.Signal, str]] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class RuleMemory(_message.Message):
+    __slots__ = ("rule", "signals")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    rule: int
+    signals: _containers.RepeatedCompositeFieldContainer[SignalSummary]
+    def __init__(self, rule: _Optional[int] = ..., signals: _Optional[_Iterable[_Union[SignalSummary, _Mapping]]] = ...) -> None: ...
+
+class SpecimenOutcome(_message.Message):
+    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "rule_uses", "rule_memory")
+    PACKETS_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_LOST_FIELD_NUMBER: _ClassVar[int]
+    ON_MS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_MS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_SUM_MS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    RULE_USES_FIELD_NUMBER: _ClassVar[int]
+    RULE_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    packets_received: _containers.RepeatedScalarFieldContainer[int]
+    packets_sent: _containers.RepeatedScalarFieldContainer[int]
+    packets_lost: _containers.RepeatedScalarFieldContainer[int]
+    on_ms: _containers.RepeatedScalarFieldContainer[float]
+    share_ms: _containers.RepeatedScalarFieldContainer[float]
+    delay_sum_ms: _containers.RepeatedScalarFieldContainer[float]
+    first_on_ms: _containers.RepeatedScalarFieldContainer[float]
+    rule_uses: _containers.RepeatedScalarFieldContainer[int]
+    rule_memory: _containers.RepeatedCompositeFieldContainer[RuleMemory]
+    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., rule_memory: _Optional[_Iterable[_Union[RuleMemory, _Mapping]]] = ...) -> None: ...
+
+class EvaluationOutcome(_message.Message):
+    __slots__ = ("outcomes",)
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    outcomes: _containers.RepeatedCompositeFieldContainer[SpecimenOutcome]
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[SpecimenOutcome, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,65 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SIGNAL_UNSPECIFIED: _ClassVar[Signal]
+    SIGNAL_SEND_EWMA: _ClassVar[Signal]
+    SIGNAL_REC_EWMA: _ClassVar[Signal]
+    SIGNAL_RTT_RATIO: _ClassVar[Signal]
+    SIGNAL_SLOW_REC_EWMA: _ClassVar[Signal]
+SIGNAL_UNSPECIFIED: Signal
+SIGNAL_SEND_EWMA: Signal
+SIGNAL_REC_EWMA: Signal
+SIGNAL_RTT_RATIO: Signal
+SIGNAL_SLOW_REC_EWMA: Signal
+
+class Action(_message.Message):
+    __slots__ = ("window_multiple", "window_increment", "intersend_ms")
+    WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    window_multiple: float
+    window_increment: float
+    intersend_ms: float
+    def __init__(self, window_multiple: _Optional[float] = ..., window_increment: _Optional[float] = ..., intersend_ms: _Optional[float] = ...) -> None: ...
+
+class Threshold(_message.Message):
+    __slots__ = ("signal", "value")
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    signal: Signal
+    value: float
+    def __init__(self, signal: _Optional[_Union[Signal, str]] = ..., value: _Optional[float] = ...) -> None: ...
+
+class Split(_message.Message):
+    __slots__ = ("thresholds",)
+    THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
+    thresholds: _containers.RepeatedCompositeFieldContainer[Threshold]
+    def __init__(self, thresholds: _Optional[_Iterable[_Union[Threshold, _Mapping]]] = ...) -> None: ...
+
+class Node(_message.Message):
+    __slots__ = ("split", "action")
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    split: Split
+    action: Action
+    def __init__(self, split: _Optional[_Union[Split, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
+
+class RuleTable(_message.Message):
+    __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata")
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_UPPER_FIELD_NUMBER: _ClassVar[int]
+    DNA_METADATA_FIELD_NUMBER: _ClassVar[int]
+    signals: _containers.RepeatedScalarFieldContainer[Signal]
+    nodes: _containers.RepeatedCompositeFieldContainer[Node]
+    domain_upper: float
+    dna_metadata: bytes
+    def __init__(self, signals: _Optional[_Iterable[_Union[Signal, str]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., domain_upper: _Optional[float] = ..., dna_metadata: _Optional[bytes] = ...) -> None: ...

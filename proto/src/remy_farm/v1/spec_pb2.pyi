@@ -1,0 +1,311 @@
+from remy_farm.v1 import constraints_pb2 as _constraints_pb2
+from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ThroughputMeasure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    THROUGHPUT_MEASURE_UNSPECIFIED: _ClassVar[ThroughputMeasure]
+    THROUGHPUT_MEASURE_EQUAL_SHARE: _ClassVar[ThroughputMeasure]
+    THROUGHPUT_MEASURE_ON_TIME: _ClassVar[ThroughputMeasure]
+
+class SearchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SEARCH_MODE_UNSPECIFIED: _ClassVar[SearchMode]
+    SEARCH_MODE_PAPER: _ClassVar[SearchMode]
+    SEARCH_MODE_JOINT: _ClassVar[SearchMode]
+    SEARCH_MODE_PATTERN: _ClassVar[SearchMode]
+THROUGHPUT_MEASURE_UNSPECIFIED: ThroughputMeasure
+THROUGHPUT_MEASURE_EQUAL_SHARE: ThroughputMeasure
+THROUGHPUT_MEASURE_ON_TIME: ThroughputMeasure
+SEARCH_MODE_UNSPECIFIED: SearchMode
+SEARCH_MODE_PAPER: SearchMode
+SEARCH_MODE_JOINT: SearchMode
+SEARCH_MODE_PATTERN: SearchMode
+
+class Distribution(_message.Message):
+    __slots__ = ("exact", "uniform", "log_uniform", "integer_uniform", "list")
+    class Uniform(_message.Message):
+        __slots__ = ("low", "high")
+        LOW_FIELD_NUMBER: _ClassVar[int]
+        HIGH_FIELD_NUMBER: _ClassVar[int]
+        low: float
+        high: float
+        def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
+    class LogUniform(_message.Message):
+        __slots__ = ("low", "high")
+        LOW_FIELD_NUMBER: _ClassVar[int]
+        HIGH_FIELD_NUMBER: _ClassVar[int]
+        low: float
+        high: float
+        def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
+    class IntegerUniform(_message.Message):
+        __slots__ = ("low", "high")
+        LOW_FIELD_NUMBER: _ClassVar[int]
+        HIGH_FIELD_NUMBER: _ClassVar[int]
+        low: int
+        high: int
+        def __init__(self, low: _Optional[int] = ..., high: _Optional[int] = ...) -> None: ...
+    class ValueList(_message.Message):
+        __slots__ = ("values",)
+        VALUES_FIELD_NUMBER: _ClassVar[int]
+        values: _containers.RepeatedScalarFieldContainer[float]
+        def __init__(self, values: _Optional[_Iterable[float]] = ...) -> None: ...
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    UNIFORM_FIELD_NUMBER: _ClassVar[int]
+    LOG_UNIFORM_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_UNIFORM_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    exact: float
+    uniform: Distribution.Uniform
+    log_uniform: Distribution.LogUniform
+    integer_uniform: Distribution.IntegerUniform
+    list: Distribution.ValueList
+    def __init__(self, exact: _Optional[float] = ..., uniform: _Optional[_Union[Distribution.Uniform, _Mapping]] = ..., log_uniform: _Optional[_Union[Distribution.LogUniform, _Mapping]] = ..., integer_uniform: _Optional[_Union[Distribution.IntegerUniform, _Mapping]] = ..., list: _Optional[_Union[Distribution.ValueList, _Mapping]] = ...) -> None: ...
+
+class Buffer(_message.Message):
+    __slots__ = ("infinite", "packets")
+    class Infinite(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    INFINITE_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_FIELD_NUMBER: _ClassVar[int]
+    infinite: Buffer.Infinite
+    packets: Distribution
+    def __init__(self, infinite: _Optional[_Union[Buffer.Infinite, _Mapping]] = ..., packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+
+class MeasurementModel(_message.Message):
+    __slots__ = ("jitter", "timestamp_resolution_ms")
+    class Jitter(_message.Message):
+        __slots__ = ("exponential_mean_ms", "uniform_maximum_ms")
+        EXPONENTIAL_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+        UNIFORM_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+        exponential_mean_ms: Distribution
+        uniform_maximum_ms: Distribution
+        def __init__(self, exponential_mean_ms: _Optional[_Union[Distribution, _Mapping]] = ..., uniform_maximum_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    JITTER_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
+    jitter: MeasurementModel.Jitter
+    timestamp_resolution_ms: Distribution
+    def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+
+class NetworkModel(_message.Message):
+    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement")
+    LINK_RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    SENDERS_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    link_rate_mbps: Distribution
+    rtt_ms: Distribution
+    senders: Distribution
+    buffer: Buffer
+    loss_probability: Distribution
+    measurement: MeasurementModel
+    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ...) -> None: ...
+
+class TrafficModel(_message.Message):
+    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms")
+    class ExponentialTime(_message.Message):
+        __slots__ = ("mean_ms",)
+        MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+        mean_ms: Distribution
+        def __init__(self, mean_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class ExponentialBytes(_message.Message):
+        __slots__ = ("mean_bytes",)
+        MEAN_BYTES_FIELD_NUMBER: _ClassVar[int]
+        mean_bytes: Distribution
+        def __init__(self, mean_bytes: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class FlowLengths(_message.Message):
+        __slots__ = ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes")
+        SCALE_BYTES_FIELD_NUMBER: _ClassVar[int]
+        SHAPE_FIELD_NUMBER: _ClassVar[int]
+        SHIFT_BYTES_FIELD_NUMBER: _ClassVar[int]
+        EXTRA_BYTES_FIELD_NUMBER: _ClassVar[int]
+        MAXIMUM_BYTES_FIELD_NUMBER: _ClassVar[int]
+        scale_bytes: float
+        shape: float
+        shift_bytes: float
+        extra_bytes: float
+        maximum_bytes: float
+        def __init__(self, scale_bytes: _Optional[float] = ..., shape: _Optional[float] = ..., shift_bytes: _Optional[float] = ..., extra_bytes: _Optional[float] = ..., maximum_bytes: _Optional[float] = ...) -> None: ...
+    EXPONENTIAL_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPONENTIAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FLOW_LENGTHS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_OFF_MS_FIELD_NUMBER: _ClassVar[int]
+    exponential_time: TrafficModel.ExponentialTime
+    exponential_bytes: TrafficModel.ExponentialBytes
+    flow_lengths: TrafficModel.FlowLengths
+    mean_off_ms: Distribution
+    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+
+class Objective(_message.Message):
+    __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms")
+    ALPHA_FIELD_NUMBER: _ClassVar[int]
+    BETA_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    THROUGHPUT_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    alpha: float
+    beta: float
+    delta: float
+    throughput: ThroughputMeasure
+    minimum_on_ms: float
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., delta: _Optional[float] = ..., throughput: _Optional[_Union[ThroughputMeasure, str]] = ..., minimum_on_ms: _Optional[float] = ...) -> None: ...
+
+class ActionGrid(_message.Message):
+    __slots__ = ("minimum", "maximum", "first_step", "factor", "steps", "initial")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STEP_FIELD_NUMBER: _ClassVar[int]
+    FACTOR_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    INITIAL_FIELD_NUMBER: _ClassVar[int]
+    minimum: float
+    maximum: float
+    first_step: float
+    factor: float
+    steps: int
+    initial: float
+    def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ..., first_step: _Optional[float] = ..., factor: _Optional[float] = ..., steps: _Optional[int] = ..., initial: _Optional[float] = ...) -> None: ...
+
+class PaperSearch(_message.Message):
+    __slots__ = ("window_increment", "window_multiple", "intersend_ms", "epochs_per_split", "validation_specimens")
+    WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_PER_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    VALIDATION_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    window_increment: ActionGrid
+    window_multiple: ActionGrid
+    intersend_ms: ActionGrid
+    epochs_per_split: int
+    validation_specimens: int
+    def __init__(self, window_increment: _Optional[_Union[ActionGrid, _Mapping]] = ..., window_multiple: _Optional[_Union[ActionGrid, _Mapping]] = ..., intersend_ms: _Optional[_Union[ActionGrid, _Mapping]] = ..., epochs_per_split: _Optional[int] = ..., validation_specimens: _Optional[int] = ...) -> None: ...
+
+class ComponentRange(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: float
+    maximum: float
+    def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ...) -> None: ...
+
+class JointSearch(_message.Message):
+    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms")
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    STARTS_FIELD_NUMBER: _ClassVar[int]
+    START_STEPS_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_RULES_FIELD_NUMBER: _ClassVar[int]
+    FIRST_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    STEPS_PER_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    PERTURBATION_FIELD_NUMBER: _ClassVar[int]
+    STEP_SIZE_FIELD_NUMBER: _ClassVar[int]
+    FINE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    STEPS_PER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    VALIDATION_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    steps: int
+    cpu_seconds: float
+    starts: int
+    start_steps: int
+    maximum_rules: int
+    first_split: int
+    steps_per_split: int
+    perturbation: float
+    step_size: float
+    fine_share: float
+    steps_per_epoch: int
+    validation_specimens: int
+    window_multiple: ComponentRange
+    window_increment: ComponentRange
+    intersend_ms: ComponentRange
+    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
+
+class PatternSearch(_message.Message):
+    __slots__ = ("steps", "maximum_rules", "race_specimens", "first_step", "minimum_step", "growth_threshold", "epochs_per_split", "validation_specimens", "window_multiple", "window_increment", "intersend_ms")
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_RULES_FIELD_NUMBER: _ClassVar[int]
+    RACE_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STEP_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_STEP_FIELD_NUMBER: _ClassVar[int]
+    GROWTH_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_PER_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    VALIDATION_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    steps: int
+    maximum_rules: int
+    race_specimens: int
+    first_step: float
+    minimum_step: float
+    growth_threshold: float
+    epochs_per_split: int
+    validation_specimens: int
+    window_multiple: ComponentRange
+    window_increment: ComponentRange
+    intersend_ms: ComponentRange
+    def __init__(self, steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., race_specimens: _Optional[int] = ..., first_step: _Optional[float] = ..., minimum_step: _Optional[float] = ..., growth_threshold: _Optional[float] = ..., epochs_per_split: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
+
+class Search(_message.Message):
+    __slots__ = ("mode", "specimens", "simulated_seconds", "seed", "paper", "joint", "pattern")
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    SIMULATED_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    PAPER_FIELD_NUMBER: _ClassVar[int]
+    JOINT_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    mode: SearchMode
+    specimens: int
+    simulated_seconds: float
+    seed: int
+    paper: PaperSearch
+    joint: JointSearch
+    pattern: PatternSearch
+    def __init__(self, mode: _Optional[_Union[SearchMode, str]] = ..., specimens: _Optional[int] = ..., simulated_seconds: _Optional[float] = ..., seed: _Optional[int] = ..., paper: _Optional[_Union[PaperSearch, _Mapping]] = ..., joint: _Optional[_Union[JointSearch, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearch, _Mapping]] = ...) -> None: ...
+
+class Stop(_message.Message):
+    __slots__ = ("epochs", "rules", "steps", "cpu_seconds", "wall_seconds", "epochs_without_gain")
+    EPOCHS_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WALL_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_WITHOUT_GAIN_FIELD_NUMBER: _ClassVar[int]
+    epochs: int
+    rules: int
+    steps: int
+    cpu_seconds: float
+    wall_seconds: float
+    epochs_without_gain: int
+    def __init__(self, epochs: _Optional[int] = ..., rules: _Optional[int] = ..., steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ...) -> None: ...
+
+class DesignSpec(_message.Message):
+    __slots__ = ("name", "network", "traffic", "objective", "signals", "search", "stop")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    network: NetworkModel
+    traffic: TrafficModel
+    objective: Objective
+    signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
+    search: Search
+    stop: Stop
+    def __init__(self, name: _Optional[str] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ...) -> None: ...

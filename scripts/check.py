@@ -1,0 +1,205 @@
+"""Runs what CI runs and ends with one line: `N passed, N failed`.
+
+Lint checks (one count each), the C++ tests in a plain and in a sanitized build, and the Python
+tests of every member. Everything runs even when something before it failed; output is shown
+where it helps to mend a failure. A suite in which no test ran has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "build" / "test-results"
+TOOLS = Path(sys.executable).parent
+PYTHON_TESTS = ("proto/tests", "simulator/tests", "services/tests", "workers/tests", "tests")
+
+
+@dataclass
+class Outcome:
+    """What a part of the checks came to: how many passed, and the names of those that did not."""
+
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        self.passed += other.passed
+        self.failures += other.failures
+
+
+def lint() -> Outcome:
+    """Formatting, lint, types, direction of imports, and fresh generated code."""
+    checks = {
+        "format of Python": ("ruff", "format", "--check", "."),
+        "lint of Python": ("ruff", "check", "--quiet", "."),
+        "types": ("mypy",),
+        # As installed: the stub of the native module is only there.
+        "types of the simulator": ("mypy", "--package", "remy_simulator"),
+        "direction of imports": ("lint-imports", "--no-logo", "--no-cache"),
+        "format of C++": ("clang-format", "--dry-run", "-Werror", *cpp_sources()),
+        "lint of wire formats": ("buf", "lint", "proto"),
+        "freshness of generated code": ("python", "scripts/generate_proto.py", "--check"),
+    }
+    outcome = Outcome()
+    for name, command in checks.items():
+        status, output = quietly(command)
+        if status == 0:
+            outcome.passed += 1
+        else:
+            outcome.failures.append(name)
+            print(f"--- {name}: {' '.join(command[:4])}\n{output}")
+    return outcome
+
+
+def cpp_sources() -> list[str]:
+    folder = ROOT / "simulator"
+    return [
+        str(path.relative_to(ROOT))
+        for suffix in ("h", "cc")
+        for path in sorted(folder.rglob(f"*.{suffix}"))
+        if path.relative_to(folder).parts[0] != "build"
+    ]
+
+
+def cpp_plain() -> Outcome:
+    """The C++ tests as released."""
+    return cpp_tests("release", "-DCMAKE_BUILD_TYPE=Release")
+
+
+def cpp_sanitized() -> Outcome:
+    """The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    return cpp_tests("sanitized", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON")
+
+
+def cpp_tests(kind: str, *options: str) -> Outcome:
+    folder = f"build/{kind}"
+    steps = (
+        (
+            "cmake",
+            "-S",
+            "simulator",
+            "-B",
+            folder,
+            "-G",
+            "Ninja",
+            "-DREMY_BUILD_TESTS=ON",
+            *options,
+        ),
+        ("cmake", "--build", folder),
+    )
+    for step in steps:
+        status, output = quietly(step)
+        if status != 0:
+            print(output)
+            return Outcome(failures=[f"C++ {kind}: {' '.join(step[:3])} failed"])
+    report = fresh_report(f"cpp-{kind}")
+    status = loudly((f"{folder}/remy_tests", "--gtest_brief=1", f"--gtest_output=xml:{report}"))
+    return read_report(f"C++ {kind}", report, status)
+
+
+def python() -> Outcome:
+    """The Python tests of every member, and those that cross members."""
+    report = fresh_report("python")
+    status = loudly(("pytest", "-q", "-n", "auto", f"--junitxml={report}", *PYTHON_TESTS))
+    outcome = read_report("Python", report, status)
+    if report.exists():
+        files = [case.get("file", "") for case in ElementTree.parse(report).iter("testcase")]
+        outcome.failures += [
+            f"Python: no test ran in {folder}"
+            for folder in PYTHON_TESTS
+            if not any(file.startswith(f"{folder}/") for file in files)
+        ]
+    return outcome
+
+
+def fresh_report(name: str) -> Path:
+    """Where a suite is to write its report; what an earlier run left there is gone."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    report = RESULTS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    return report
+
+
+def read_report(suite: str, report: Path, status: int) -> Outcome:
+    """Counts a JUnit report; a suite that crashed, or ran nothing, has failed whatever it says."""
+    outcome = Outcome()
+    if report.exists():
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = f"{suite}: {case.get('classname')}.{case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                outcome.failures.append(name)
+            elif case.find("skipped") is None and case.get("status") != "notrun":
+                outcome.passed += 1
+    if status != 0 and not outcome.failures:
+        outcome.failures.append(f"{suite}: ended with status {status}")
+    if status == 0 and outcome.passed == 0:
+        outcome.failures.append(f"{suite}: no test ran")
+    return outcome
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {
+        "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
+def quietly(command: Sequence[str]) -> tuple[int, str]:
+    """Runs a command at the root; its status and all that it printed."""
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def loudly(command: Sequence[str]) -> int:
+    """Runs a command at the root, its output shown as it comes; its status."""
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, check=False
+    ).returncode
+
+
+PARTS: dict[str, tuple[Callable[[], Outcome], ...]] = {
+    "lint": (lint,),
+    "cpp": (cpp_plain, cpp_sanitized),
+    "python": (python,),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, help="run one part")
+    only = parser.parse_args().only
+    # A shell starts what runs in its background with Ctrl-C ignored, and so would all that is
+    # started here be; the tests that interrupt programs need them to listen.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    total = Outcome()
+    for part, steps in PARTS.items():
+        if only in (None, part):
+            for step in steps:
+                print(f"=== {step.__doc__}", flush=True)
+                total.add(step())
+    if total.failures:
+        print("=== Failed:", *total.failures, sep="\n  ")
+    print(f"{total.passed} passed, {len(total.failures)} failed", flush=True)
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""remy-farm: specifications, the designer, evaluators, stores and the command line."""

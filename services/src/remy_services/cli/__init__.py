@@ -1,0 +1,1 @@
+"""The command line `remy-farm`: files and flags in, tables and JSON out."""

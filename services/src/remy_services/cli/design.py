@@ -1,0 +1,165 @@
+"""`remy-farm design`: the search for a RemyCC on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from remy_farm.v1 import spec_pb2
+from remy_services.campaign import Sweep, members_of, parse_sweep
+from remy_services.cli import failures
+from remy_services.cli.design_campaign import design_campaign
+from remy_services.cli.design_result import finish_design, print_gain, result_tree
+from remy_services.cli.design_views import shown_progress
+from remy_services.cli.options import (
+    FILE,
+    SEED,
+    FiniteRange,
+    json_option,
+    threads_option,
+)
+from remy_services.cli.output import print_json
+from remy_services.cli.resume_command import resume_command
+from remy_services.embedded import DesignRun, with_budget, with_steps
+from remy_services.spec import check_spec, load_spec, load_tree
+
+
+@click.command("design")
+@click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Directory for the design's files; made if need be.",
+)
+@click.option("--seed", type=SEED, metavar="K", help="In place of the specification's seed.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 2**32 - 1),
+    metavar="N",
+    help="In place of search.joint.steps or search.joint.cpu_seconds: the whole schedule's length.",
+)
+@threads_option()
+@click.option(
+    "--max-steps",
+    type=click.IntRange(1, 2**32 - 1),
+    metavar="N",
+    help="Stop after N steps since the design began.",
+)
+@click.option(
+    "--max-cpu-seconds",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="S",
+    help="Stop after S seconds of CPU time since the design began.",
+)
+@click.option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="PATH=V,V,...",
+    help="Make a design for each of these values of a setting, as objective.delta=0.1,1,10; with "
+    "several sweeps, for each combination.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the design in DIR, if there is one.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@json_option()
+@click.pass_context
+def command(
+    context: click.Context,
+    spec_path: str,
+    out: str,
+    seed: int | None,
+    steps: int | None,
+    threads: int,
+    max_steps: int | None,
+    max_cpu_seconds: float | None,
+    sweeps: tuple[str, ...],
+    resume: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Design a RemyCC for the networks, traffic and objective of a specification.
+
+    Writes the rule table (remycc.json, remycc.dna), the history (progress.jsonl), the complete
+    specification (spec.yaml), what made it (provenance.json) and a report (report.html and plots)
+    into DIR. Equal specifications and seeds give equal rule tables, whatever the number of threads.
+
+    Ctrl-C leaves a checkpoint; --resume goes on from it, or goes on with a finished design whose
+    budget has grown.
+
+    With --sweep there is a folder in DIR for each combination of the values, which holds what a
+    single design with those settings would, and a comparison of all (campaign.html and others).
+    --resume skips the designs that are finished.
+    """
+
+    def adjusted(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
+        return with_budget(
+            _adjusted(spec, seed=seed, steps=steps),
+            max_steps=max_steps,
+            max_cpu_seconds=max_cpu_seconds,
+        )
+
+    if sweeps:
+        members = [
+            replace(member, spec=adjusted(member.spec))
+            for member in members_of(
+                load_tree(spec_path), _swept(sweeps, seed=seed, steps=steps), source=spec_path
+            )
+        ]
+        if not design_campaign(
+            members, Path(out), threads=threads, resume=resume, quiet=quiet, as_json=as_json
+        ):
+            click.echo(f"interrupted; to go on:\n  {resume_command(context)}", err=True)
+            context.exit(failures.ExitCode.INTERRUPTED)
+        return
+    spec = adjusted(load_spec(spec_path))
+    with shown_progress(quiet=quiet) as observer:
+        result = DesignRun(spec, out, threads=threads, resume=resume).run(observer)
+    again = resume_command(context)
+    if result.reason is None:
+        if as_json:
+            print_json(result_tree(result.spec, out, result, None))
+        click.echo(f"interrupted after step {result.steps}; to go on:\n  {again}", err=True)
+        context.exit(failures.ExitCode.INTERRUPTED)
+    try:
+        gain = finish_design(result.spec, out, result, threads=threads, quiet=quiet)
+    except KeyboardInterrupt:
+        click.echo(f"the design is finished, but not its report; to make it:\n  {again}", err=True)
+        context.exit(failures.ExitCode.INTERRUPTED)
+    if as_json:
+        print_json(result_tree(result.spec, out, result, gain))
+    else:
+        print_gain(result.spec, out, result, gain)
+
+
+def _swept(texts: Sequence[str], *, seed: int | None, steps: int | None) -> list[Sweep]:
+    """The sweeps, none of which an option may overrule."""
+    sweeps = [parse_sweep(text) for text in texts]
+    overruled = {
+        "search.seed": seed,
+        "search.joint.steps": steps,
+        "search.joint.cpu_seconds": steps,
+    }
+    for sweep in sweeps:
+        if overruled.get(sweep.path) is not None:
+            option = "--seed" if sweep.path == "search.seed" else "--steps"
+            raise click.UsageError(f"{option} and a sweep of {sweep.path} exclude each other")
+    return sweeps
+
+
+def _adjusted(
+    spec: spec_pb2.DesignSpec, *, seed: int | None, steps: int | None
+) -> spec_pb2.DesignSpec:
+    if seed is not None:
+        spec.search.seed = seed
+    if steps is None:
+        return spec
+    if spec.search.mode != spec_pb2.SEARCH_MODE_JOINT:
+        raise click.UsageError("--steps needs a search.mode of joint; --max-steps ends any search")
+    changed = with_steps(spec, steps)
+    check_spec(changed, source="--steps")
+    return changed

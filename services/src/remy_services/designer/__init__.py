@@ -1,0 +1,56 @@
+"""The designer: the search for a RemyCC as a state machine without I/O, clock or threads.
+
+Whoever drives a `Designer` (the command line in one process, or a coordinator with a fleet behind
+it) evaluates what it asks for, keeps what it hands out, and enforces the budgets that need a clock.
+The designer does the rest, deterministically: the same specification leads to the same tables, byte
+for byte, whatever evaluates its requests and however often it is stopped and resumed.
+
+    designer = Designer(spec)                       # or Designer.resume(spec, checkpoint)
+    while (request := designer.next_request()) is not None:
+        events = designer.receive(evaluator.evaluate(request))
+        ...                                         # keep the events, then designer.checkpoint()
+    publish(designer.table)
+
+The driver's duties:
+
+ 1. One request at a time. `next_request` returns the same request until its outcome was received,
+    and None once the design is finished. A request must not be modified.
+ 2. Evaluate it anywhere, in any number of parts, as often as needed; hand the complete outcome of
+    exactly that request to `receive`, once. An outcome of another shape is refused and changes
+    nothing.
+ 3. A request and its outcome make one step. Between two calls the designer is always between two
+    steps, and may be checkpointed, stopped or thrown away.
+ 4. Persist before you publish: keep the events that a call returned, then the checkpoint taken
+    after it, and only then show either to anybody as done. Nothing else needs to be kept.
+ 5. After a crash resume from the last checkpoint that was kept, and drop every event with a
+    sequence number above the checkpoint's. The steps lost are made again, identically.
+ 6. Not every step needs a checkpoint: which ones are kept never changes a result.
+ 7. Clocks are the driver's. When CPU time or wall time is used up, call `stop` with the reason.
+    What the specification counts (epochs, rules, steps) the designer watches by itself.
+ 8. After `stop` go on asking for requests: one more may be due, which decides whether the changes
+    of an unfinished epoch are good enough to be published. It is not counted as a step. The
+    abandoned request's outcome is not wanted any more.
+ 9. `table` is the table to publish at any time; it has beaten its predecessor on fresh specimens.
+10. A finished design goes on where the search left off when its budgets grow: resume it with the
+    new specification, then call `reconsider`. What the stop cost leaves no trace in the search.
+11. Names and budgets (`name`, `stop`, the joint search's number of steps) may change from run to
+    run; everything else that the specification says is fixed for the life of a design, and so is
+    the simulator's version.
+
+How to search is a `Strategy`: `JointSearch` moves all rules at once, `PaperSearch` is the search of
+the paper (section 4.3), and `PatternSearch` makes small tables for people to read.
+"""
+
+from remy_services.designer.designer import Designer
+from remy_services.designer.errors import CheckpointError, DesignerError, OutcomeError
+from remy_services.designer.strategy import StepReport, Strategy, Verdict
+
+__all__ = [
+    "CheckpointError",
+    "Designer",
+    "DesignerError",
+    "OutcomeError",
+    "StepReport",
+    "Strategy",
+    "Verdict",
+]

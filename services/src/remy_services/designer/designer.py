@@ -1,0 +1,240 @@
+"""The designer: a strategy's steps, counted, reported, stopped and checkpointed."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_services.designer import sealing
+from remy_services.designer.errors import CheckpointError, DesignerError
+from remy_services.designer.outcome_shape import check_outcome
+from remy_services.designer.scoring import SpecimenScore, simulated_packets
+from remy_services.designer.spec_identity import search_digest
+from remy_services.designer.stop_rules import rule_that_holds
+from remy_services.designer.strategies import new_strategy, restored_strategy
+from remy_services.designer.strategy import Strategy
+from remy_simulator import RuleTable
+from remy_simulator.messages import from_native, to_native
+from remy_simulator.objective import specimen_score as objective_score
+
+
+class Designer:
+    """One design. The package's documentation lists its driver's duties."""
+
+    def __init__(
+        self,
+        spec: spec_pb2.DesignSpec,
+        *,
+        specimen_score: SpecimenScore = objective_score,
+    ) -> None:
+        """A design at its beginning. Raises DesignerError if there is no search as specified."""
+        self._spec = spec
+        self._strategy: Strategy = new_strategy(spec, specimen_score)
+        # Everything that is counted, and is not the strategy's.
+        self._record = checkpoint_pb2.Checkpoint(
+            spec_digest=search_digest(spec), simulator_version=version("remy-simulator")
+        )
+        self._request: evaluation_pb2.EvaluationRequest | None = None
+
+    @classmethod
+    def resume(
+        cls,
+        spec: spec_pb2.DesignSpec,
+        data: bytes,
+        *,
+        specimen_score: SpecimenScore = objective_score,
+    ) -> Designer:
+        """The design that `checkpoint` made these bytes of.
+
+        Raises CheckpointError if they are damaged, or belong to another specification (but for its
+        name, its stop rules and its schedule's length) or to another version.
+        """
+        checkpoint = sealing.unseal(data)
+        designer = cls(spec, specimen_score=specimen_score)
+        expected = designer._record
+        if checkpoint.spec_digest != expected.spec_digest:
+            raise CheckpointError(
+                f"the checkpoint belongs to another specification (digest "
+                f"{checkpoint.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "
+                f"`stop` and the number of steps may differ"
+            )
+        if checkpoint.simulator_version != expected.simulator_version:
+            raise CheckpointError(
+                f"the checkpoint was made with simulator {checkpoint.simulator_version}; "
+                f"this is simulator {expected.simulator_version}"
+            )
+        designer._strategy = restored_strategy(spec, specimen_score, checkpoint)
+        checkpoint.ClearField("strategy")
+        designer._record = checkpoint
+        return designer
+
+    def checkpoint(self) -> bytes:
+        """The whole state as bytes, for `resume`."""
+        checkpoint = checkpoint_pb2.Checkpoint()
+        checkpoint.CopyFrom(self._record)
+        self._strategy.save(checkpoint)
+        return sealing.seal(checkpoint)
+
+    @property
+    def table(self) -> RuleTable:
+        """The best table so far: the one to publish."""
+        closing = self._record.closing
+        return to_native(closing.table) if closing.HasField("table") else self._strategy.table
+
+    @property
+    def finished(self) -> progress_pb2.StopReason | None:
+        """Why the design is finished; None while it is not."""
+        closing = self._record.closing
+        return closing.reason if closing.finished else None
+
+    @property
+    def steps(self) -> int:
+        """Steps made. A closing evaluation is none."""
+        return self._record.step
+
+    @property
+    def epoch(self) -> int:
+        """The global epoch, from 0."""
+        return self._strategy.epoch
+
+    @property
+    def share_done(self) -> float | None:
+        """How much of the search is done, from 0 to 1; None if it has no fixed length."""
+        return self._strategy.share_done
+
+    @property
+    def epochs(self) -> list[progress_pb2.EpochRecord]:
+        """What each epoch so far has brought, in order."""
+        return list(self._record.epochs)
+
+    @property
+    def event_sequence(self) -> int:
+        """Number of the last event; 0 if there was none."""
+        return self._record.event_sequence
+
+    def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
+        """What to evaluate next: the same until its outcome was received, None when finished."""
+        if self._request is None and self.finished is None:
+            stopping = self._record.HasField("closing")
+            strategy = self._strategy
+            self._request = strategy.closing_request() if stopping else strategy.request()
+        return self._request
+
+    def receive(
+        self, outcome: evaluation_pb2.EvaluationOutcome
+    ) -> list[progress_pb2.ProgressEvent]:
+        """Makes a step, given the outcome of the last request. Returns what happened.
+
+        Raises OutcomeError, and changes nothing, if the outcome is not one of that request.
+        """
+        request = self._request
+        if request is None:
+            raise DesignerError("there is no request that an outcome could answer")
+        check_outcome(request, outcome)
+        if self._record.HasField("closing"):
+            events = self._close(request, outcome)
+        else:
+            events = self._step(request, outcome)
+        self._request = None
+        return events
+
+    def stop(self, reason: progress_pb2.StopReason) -> list[progress_pb2.ProgressEvent]:
+        """Stops the design between two steps; one more evaluation may be due before it is finished.
+
+        The outstanding request, if any, is withdrawn. Of several reasons the first counts.
+        """
+        if self._record.HasField("closing"):
+            return []
+        self._request = None
+        self._record.closing.reason = reason
+        return self._finish() if self._strategy.closing_request() is None else []
+
+    def reconsider(self) -> list[progress_pb2.ProgressEvent]:
+        """Applies the specification's stop rules anew, after it was resumed with other budgets.
+
+        If none holds, a stopped design goes on where its search left off; if one holds, a running
+        one is stopped.
+        """
+        reason = self._reason_to_stop()
+        if reason is not None:
+            return self.stop(reason)
+        if self._record.HasField("closing"):
+            self._record.ClearField("closing")
+            self._request = None
+        return []
+
+    def _step(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+    ) -> list[progress_pb2.ProgressEvent]:
+        epoch = self._strategy.epoch
+        report = self._strategy.receive(request, outcome)
+        self._record.step += 1
+        packets = self._account(outcome)
+        finished = progress_pb2.StepFinished(
+            purpose=report.purpose,
+            rules=report.rules,
+            candidates=len(request.candidates),
+            specimens=len(request.specimens),
+            simulated_packets=packets,
+            score=report.score,
+            gain=report.gain,
+        )
+        events = [progress_pb2.ProgressEvent(step_finished=finished), *report.events]
+        if report.epoch is not None:
+            record = self._record.epochs.add()
+            record.CopyFrom(report.epoch)
+            record.step = self._record.step
+            ended = progress_pb2.EpochFinished(record=record)
+            events.append(progress_pb2.ProgressEvent(epoch_finished=ended))
+        numbered = self._number(events, epoch)
+        reason = self._reason_to_stop()
+        return numbered if reason is None else numbered + self.stop(reason)
+
+    def _close(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+    ) -> list[progress_pb2.ProgressEvent]:
+        verdict = self._strategy.closing_verdict(request, outcome)
+        self._account(outcome)
+        self._record.closing.comparison.CopyFrom(verdict.comparison)
+        if verdict.table is not None:
+            self._record.closing.table.CopyFrom(from_native(verdict.table))
+        return self._finish()
+
+    def _finish(self) -> list[progress_pb2.ProgressEvent]:
+        closing = self._record.closing
+        closing.finished = True
+        finished = progress_pb2.DesignFinished(
+            reason=closing.reason,
+            epochs=len(self._record.epochs),
+            rules=self.table.rule_count,
+            evaluations=self._record.evaluations,
+            simulated_packets=self._record.simulated_packets,
+            closing=closing.comparison if closing.HasField("comparison") else None,
+        )
+        event = progress_pb2.ProgressEvent(design_finished=finished)
+        return self._number([event], self._strategy.epoch)
+
+    def _reason_to_stop(self) -> progress_pb2.StopReason | None:
+        return self._strategy.finished or rule_that_holds(
+            self._spec.stop, steps=self._record.step, epochs=self._record.epochs
+        )
+
+    def _account(self, outcome: evaluation_pb2.EvaluationOutcome) -> int:
+        packets = simulated_packets(outcome)
+        self._record.evaluations += len(outcome.outcomes)
+        self._record.simulated_packets += packets
+        return packets
+
+    def _number(
+        self, events: list[progress_pb2.ProgressEvent], epoch: int
+    ) -> list[progress_pb2.ProgressEvent]:
+        for event in events:
+            self._record.event_sequence += 1
+            event.sequence = self._record.event_sequence
+            event.step = self._record.step
+            event.epoch = epoch
+        return events

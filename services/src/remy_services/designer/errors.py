@@ -1,0 +1,13 @@
+"""What a designer refuses. Every message is one sentence for the user."""
+
+
+class DesignerError(Exception):
+    """A designer cannot do what it was asked for."""
+
+
+class CheckpointError(DesignerError):
+    """A checkpoint is damaged, or belongs to another specification or version."""
+
+
+class OutcomeError(DesignerError):
+    """An outcome does not answer the request."""

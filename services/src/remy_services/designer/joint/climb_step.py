@@ -1,0 +1,87 @@
+"""One step of the climb: antithetic perturbations of all rules on fresh specimens, and a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remy_farm.v1 import evaluation_pb2, progress_pb2
+from remy_services.designer import scoring
+from remy_services.designer.joint.ascent import ascend
+from remy_services.designer.joint.context import Context
+from remy_services.designer.joint.gradient import gradient_samples
+from remy_services.designer.joint.joint_state import JointState
+from remy_services.designer.strategy import StepReport
+
+
+class ClimbStep:
+    """Both perturbations of a specimen run under the same random streams, so that nearly all of
+    what differs between them is what the perturbation did (common random numbers)."""
+
+    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
+        climb = state.climb
+        settings = context.schedule.settings(climb.steps)
+        path = (state.start, climb.steps)
+        specimens = context.streams.specimens(
+            progress_pb2.STEP_PURPOSE_CLIMB, *path, count=settings.specimens, stratified=True
+        )
+        seed = context.streams.simulation_seed(progress_pb2.STEP_PURPOSE_CLIMB, *path)
+        return context.request(
+            progress_pb2.STEP_PURPOSE_CLIMB,
+            *path,
+            table=climb.table,
+            candidates=[
+                evaluation_pb2.Candidate(
+                    perturbation=evaluation_pb2.Perturbation(
+                        seed=seed, scale=scale, bounds=context.space.bounds
+                    )
+                )
+                for scale in (settings.perturbation, -settings.perturbation)
+            ],
+            specimens=specimens,
+            recording=evaluation_pb2.RECORDING_USES,
+        )
+
+    def receive(
+        self,
+        context: Context,
+        state: JointState,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+    ) -> tuple[JointState, StepReport]:
+        climb = state.climb
+        up, down = context.scores(request, outcome)
+        differences = [
+            None if plus is None or minus is None else (plus - minus) / 2
+            for plus, minus in zip(up, down, strict=True)
+        ]
+        middles = [
+            (plus + minus) / 2
+            for plus, minus in zip(up, down, strict=True)
+            if plus is not None and minus is not None
+        ]
+        samples = gradient_samples(request, outcome, differences, climb.regions, climb.spread)
+        settings = context.schedule.settings(climb.steps)
+        climb = ascend(climb, samples, settings, context.space)
+        report = StepReport(
+            purpose=progress_pb2.STEP_PURPOSE_CLIMB,
+            rules=climb.table.rule_count,
+            score=scoring.estimate(middles),
+        )
+        return replace(state, climb=climb, purpose=after_step(context, state, climb.steps)), report
+
+
+def after_step(context: Context, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+    """What comes once `steps` steps have been made: a split, a validation, or the next step."""
+    climb = state.climb
+    if climb.last_split != steps and context.schedule.split_is_due(steps, climb.table.rule_count):
+        return progress_pb2.STEP_PURPOSE_SPLIT
+    return after_split(context, state, steps)
+
+
+def after_split(context: Context, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+    """The same where no split is due (any more)."""
+    if context.is_trying_starts(state.start):
+        validate = steps >= min(context.search.start_steps, context.schedule.steps)
+    else:
+        validate = context.schedule.epoch_is_due(steps)
+    return progress_pb2.STEP_PURPOSE_VALIDATE if validate else progress_pb2.STEP_PURPOSE_CLIMB

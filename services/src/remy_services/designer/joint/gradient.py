@@ -1,0 +1,106 @@
+"""Samples of the gradient from antithetic perturbations (evolution strategies).
+
+On specimen i all rules are moved by sigma epsilon_i and by - sigma epsilon_i, under the same
+random streams. With d_i half the difference of the two scores, d_i epsilon_i / sigma is an unbiased
+sample of the gradient of the score, smoothed over the perturbation (Salimans et al. 2017; Nesterov
+and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.designer.action_space import Coordinates
+from remy_services.designer.joint.regions import Regions
+from remy_simulator import perturbation_noise
+
+# A difference beyond this many times the usual one counts as if it were no larger: one freak
+# specimen shall not throw the climb.
+_FREAK = 5.0
+# Weight of the past in the running average of the differences' sizes.
+_SPREAD_MEMORY = 0.95
+
+
+@dataclass(frozen=True)
+class Moments:
+    """First and second moments of samples, by row."""
+
+    #: Mean of the samples over the specimens that could be scored.
+    mean: Coordinates
+    #: Sum of the samples' squares over the square of their number.
+    squares: Coordinates
+
+
+@dataclass(frozen=True)
+class GradientSamples:
+    """What one step's outcome says about the gradient."""
+
+    #: One row a rule.
+    rules: Moments
+    #: One row a region: the slope when all rules of the region move together.
+    regions: Moments
+    #: The new running average of the differences' sizes.
+    spread: float
+
+
+def gradient_samples(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    differences: list[float | None],
+    regions: Regions,
+    spread: float,
+) -> GradientSamples:
+    """The samples of a request whose candidates are one antithetic pair.
+
+    `differences` holds half the difference of the pair's scores by specimen, None where one could
+    not be scored. A rule that neither of the pair used on a specimen has a sample of zero there.
+    """
+    perturbation = request.candidates[0].perturbation
+    pairs = len(request.specimens)
+    rules = len(outcome.outcomes[0].rule_uses)
+    known = [abs(difference) for difference in differences if difference is not None]
+    spread = _spread_after(known, spread)
+    limit = _FREAK * spread
+    by_rule = _Sums(rules)
+    by_region = _Sums(len(regions.ranges))
+    for number, (specimen, difference) in enumerate(
+        zip(request.specimens, differences, strict=True)
+    ):
+        if difference is None:
+            continue
+        used = np.array(outcome.outcomes[number].rule_uses) > 0
+        used |= np.array(outcome.outcomes[pairs + number].rule_uses) > 0
+        noise = np.array(perturbation_noise(perturbation.seed, specimen.key, rules)).reshape(-1, 3)
+        size = min(max(difference, -limit), limit) / perturbation.scale
+        sample = noise * size * used[:, np.newaxis]
+        by_rule.add(sample)
+        by_region.add(regions.sums(sample))
+    count = max(len(known), 1)
+    return GradientSamples(by_rule.moments(count), by_region.moments(count), spread)
+
+
+def _spread_after(sizes: list[float], spread: float) -> float:
+    """The running average with a step's sizes of differences; a step without any says nothing."""
+    if not sizes:
+        return spread
+    usual = math.fsum(sizes) / len(sizes)
+    return _SPREAD_MEMORY * spread + (1 - _SPREAD_MEMORY) * usual if spread > 0 else usual
+
+
+class _Sums:
+    """Sums in the order of the specimens: floating-point addition is not associative."""
+
+    def __init__(self, rows: int) -> None:
+        self._total = np.zeros((rows, 3))
+        self._squares = np.zeros((rows, 3))
+
+    def add(self, sample: Coordinates) -> None:
+        self._total = self._total + sample
+        self._squares = self._squares + sample * sample
+
+    def moments(self, count: int) -> Moments:
+        return Moments(self._total / count, self._squares / (count * count))

@@ -1,0 +1,76 @@
+"""Where the joint search stands: a value, and its message."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from remy_farm.v1 import checkpoint_pb2, progress_pb2
+from remy_services.designer.errors import CheckpointError
+from remy_services.designer.joint.climb import Climb
+from remy_services.designer.validation import Validated
+
+_PURPOSES = (
+    progress_pb2.STEP_PURPOSE_CLIMB,
+    progress_pb2.STEP_PURPOSE_SPLIT,
+    progress_pb2.STEP_PURPOSE_VALIDATE,
+)
+
+
+@dataclass(frozen=True)
+class JointState:
+    """The state between two steps."""
+
+    #: What the next step is for.
+    purpose: progress_pb2.StepPurpose
+    #: The climb under way.
+    climb: Climb
+    #: The best table so far; None before the first validation.
+    best: Validated | None = None
+    #: The global epoch.
+    epoch: int = 0
+    #: Number of the start being tried; the number of all of them when that is over.
+    start: int = 0
+    #: The best of the short climbs that are over, and its score.
+    best_start: Climb | None = None
+    best_start_score: float = -math.inf
+    #: Simulations of one specimen under one candidate, and packets sent in them, in this epoch.
+    evaluations: int = 0
+    simulated_packets: int = 0
+
+    def next_epoch(self) -> JointState:
+        return replace(self, epoch=self.epoch + 1, evaluations=0, simulated_packets=0)
+
+    def to_message(self) -> checkpoint_pb2.JointSearchState:
+        return checkpoint_pb2.JointSearchState(
+            purpose=self.purpose,
+            epoch=self.epoch,
+            best=self.best.to_message() if self.best else None,
+            start=self.start,
+            climb=self.climb.to_message(),
+            best_start=self.best_start.to_message() if self.best_start else None,
+            best_start_score=self.best_start_score if self.best_start else None,
+            evaluations=self.evaluations,
+            simulated_packets=self.simulated_packets,
+        )
+
+    @classmethod
+    def from_message(cls, message: checkpoint_pb2.JointSearchState) -> JointState:
+        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        has_best, has_start = message.HasField("best"), message.HasField("best_start")
+        begins = message.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
+        if message.purpose not in _PURPOSES or not (has_best or begins):
+            raise CheckpointError("the checkpoint names a step that the joint search never makes")
+        if has_start != message.HasField("best_start_score"):
+            raise CheckpointError("the checkpoint holds a climb without its score, or the reverse")
+        return cls(
+            purpose=message.purpose,
+            climb=Climb.from_message(message.climb),
+            best=Validated.from_message(message.best) if has_best else None,
+            epoch=message.epoch,
+            start=message.start,
+            best_start=Climb.from_message(message.best_start) if has_start else None,
+            best_start_score=message.best_start_score if has_start else -math.inf,
+            evaluations=message.evaluations,
+            simulated_packets=message.simulated_packets,
+        )

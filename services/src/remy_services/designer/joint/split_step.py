@@ -1,0 +1,55 @@
+"""The table grows where it is used most (section 4.3, step 5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from remy_farm.v1 import evaluation_pb2, progress_pb2
+from remy_services.designer import changes, scoring
+from remy_services.designer.joint.climb_step import after_split
+from remy_services.designer.joint.context import Context
+from remy_services.designer.joint.joint_state import JointState
+from remy_services.designer.splitting import split_most_used
+from remy_services.designer.strategy import StepReport
+
+
+class SplitStep:
+    """The most-used rule is divided at the medians of the memory values that triggered it."""
+
+    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
+        path = (state.start, state.climb.steps)
+        specimens = context.streams.specimens(
+            progress_pb2.STEP_PURPOSE_SPLIT,
+            *path,
+            count=context.spec.search.specimens,
+            stratified=True,
+        )
+        return context.request(
+            progress_pb2.STEP_PURPOSE_SPLIT,
+            *path,
+            table=state.climb.table,
+            candidates=[changes.unchanged()],
+            specimens=specimens,
+            recording=evaluation_pb2.RECORDING_MEMORY,
+        )
+
+    def receive(
+        self,
+        context: Context,
+        state: JointState,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+    ) -> tuple[JointState, StepReport]:
+        (scores,) = context.scores(request, outcome)
+        climb = replace(state.climb, last_split=state.climb.steps)
+        report = StepReport(
+            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
+            rules=climb.table.rule_count,
+            score=scoring.estimate([score for score in scores if score is not None]),
+        )
+        split = split_most_used(climb.table, outcome.outcomes)
+        if split is not None:
+            climb = climb.split(split.rule, split.thresholds)
+            report = replace(report, events=[split.event(climb.table.rule_count)])
+        state = replace(state, climb=climb)
+        return replace(state, purpose=after_split(context, state, climb.steps)), report

@@ -1,0 +1,75 @@
+"""Requests in parts: which simulations make up a task, and their outcomes in order again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from remy_farm.v1 import evaluation_pb2
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some of a request's candidates on some of its specimens."""
+
+    candidates: range
+    specimens: range
+
+    @property
+    def simulations(self) -> int:
+        """Simulations of one specimen under one candidate."""
+        return len(self.candidates) * len(self.specimens)
+
+    def request(self, whole: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationRequest:
+        """The request for this part of the whole."""
+        candidates, specimens = self.candidates, self.specimens
+        return evaluation_pb2.EvaluationRequest(
+            tables=whole.tables,
+            candidates=whole.candidates[candidates.start : candidates.stop],
+            specimens=whole.specimens[specimens.start : specimens.stop],
+            duration_ms=whole.duration_ms,
+            seed=whole.seed,
+            recording=whole.recording,
+        )
+
+
+def partition(whole: evaluation_pb2.EvaluationRequest, simulations_per_task: int) -> list[Task]:
+    """Tasks of at most `simulations_per_task` (>= 1) simulations that cover the request once.
+
+    Whole candidates where they fit, since their specimens are the same; else parts of one.
+    """
+    candidates, specimens = len(whole.candidates), len(whole.specimens)
+    if simulations_per_task >= specimens:
+        together = simulations_per_task // max(specimens, 1)
+        return [
+            Task(range(first, min(first + together, candidates)), range(specimens))
+            for first in range(0, candidates, together)
+        ]
+    return [
+        Task(
+            range(candidate, candidate + 1),
+            range(first, min(first + simulations_per_task, specimens)),
+        )
+        for candidate in range(candidates)
+        for first in range(0, specimens, simulations_per_task)
+    ]
+
+
+def assemble(
+    whole: evaluation_pb2.EvaluationRequest,
+    parts: Iterable[tuple[Task, evaluation_pb2.EvaluationOutcome]],
+) -> evaluation_pb2.EvaluationOutcome:
+    """The whole request's outcome from those of tasks that cover it once, in any order."""
+    specimens = len(whole.specimens)
+    placed = {
+        candidate * specimens + specimen: result
+        for task, part in parts
+        for (candidate, specimen), result in zip(_pairs(task), part.outcomes, strict=True)
+    }
+    return evaluation_pb2.EvaluationOutcome(
+        outcomes=[placed[place] for place in range(len(whole.candidates) * specimens)]
+    )
+
+
+def _pairs(task: Task) -> Iterable[tuple[int, int]]:
+    return ((candidate, specimen) for candidate in task.candidates for specimen in task.specimens)

@@ -1,0 +1,51 @@
+"""Reading and writing RemyCC files."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from remy_services.files import read_file, write_file
+from remy_services.remycc.json_form import InvalidJson, from_json, to_json
+from remy_services.remycc.remycc import RemyCC, RemyCCError
+from remy_simulator import InvalidTable, RuleTable
+
+MAXIMUM_BYTES: Final = 64 << 20
+
+
+def read_remycc(path: str | os.PathLike[str]) -> RemyCC:
+    """The RemyCC in a .dna or .json file; of another name, the content tells which it is.
+
+    Raises RemyCCError if it holds none, or FileError if it cannot be read.
+    """
+    data = read_file(path, limit=MAXIMUM_BYTES)
+    suffix = Path(path).suffix.lower()
+    is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))
+    try:
+        if is_json:
+            return RemyCC.from_message(from_json(data))
+        return RemyCC(*RuleTable.from_dna(data))
+    except InvalidJson as error:
+        raise RemyCCError(f"{os.fspath(path)} {error}") from error
+    except InvalidTable as error:
+        form = "JSON" if is_json else ".dna"
+        problem = str(error).rstrip(".")
+        raise RemyCCError(
+            f"{os.fspath(path)} is not a valid {form} rule table: {problem}"
+        ) from error
+
+
+def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
+    """Writes a .dna or .json file, as the name says, completely or not at all.
+
+    A .dna file holds whole window increments only: they are rounded. Raises RemyCCError if the
+    name ends in neither, and FileError if the file cannot be written.
+    """
+    match Path(path).suffix.lower():
+        case ".json":
+            write_file(path, to_json(remycc.to_message()))
+        case ".dna":
+            write_file(path, remycc.table.to_dna(remycc.dna_metadata))
+        case _:
+            raise RemyCCError(
+                f"{os.fspath(path)} is not the name of a RemyCC, which ends in .dna or .json"
+            )

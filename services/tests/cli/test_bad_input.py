@@ -1,0 +1,112 @@
+"""Whatever the user gets wrong: one sentence, exit code 2, nothing half-written."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SIMULATE = (
+    "simulate --remycc {remycc} --senders 2 --link-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 1000 "
+    "--seconds 1 --seed 1"
+)
+EVALUATE = "evaluate --remycc {remycc} --spec {spec} --specimens 2 --seed 1"
+
+CASES = {
+    "no such command": ("frobnicate", "frobnicate"),
+    "no such option": ("validate {spec} --colour", "--colour"),
+    "missing option": ("simulate --remycc {remycc}", "--senders"),
+    "missing argument": ("validate", "SPEC.yaml"),
+    "not a number": (SIMULATE + " --senders many", "--senders"),
+    "no senders": (SIMULATE + " --senders 0", "--senders"),
+    "negative link rate": (SIMULATE + " --link-mbps -3", "--link-mbps"),
+    "NaN": (SIMULATE + " --rtt-ms nan", "--rtt-ms"),
+    "infinite": (SIMULATE + " --seconds inf", "--seconds"),
+    "certain loss": (SIMULATE + " --loss 1", "--loss"),
+    "negative jitter": (SIMULATE + " --jitter-ms -1", "--jitter-ms"),
+    "endless resolution": (
+        SIMULATE + " --timestamp-resolution-ms inf",
+        "--timestamp-resolution-ms",
+    ),
+    "negative buffer": (SIMULATE + " --buffer-packets -1", "--buffer-packets"),
+    "negative seed": (SIMULATE + " --seed -1", "--seed"),
+    "seed of 65 bits": (SIMULATE + " --seed 18446744073709551616", "--seed"),
+    "no specimens": (EVALUATE + " --specimens 0", "--specimens"),
+    "no threads": (EVALUATE + " --threads 0", "--threads"),
+    "no such RemyCC": ("inspect {folder}/nowhere.dna", "nowhere.dna"),
+    "a folder for a RemyCC": ("inspect {folder}", "{folder}"),
+    "truncated .dna": ("inspect {folder}/truncated.dna", "truncated.dna"),
+    "empty .json": ("inspect {folder}/empty.json", "empty.json"),
+    "NaN in .json": ("inspect {folder}/nan.json", "nan.json"),
+    "deep .json": ("inspect {folder}/deep.json", "deep.json"),
+    "unknown target format": ("convert {remycc} {folder}/out.txt", "out.txt"),
+    "target in no folder": ("convert {remycc} {folder}/no/out.dna", "no/out.dna"),
+    "no such specification": (EVALUATE + " --spec {folder}/nowhere.yaml", "nowhere.yaml"),
+    "not YAML": ("validate {folder}/broken.yaml", "broken.yaml"),
+    "unknown field": ("validate {folder}/unknown.yaml", "colour"),
+    "binary specification": ("validate {folder}/binary.yaml", "binary.yaml"),
+    "out is a file": ("design {spec} --out {remycc}", "{remycc}"),
+    "out below a file": ("design {spec} --out {remycc}/out", "{remycc}"),
+    "no budget": ("design {spec} --out {folder}/out --max-steps 0", "--max-steps"),
+    "no steps": ("design {spec} --out {folder}/out --steps 0", "--steps"),
+    "steps of a paper search": ("design {spec} --out {folder}/out --steps 9", "--max-steps"),
+    "design of a broken specification": (
+        "design {folder}/broken.yaml --out {folder}/out",
+        "broken",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spec_file: Path, remycc_file: Path) -> Path:
+    """The small specification and RemyCC among files that are neither."""
+    (tmp_path / "truncated.dna").write_bytes(b"\x0a\x7f\x00")
+    (tmp_path / "empty.json").write_bytes(b"")
+    (tmp_path / "nan.json").write_text(remycc_file.read_text().replace("1.25", "NaN"))
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "broken.yaml").write_text("name: [unclosed\nnetwork: {")
+    (tmp_path / "unknown.yaml").write_text(spec_file.read_text() + "colour: red\n")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\x00name: \x80")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "named"), CASES.values(), ids=CASES.keys())
+def test_one_sentence_and_nothing_written(
+    command: str, named: str, run: Any, folder: Path, spec_file: Path, remycc_file: Path
+) -> None:
+    names = {"folder": folder, "spec": spec_file, "remycc": remycc_file}
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = run(*command.format(**names).split())
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("remy-farm: ")
+    assert named.format(**names) in result.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_error_points_to_the_help_of_its_command(run: Any) -> None:
+    assert "'remy-farm simulate --help'" in run("simulate", "--senders", "0").stderr
+
+
+def test_a_name_with_a_line_break_stays_on_one_line(run: Any, tmp_path: Path) -> None:
+    result = run("validate", tmp_path / "two\nlines.yaml")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_takes_nothing_is_bad_input(remycc_file: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("remy-farm"), "inspect", remycc_file],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,114 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remy_services.remycc import read_remycc
+from services.tests.remycc.tables import REFERENCE, needs_reference
+
+RunJson = Callable[..., dict[str, Any]]
+SHORT = (
+    *("--steps", 2, "--set", "search.joint.steps_per_epoch=1", "--set"),
+    *("search.joint.validation_specimens=4", "--set", "search.simulated_seconds=1"),
+    *("--specimens", 4, "--threads", 2),
+)
+
+
+def test_scores_a_file(run_json: RunJson, run: Any, remycc_file: Path) -> None:
+    flags = ("benchmark-search", "--remycc", remycc_file, "--specimens", 8)
+    tree = run_json(*flags, "--threads", 1)
+    assert (tree["specimens"], tree["simulated_seconds"], tree["delta"]) == (8, 100, 1)
+    (table,) = tree["tables"]
+    assert table["file"] == str(remycc_file)
+    assert table["rules"] == 8
+    assert table["mean_stderr"] > 0
+    assert sum(group["specimens"] for group in table["groups"]) == 8
+    assert run_json(*flags, "--threads", 3) == tree
+    assert run_json(*flags, "--delta", 10)["tables"][0]["mean"] < table["mean"]
+    shown = run(*flags)
+    assert remycc_file.name in shown.stdout
+    assert "n=10-16" in shown.stdout
+
+
+def test_searches_leave_their_curves_and_tables(
+    run: Any, run_json: RunJson, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    result = run("benchmark-search", "--seeds", "1-2", *SHORT, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert {path.name for path in out.iterdir()} == {
+        *("curve.csv", "curve.png", "summary.json", "seed-1", "seed-2"),
+        *("seed-1.dna", "seed-1.json", "seed-2.dna", "seed-2.json"),
+    }
+    assert "-0.43" in result.stdout
+    tree = json.loads((out / "summary.json").read_text())
+    assert [search["seed"] for search in tree["searches"]] == [1, 2]
+    assert [each["score"] for each in tree["searches"][0]["first_passed"]] == [
+        *(-0.43, -0.3, -0.25, -0.22)
+    ]
+    # The last point of the curve is the table that is left.
+    (table,) = run_json("benchmark-search", "--remycc", out / "seed-2.json", "--specimens", 4)[
+        "tables"
+    ]
+    assert table["mean"] == tree["searches"][1]["mean"]
+    assert read_remycc(out / "seed-2" / "remycc.json") == read_remycc(out / "seed-2.json")
+
+
+def test_a_search_is_not_overwritten(run: Any, tmp_path: Path) -> None:
+    words = ("benchmark-search", "--seeds", "7", *SHORT, "--out", tmp_path)
+    assert run(*words).exit_code == 0
+    again = run(*words)
+    assert again.exit_code == 2
+    assert "seed-7 already holds a design" in again.stderr
+
+
+@needs_reference
+def test_published_tables_take_the_place_of_quoted_figures(
+    run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMY_REFERENCE_DIR", str(REFERENCE.parent))
+    words = ("--published", "--seeds", "1", *SHORT, "--delta", 0.1, "--out", tmp_path)
+    tree = run_json("benchmark-search", *words)
+    best = max(table["mean"] for table in tree["tables"])
+    assert [each["score"] for each in tree["searches"][0]["first_passed"]] == [best]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "one of --remycc, --published and --seeds is needed"),
+        (("--seeds", "1"), "--seeds needs --out"),
+        (("--remycc", "x", "--out", "y"), "--out needs --seeds"),
+        (("--seeds", "3-1", "--out", "y"), "'3-1' is not a range of 1 to 1000 seeds"),
+        (("--seeds", "1,1", "--out", "y"), "must hold different seeds"),
+        (("--seeds", "a", "--out", "y"), "'a' is not a list of seeds such as 1-5 or 1,3,8"),
+        (
+            ("--seeds", "1", "--out", "y", "--steps", "1", "--cpu-seconds", "1"),
+            "--steps and --cpu-seconds exclude each other",
+        ),
+        (
+            ("--seeds", "1", "--out", "y", "--set", "network.rtt_ms=1"),
+            "must be PATH=VALUE with a path that begins with search or signals",
+        ),
+        (
+            ("--seeds", "1", "--out", "y", "--set", "search.joint.step=1"),
+            "search.joint.step cannot be set to 1: 'step' is not a known key; did you mean steps?",
+        ),
+    ],
+)
+def test_mistakes_are_named(words: tuple[str, ...], message: str, run: Any) -> None:
+    result = run("benchmark-search", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_published_tables_must_be_somewhere(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("REMY_REFERENCE_DIR", str(tmp_path))
+    result = run("benchmark-search", "--published")
+    assert result.exit_code == 2
+    assert "REMY_REFERENCE_DIR is " in result.stderr

@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+import pytest
+
+from remy_farm.v1 import progress_pb2
+from remy_services.cli.design_status import DesignStatus, event_sentence, start_sentence
+from remy_services.embedded import RunStarted, StepProgress
+
+PROGRESS = StepProgress(
+    step=14,
+    epoch=2,
+    rules=8,
+    candidates=125,
+    candidates_done=77,
+    simulated_packets=10,
+    packets_per_second=12.34e6,
+    wall_seconds=30,
+    cpu_seconds=61,
+    eta_seconds=100,
+)
+
+
+def test_the_status_has_all_that_a_user_waits_for() -> None:
+    status = DesignStatus(progress=PROGRESS)
+    event = progress_pb2.ProgressEvent()
+    event.step_finished.score.mean = -1.25
+    event.step_finished.score.standard_error = 0.031
+    status.observe(event)
+    assert status.place() == "epoch 2, 8 rules, step 14"
+    assert status.candidates() == "77 of 125 candidates"
+    assert status.measures() == (
+        "score -1.250 ± 0.031, 12.3 M packets/s, 1 min 01 s CPU, ETA 1 min 40 s"
+    )
+
+
+def test_without_a_budget_there_is_no_eta() -> None:
+    status = DesignStatus(progress=replace(PROGRESS, eta_seconds=None))
+    assert "ETA" not in status.measures()
+
+
+def test_before_the_first_step_there_is_nothing_to_tell() -> None:
+    status = DesignStatus()
+    assert (status.place(), status.candidates(), status.measures()) == ("starting", "", "")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "words"), [(True, "(gain +0.500 ± 0.010), kept"), (False, "rolled back")]
+)
+def test_an_epoch_says_whether_its_table_was_kept(accepted: bool, words: str) -> None:
+    event = progress_pb2.ProgressEvent()
+    record = event.epoch_finished.record
+    record.epoch, record.rules_changed = 3, 2
+    record.comparison.accepted = accepted
+    for estimate in (record.comparison.before, record.comparison.after, record.comparison.gain):
+        estimate.mean, estimate.standard_error = 0.5, 0.01
+    sentence = event_sentence(event)
+    assert sentence is not None
+    assert sentence.startswith("epoch 3: 2 rules changed")
+    assert sentence.endswith(words)
+
+
+def test_an_epoch_that_changed_nothing_has_no_comparison_to_show() -> None:
+    event = progress_pb2.ProgressEvent()
+    event.epoch_finished.record.epoch = 5
+    assert event_sentence(event) == "epoch 5: nothing to improve"
+
+
+def test_the_end_says_what_became_of_an_unfinished_epoch() -> None:
+    event = progress_pb2.ProgressEvent()
+    event.design_finished.reason = progress_pb2.STOP_REASON_STEPS
+    event.design_finished.closing.gain.mean = -0.5
+    assert event_sentence(event) == (
+        "finished after 0 epochs because the number of steps allowed was made; "
+        "the changes of the unfinished epoch were dropped (gain -0.5)"
+    )
+
+
+def test_small_events_only_move_the_status() -> None:
+    event = progress_pb2.ProgressEvent()
+    event.rule_improved.rule = 1
+    assert event_sentence(event) is None
+
+
+def test_a_run_that_goes_on_says_from_where() -> None:
+    assert start_sentence(RunStarted(steps=0, resumed=False)) is None
+    assert start_sentence(RunStarted(steps=12, resumed=True)) == "resumed after step 12"

@@ -1,0 +1,63 @@
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+def evaluated(run_json: RunJson, remycc: Path, spec: Path, *words: object) -> dict[str, Any]:
+    flags = ("--remycc", remycc, "--spec", spec, "--specimens", 12, "--seed", 5)
+    tree = run_json("evaluate", *flags, *words)
+    del tree["cpu_seconds"]
+    return tree
+
+
+def test_json_has_the_documented_keys(
+    run_json: RunJson, remycc_file: Path, spec_file: Path
+) -> None:
+    tree = evaluated(run_json, remycc_file, spec_file)
+    assert {"score_mean", "score_stderr", "specimens", "digest"} <= set(tree)
+    assert tree["specimens"] == 12
+    assert math.isfinite(tree["score_mean"])
+    assert tree["score_stderr"] > 0
+
+
+def test_threads_change_nothing(run_json: RunJson, remycc_file: Path, spec_file: Path) -> None:
+    one, two, seven = (
+        evaluated(run_json, remycc_file, spec_file, "--threads", threads) for threads in (1, 2, 7)
+    )
+    assert one == two == seven
+
+
+def test_groups_by_number_of_senders_add_up(
+    run_json: RunJson, remycc_file: Path, spec_file: Path
+) -> None:
+    tree = evaluated(run_json, remycc_file, spec_file)
+    groups = tree["by_senders"]
+    assert [group["senders"] for group in groups] == [1, 2]
+    assert sum(group["specimens"] for group in groups) == 12
+    scored = [group["specimens"] - group["specimens_left_out"] for group in groups]
+    total = sum(weight * group["score_mean"] for weight, group in zip(scored, groups, strict=True))
+    assert tree["score_mean"] == pytest.approx(total / sum(scored))
+
+
+def test_one_specimen_has_no_standard_error(
+    run_json: RunJson, remycc_file: Path, spec_file: Path
+) -> None:
+    tree = evaluated(run_json, remycc_file, spec_file, "--specimens", 1)
+    assert tree["score_stderr"] is None
+
+
+def test_people_get_the_score_with_its_error_and_the_medians(
+    run: Any, remycc_file: Path, spec_file: Path
+) -> None:
+    flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 12, "--seed", 5)
+    result = run("evaluate", *flags)
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert [row[0] for row in rows[:4]] == ["senders", "1", "2", "all"]
+    assert "\N{PLUS-MINUS SIGN}" in result.stdout
+    assert "throughput / link rate" in result.stdout

@@ -1,0 +1,59 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+def test_the_table_shows_region_and_action_of_every_rule(run: Any, remycc_file: Path) -> None:
+    result = run("inspect", remycc_file)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == (
+        "rule send_ewma rec_ewma rtt_ratio window multiple increment intersend ms "
+        "settles at Mbit/s use".split()
+    )
+    assert lines[1].split() == "0 < 2 < 3 < 1.25 0.9 +4 1.5 40 8 -".split()
+    assert lines[8].split() == "7 >= 2 >= 3 >= 1.25 0.9 +4 1.5 40 8 -".split()
+    assert "8 rules" in result.stdout
+
+
+def test_json_holds_exact_bounds(run_json: RunJson, remycc_file: Path) -> None:
+    tree = run_json("inspect", remycc_file)
+    assert tree["signals"] == ["send_ewma", "rec_ewma", "rtt_ratio"]
+    assert len(tree["rules"]) == 8
+    assert tree["rules"][1] == {
+        "rule": 1,
+        "region": {
+            "send_ewma": {"lower": 2.0, "upper": 163840.0},
+            "rec_ewma": {"lower": 0.0, "upper": 3.0},
+            "rtt_ratio": {"lower": 0.0, "upper": 1.25},
+        },
+        "window_multiple": 0.9,
+        "window_increment": 4.0,
+        "intersend_ms": 1.5,
+        "settled_window_packets": pytest.approx(40),
+        "pacing_rate_mbps": 8.0,
+        "uses": None,
+        "use_share": None,
+    }
+
+
+def test_a_specification_adds_the_use_of_every_rule(
+    run_json: RunJson, remycc_file: Path, spec_file: Path
+) -> None:
+    rules = run_json("inspect", remycc_file, "--spec", spec_file, "--specimens", 4)["rules"]
+    total = sum(rule["uses"] for rule in rules)
+    assert total > 0
+    assert [rule["use_share"] for rule in rules] == pytest.approx(
+        [rule["uses"] / total for rule in rules]
+    )
+
+
+def test_the_most_used_rules_come_first(run: Any, remycc_file: Path, spec_file: Path) -> None:
+    result = run("inspect", remycc_file, "--spec", spec_file, "--specimens", 4)
+    shares = [float(line.removesuffix("%").split()[-1]) for line in result.stdout.splitlines()[1:9]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(100, abs=0.5)

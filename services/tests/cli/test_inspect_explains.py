@@ -1,0 +1,143 @@
+"""`remy-farm inspect --signals, --merge, --diff`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_simulator import RuleTable
+
+FEW = ("--specimens", 4)
+
+
+@pytest.fixture
+def other_file(tmp_path: Path, remycc_file: Path) -> Path:
+    """The small RemyCC with another action in rule 1."""
+    path = tmp_path / "other.dna"
+    remycc = read_remycc(remycc_file)
+    write_remycc(path, RemyCC(remycc.table.with_action(1, (0.5, 2.0, 6.0))))
+    return path
+
+
+def test_rules_show_what_their_actions_lead_to(
+    run: Any, remycc_file: Path, other_file: Path
+) -> None:
+    first, second = run("inspect", other_file).stdout.splitlines()[1:3]
+    assert first.split()[-3:] == ["40", "8", "-"]
+    assert second.split()[-3:] == ["4", "2", "-"]
+
+
+def test_equal_rules_make_every_signal_worthless(
+    run_json: Any, remycc_file: Path, spec_file: Path
+) -> None:
+    tree = run_json("inspect", remycc_file, "--spec", spec_file, *FEW, "--signals")
+    assert (tree["specimens"], tree["seed"]) == (4, 1)
+    worth = tree["signal_worth"]
+    evaluated = run_json("evaluate", "--remycc", remycc_file, "--spec", spec_file, *FEW)
+    assert worth["score_mean"] == evaluated["score_mean"]
+    assert worth["score_stderr"] == evaluated["score_stderr"]
+    assert worth["signals"] == [
+        {
+            "signal": signal,
+            "score_without_mean": evaluated["score_mean"],
+            "score_without_stderr": evaluated["score_stderr"],
+            "difference_mean": 0.0,
+            "difference_stderr": 0.0,
+        }
+        for signal in ("send_ewma", "rec_ewma", "rtt_ratio")
+    ]
+
+
+def test_merged_rules_are_written(
+    run_json: Any, remycc_file: Path, spec_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "merged.dna"
+    words = ("inspect", remycc_file, "--spec", spec_file, *FEW, "--merge-out", out)
+    merging = run_json(*words)["merging"]
+    assert (merging["rules"], merging["rules_merged"]) == (8, 1)
+    assert merging["written"] == str(out)
+    assert merging["difference_mean"] == merging["fresh"]["difference_mean"] == 0
+    assert merging["score_mean"] != merging["fresh"]["score_mean"]
+    (merge,) = merging["merges"]
+    assert merge["accepted"]
+    assert merge["rules"] == 8
+    assert merge["use_share"] == 1
+    assert read_remycc(out).table == RuleTable([0, 1, 2], [([], (0.9, 4.0, 1.5))])
+
+
+def test_merge_alone_writes_nothing(
+    run_json: Any, remycc_file: Path, spec_file: Path, tmp_path: Path
+) -> None:
+    before = set(tmp_path.iterdir())
+    tree = run_json("inspect", remycc_file, "--spec", spec_file, *FEW, "--merge")
+    assert tree["merging"]["written"] is None
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_difference_names_the_changed_rule(
+    run_json: Any, remycc_file: Path, other_file: Path, spec_file: Path
+) -> None:
+    plain = run_json("inspect", remycc_file, "--diff", other_file)
+    assert plain["same_regions"]
+    assert (plain["regions"], plain["regions_changed"]) == (8, 1)
+    assert plain["share_of_lookups_changed"] is None
+    (change,) = plain["changes"]
+    assert (change["before"]["rule"], change["after"]["rule"]) == (1, 1)
+    assert change["before"]["window_increment"] == 4
+    assert change["after"]["intersend_ms"] == 6
+    assert change["region"]["send_ewma"] == {"lower": 2.0, "upper": 163840.0}
+
+    words = ("--spec", spec_file, *FEW)
+    measured = run_json("inspect", remycc_file, "--diff", other_file, *words)
+    rules = run_json("inspect", remycc_file, *words)["rules"]
+    assert measured["share_of_lookups_changed"] == rules[1]["use_share"]
+    gain = measured["score_other_mean"] - measured["score_mean"]
+    assert measured["difference_mean"] == pytest.approx(gain)
+
+
+def test_people_read_what_json_holds(
+    run: Any, remycc_file: Path, other_file: Path, spec_file: Path
+) -> None:
+    words = ("--spec", spec_file, *FEW)
+    both = run("inspect", remycc_file, *words, "--signals", "--merge")
+    assert both.exit_code == 0
+    assert "rtt_ratio" in both.stdout
+    assert "8 rules, 1 when merged" in both.stdout
+    assert both.stdout.count("paired by specimen") == 2
+    difference = run("inspect", remycc_file, "--diff", other_file, *words)
+    assert "0.9 -> 0.5" in difference.stdout
+    assert "1 of 8 regions differ in action; the tables have the same regions." in difference.stdout
+
+
+@pytest.mark.parametrize("flag", ["--signals", "--merge"])
+def test_scores_need_networks(run: Any, remycc_file: Path, flag: str) -> None:
+    result = run("inspect", remycc_file, flag)
+    assert result.exit_code == 2
+    assert f"{flag} measures scores and needs the networks of a --spec" in result.stderr
+
+
+def test_a_difference_is_of_two_tables(run: Any, remycc_file: Path, spec_file: Path) -> None:
+    result = run("inspect", remycc_file, "--spec", spec_file, "--diff", remycc_file, "--signals")
+    assert result.exit_code == 2
+    assert "--diff" in result.stderr
+
+
+def test_tables_too_fine_to_be_laid_over_each_other_are_refused(run: Any, tmp_path: Path) -> None:
+    # Laid over each other they are 80 levels deep, and a table is at most 64.
+    deep = tmp_path / "deep.json"
+    wide = tmp_path / "wide.json"
+    write_remycc(deep, RemyCC(staircase(0, 40)))
+    write_remycc(wide, RemyCC(staircase(1, 40)))
+    result = run("inspect", deep, "--diff", wide)
+    assert result.exit_code == 2
+    assert str(deep) in result.stderr
+    assert "64 levels" in result.stderr
+
+
+def staircase(axis: int, steps: int) -> RuleTable:
+    """A table as deep as it has steps."""
+    table = RuleTable([0, 1], [([], (1.0, 1.0, 1.0))])
+    for step in range(1, steps + 1):
+        table = table.split(table.rule_count - 1, [(axis, float(step))])
+    return table

@@ -1,0 +1,116 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from remy_services.cli import validate
+from remy_services.cli.main import main
+
+COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
+REMY_FARM = Path(sys.executable).with_name("remy-farm")
+
+
+def start(*words: object, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [REMY_FARM, *(str(word) for word in words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_help_lists_every_command(run: Any) -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(f"  {command} " in result.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str, run: Any) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: remy-farm {command} ")
+
+
+def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+    script = (
+        "import sys\n"
+        "from remy_services.cli.main import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'matplotlib', 'google.protobuf', 'remy_simulator', 'rich'}\n"
+        "print(heavy & set(sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.strip() == "set()"
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "design"])
+def test_commands_without_plots_do_not_load_the_plotting_library(command: str) -> None:
+    script = (
+        f"import sys, remy_services.cli.{command}\n"
+        "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_version_names_the_simulator(run: Any) -> None:
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("remy-farm ")
+    assert "simulator" in result.stdout
+
+
+def test_completion_knows_commands_and_options() -> None:
+    def complete(words: str, position: int) -> str:
+        process = start(
+            _REMY_FARM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(position)
+        )
+        return process.communicate(timeout=60)[0]
+
+    assert "simulate" in complete("remy-farm sim", 1)
+    assert "--buffer-packets" in complete("remy-farm simulate --buf", 2)
+
+
+def test_a_reader_that_leaves_early_is_no_error(remycc_file: Path) -> None:
+    process = start("inspect", remycc_file, "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    stderr = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 141
+    assert stderr == ""
+
+
+def test_a_poor_encoding_does_not_fail(remycc_file: Path, spec_file: Path) -> None:
+    flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 4, "--seed", 1)
+    process = start("evaluate", *flags, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert " ? " in stdout
+
+
+def test_an_error_of_ours_shows_where_it_happened(
+    monkeypatch: pytest.MonkeyPatch, spec_file: Path
+) -> None:
+    def fail(_: str) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(validate, "load_spec", fail)
+    result = CliRunner().invoke(main, ["validate", str(spec_file)])
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith(
+        "remy-farm: internal error (ZeroDivisionError)"
+    )

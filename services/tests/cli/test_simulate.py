@@ -1,0 +1,169 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remy_services.remycc import RemyCC, write_remycc
+from remy_simulator import RuleTable
+
+RunJson = Callable[..., dict[str, Any]]
+
+BIN = Path(sys.executable).parent
+NETWORK = (
+    "--senders 3 --link-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 500 --seconds 20 --seed 7"
+).split()
+SENDER_KEYS = {
+    "throughput_mbps",
+    "throughput_equal_share_mbps",
+    "delay_ms",
+    "packets_received",
+    "packets_lost",
+    "on_ms",
+}
+
+
+def paced(path: Path, intersend_ms: float) -> Path:
+    """A RemyCC that sends at one rate, whatever happens."""
+    table = RuleTable([0], [([], (1.0, 100.0, intersend_ms))])
+    write_remycc(path, RemyCC(table))
+    return path
+
+
+def test_json_has_the_documented_keys(run_json: RunJson, remycc_file: Path) -> None:
+    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK)
+    assert set(tree) == {
+        "senders",
+        "throughput_over_link_rate",
+        "delay_over_rtt",
+        "normalized_score_per_sender",
+        "senders_left_out",
+        "packets_received",
+        "simulated_seconds",
+        "seed",
+        "cpu_seconds",
+        "digest",
+    }
+    assert [set(sender) for sender in tree["senders"]] == [SENDER_KEYS] * 3
+    assert tree["simulated_seconds"] == 20
+    assert tree["seed"] == 7
+
+
+def test_means_are_those_of_the_senders(run_json: RunJson, remycc_file: Path) -> None:
+    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK)
+    shares = [sender["throughput_equal_share_mbps"] / 12 for sender in tree["senders"]]
+    delays = [sender["delay_ms"] / 100 for sender in tree["senders"]]
+    scores = [math.log2(share / delay) for share, delay in zip(shares, delays, strict=True)]
+    assert tree["throughput_over_link_rate"] == pytest.approx(math.fsum(shares) / 3)
+    assert tree["delay_over_rtt"] == pytest.approx(math.fsum(delays) / 3)
+    assert tree["normalized_score_per_sender"] == pytest.approx(math.fsum(scores) / 3)
+    assert tree["packets_received"] == sum(s["packets_received"] for s in tree["senders"])
+
+
+def test_the_native_command_agrees(run_json: RunJson, tmp_path: Path) -> None:
+    fast, slow = paced(tmp_path / "fast.dna", 0.7), paced(tmp_path / "slow.dna", 5)
+    flags: list[str | Path] = [
+        "--remycc",
+        fast,
+        "--remycc",
+        slow,
+        *NETWORK,
+        "--loss",
+        "0.02",
+        "--buffer-packets",
+        "9",
+        "--jitter-ms",
+        "0.4",
+        "--timestamp-resolution-ms",
+        "0.3",
+    ]
+    native = json.loads(
+        subprocess.run(
+            [BIN / "remy-simulate", *flags, "--json"],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout
+    )
+    tree = run_json("simulate", *flags)
+    assert tree["digest"] == native["digest"]
+    for key in native.keys() - {"cpu_seconds", "senders", "digest"}:
+        assert tree[key] == pytest.approx(native[key]), key
+    for ours, theirs in zip(tree["senders"], native["senders"], strict=True):
+        assert ours == pytest.approx(theirs)
+
+
+def test_senders_take_several_remyccs_in_turn(run_json: RunJson, tmp_path: Path) -> None:
+    fast, slow = paced(tmp_path / "fast.json", 4), paced(tmp_path / "slow.json", 40)
+    tree = run_json("simulate", "--remycc", fast, "--remycc", slow, *NETWORK)
+    rates = [sender["throughput_mbps"] for sender in tree["senders"]]
+    assert rates[0] > 5 * rates[1]
+    assert rates[2] > 5 * rates[1]
+
+
+def test_the_seed_names_the_draws(run_json: RunJson, remycc_file: Path) -> None:
+    def digest(seed: int) -> str:
+        return str(
+            run_json("simulate", "--remycc", remycc_file, *NETWORK, "--seed", seed)["digest"]
+        )
+
+    assert digest(1) == digest(1)
+    assert digest(1) != digest(2)
+
+
+def test_senders_without_packets_are_left_out_of_the_means(
+    run_json: RunJson, remycc_file: Path
+) -> None:
+    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK, "--off-ms", 1e9)
+    idle = {
+        "throughput_mbps": 0.0,
+        "throughput_equal_share_mbps": 0.0,
+        "delay_ms": None,
+        "packets_received": 0,
+        "packets_lost": 0,
+        "on_ms": 0.0,
+    }
+    assert tree["senders"] == [idle] * 3
+    assert tree["senders_left_out"] == 3
+    assert tree["throughput_over_link_rate"] is None
+    assert tree["delay_over_rtt"] is None
+    assert tree["normalized_score_per_sender"] is None
+
+
+def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
+    process = subprocess.Popen(
+        [BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not is_simulating(process.pid):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == -signal.SIGINT
+
+
+def is_simulating(pid: int) -> bool:
+    """Whether Python has started, and has given up its handler of Ctrl-C again."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
+    has_started = int(ticks) / os.sysconf("SC_CLK_TCK") >= 0.1
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return has_started and not caught & 1 << (signal.SIGINT - 1)
+
+
+def test_people_get_a_row_a_sender_and_the_means(run: Any, remycc_file: Path) -> None:
+    result = run("simulate", "--remycc", remycc_file, *NETWORK)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert (
+        lines[0].split() == "sender Mbit/s equal share Mbit/s delay ms received lost on s".split()
+    )
+    assert [line.split()[0] for line in lines[1:4]] == ["0", "1", "2"]
+    assert "throughput / link rate" in result.stdout

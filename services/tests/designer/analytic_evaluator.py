@@ -1,0 +1,170 @@
+"""A world simple enough to know: designers can be tested in milliseconds.
+
+Every specimen comes with a handful of memory points. At each of them an action is the better the
+nearer it lies to the best one for that point, which changes smoothly over memory space, so that
+splitting a rule pays. What a specimen adds to the score is the same for all candidates; noise that
+is not can be switched on, to tempt the search into gains that are none.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from functools import cache
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_simulator import RuleTable
+from remy_simulator.messages import action_tuple, axis_of, signal_of, to_native
+from services.tests.designer.perturbed_actions import Action, perturbed_actions
+
+_POINTS = 12
+_AXES = 4
+_LOOKUPS_PER_POINT = 100
+_PACKETS = 1e6
+_BUCKETS = 1538
+
+MemoryPoint = tuple[float, ...]
+
+
+class AnalyticEvaluator:
+    """An evaluator without a simulator. Remembers all that it was asked for, and its answers."""
+
+    def __init__(self, *, noise: float = 0.0) -> None:
+        self.noise = noise
+        self.requests: list[evaluation_pb2.EvaluationRequest] = []
+        self._known: dict[tuple[float, bytes], evaluation_pb2.EvaluationOutcome] = {}
+
+    def evaluate(
+        self, request: evaluation_pb2.EvaluationRequest
+    ) -> evaluation_pb2.EvaluationOutcome:
+        """The outcome of the request: candidate-major, a pure function."""
+        self.requests.append(request)
+        name = (self.noise, request.SerializeToString(deterministic=True))
+        if name not in self._known:
+            self._known[name] = self._evaluate(request)
+        return self._known[name]
+
+    def _evaluate(
+        self, request: evaluation_pb2.EvaluationRequest
+    ) -> evaluation_pb2.EvaluationOutcome:
+        table = to_native(request.tables[0])
+        lookups = [_lookups(table, specimen) for specimen in request.specimens]
+        return evaluation_pb2.EvaluationOutcome(
+            outcomes=[
+                self._outcome(request, specimen, rules, _actions(table, candidate, specimen.key))
+                for candidate in request.candidates
+                for specimen, rules in zip(request.specimens, lookups, strict=True)
+            ]
+        )
+
+    def _outcome(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        specimen: evaluation_pb2.Specimen,
+        lookups: list[tuple[MemoryPoint, int]],
+        actions: list[Action],
+    ) -> evaluation_pb2.SpecimenOutcome:
+        senders = sum(group.count for group in specimen.senders)
+        utility = remy_simulator.normal(specimen.key, _POINTS)
+        for point, rule in lookups:
+            utility -= _loss(actions[rule], point) / _POINTS
+            if self.noise:
+                name = [_bits(component) for component in actions[rule]]
+                draw = remy_simulator.normal(request.seed, specimen.key, *name)
+                utility += self.noise * draw / _POINTS
+        packets = int(_PACKETS * remy_simulator.exp(utility))
+        outcome = evaluation_pb2.SpecimenOutcome(
+            packets_received=[packets] * senders,
+            packets_sent=[packets + 1] * senders,
+            packets_lost=[1] * senders,
+            on_ms=[request.duration_ms] * senders,
+            share_ms=[request.duration_ms / senders] * senders,
+            delay_sum_ms=[packets * specimen.rtt_ms] * senders,
+            first_on_ms=[0.0] * senders,
+        )
+        if request.recording:
+            uses = [0] * len(actions)
+            for _, rule in lookups:
+                uses[rule] += _LOOKUPS_PER_POINT
+            outcome.rule_uses.extend(uses)
+        if request.recording == evaluation_pb2.RECORDING_MEMORY:
+            axes = [axis_of(signal) for signal in request.tables[0].signals]
+            outcome.rule_memory.extend(_memory(lookups, axes))
+        return outcome
+
+
+def best_action(point: MemoryPoint) -> Action:
+    """The best action at a memory point."""
+    nearness = 1 / (1 + point[0] / 100)
+    return (0.5 + 0.4 * nearness, 10 - 8 * nearness, 1.5 - nearness)
+
+
+def memory_points(specimen: evaluation_pb2.Specimen) -> list[MemoryPoint]:
+    """The memory values that trigger rules on a specimen; the first is a fresh memory's."""
+    return [(0.0,) * _AXES] + [
+        tuple(
+            1000 * remy_simulator.uniform(specimen.key, number, axis) ** 2 for axis in range(_AXES)
+        )
+        for number in range(1, _POINTS)
+    ]
+
+
+def _loss(action: Action, point: MemoryPoint) -> float:
+    best = best_action(point)
+    scales = (0.2, 5.0, 1.0)
+    return sum(
+        ((present - wanted) / scale) * ((present - wanted) / scale)
+        for present, wanted, scale in zip(action, best, scales, strict=True)
+    )
+
+
+def _lookups(table: RuleTable, specimen: evaluation_pb2.Specimen) -> list[tuple[MemoryPoint, int]]:
+    return [(point, table.find(point)) for point in memory_points(specimen)]
+
+
+def _actions(
+    table: RuleTable, candidate: evaluation_pb2.Candidate, specimen_key: int
+) -> list[Action]:
+    if candidate.HasField("perturbation"):
+        return perturbed_actions(table, candidate.perturbation, specimen_key)
+    actions = [table.action(rule) for rule in range(table.rule_count)]
+    for change in candidate.actions.changes:
+        actions[change.rule] = action_tuple(change.action)
+    return actions
+
+
+def _memory(
+    lookups: list[tuple[MemoryPoint, int]], axes: list[int]
+) -> list[evaluation_pb2.RuleMemory]:
+    memory = []
+    for rule in sorted({rule for _, rule in lookups}):
+        message = evaluation_pb2.RuleMemory(rule=rule)
+        for axis in axes:
+            counts: dict[int, int] = {}
+            for point, user in lookups:
+                if user == rule:
+                    bucket = bucket_of(axis, point[axis])
+                    counts[bucket] = counts.get(bucket, 0) + _LOOKUPS_PER_POINT
+            message.signals.add(
+                signal=signal_of(axis),
+                buckets=sorted(counts),
+                counts=[counts[bucket] for bucket in sorted(counts)],
+            )
+        memory.append(message)
+    return memory
+
+
+def bucket_of(axis: int, value: float) -> int:
+    """A bucket of the simulator's scale near a memory value."""
+    return min(bisect_left(_scale(axis), value), _BUCKETS - 1)
+
+
+@cache
+def _scale(axis: int) -> list[float]:
+    return [remy_simulator.summary_median(axis, [bucket], [1]) for bucket in range(_BUCKETS)]
+
+
+def _bits(value: float) -> int:
+    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+    return int(bits)

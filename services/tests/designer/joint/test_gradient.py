@@ -1,0 +1,183 @@
+"""The estimator of the gradient."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.designer.joint.gradient import gradient_samples
+from remy_services.designer.joint.regions import Regions
+from services.tests.designer.joint.antithetic import (
+    half_differences,
+    noise_of,
+    pair_outcome,
+    pair_request,
+)
+
+# No inner nodes, as in a table of one rule.
+_NONE = Regions(())
+_DIFFERENCES = st.lists(st.none() | st.floats(-100, 100), min_size=1, max_size=8)
+
+
+def _slow(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    differences: list[float | None],
+    spread: float,
+) -> tuple[list[float], list[float], float]:
+    """The mean, the squares and the spread, one number at a time."""
+    scored = [(i, d) for i, d in enumerate(differences) if d is not None]
+    if scored:
+        usual = sum(abs(d) for _, d in scored) / len(scored)
+        spread = usual if spread == 0 else 0.95 * spread + 0.05 * usual
+    seed = request.candidates[0].perturbation.seed
+    sigma = request.candidates[0].perturbation.scale
+    rules = len(outcome.outcomes[0].rule_uses)
+    means, squares = [], []
+    for rule in range(rules):
+        for coordinate in range(3):
+            samples = []
+            for i, d in scored:
+                up = outcome.outcomes[i].rule_uses[rule]
+                down = outcome.outcomes[i + len(differences)].rule_uses[rule]
+                limited = math.copysign(min(abs(d), 5 * spread), d)
+                noise = noise_of(seed, request.specimens[i].key, rules)[rule][coordinate]
+                samples.append(limited * noise / sigma if up + down > 0 else 0.0)
+            number = max(len(samples), 1)
+            means.append(sum(samples) / number)
+            squares.append(sum(sample**2 for sample in samples) / number**2)
+    return means, squares, spread
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    scale=st.floats(0.01, 1),
+    spread=st.just(0.0) | st.floats(0.01, 10),
+    differences=_DIFFERENCES,
+    data=st.data(),
+)
+def test_it_is_the_slow_one(
+    seed: int, scale: float, spread: float, differences: list[float | None], data: st.DataObject
+) -> None:
+    rules = data.draw(st.integers(1, 4))
+    uses = st.lists(st.integers(0, 2), min_size=rules, max_size=rules)
+    all_uses = st.lists(uses, min_size=len(differences), max_size=len(differences))
+    request = pair_request(seed, scale, range(len(differences)))
+    outcome = pair_outcome(data.draw(all_uses), data.draw(all_uses))
+
+    samples = gradient_samples(request, outcome, differences, _NONE, spread)
+
+    means, squares, new_spread = _slow(request, outcome, differences, spread)
+    assert samples.rules.mean.shape == samples.rules.squares.shape == (rules, 3)
+    assert samples.rules.mean.ravel().tolist() == pytest.approx(means, rel=1e-9, abs=1e-9)
+    assert samples.rules.squares.ravel().tolist() == pytest.approx(squares, rel=1e-9, abs=1e-9)
+    assert samples.spread == pytest.approx(new_spread, rel=1e-12)
+
+
+def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
+    gradient = np.array([[1.0, -2.0, 0.5], [0.0, 0.3, -0.1], [4.0, 4.0, 4.0]])
+    used = np.array([[1.0], [1.0], [0.0]])
+    at = np.zeros((3, 3))
+    outcome = pair_outcome([[3, 1, 0]] * 16, [[3, 1, 0]] * 16)
+    means = []
+    for seed in range(400):
+        request = pair_request(seed, 0.15, range(16))
+        differences = half_differences(
+            request, at, lambda x: math.fsum((gradient * used * x).ravel())
+        )
+        means.append(gradient_samples(request, outcome, list(differences), _NONE, 0.0).rules.mean)
+
+    estimates = np.array(means)
+    errors = estimates.std(axis=0, ddof=1) / math.sqrt(len(means))
+    off = np.abs(estimates.mean(axis=0) - gradient * used)
+    assert (off <= 5 * errors).all()
+    assert errors[:2].max() < 0.05
+    assert (estimates[:, 2] == 0).all()
+
+
+def test_what_even_powers_contribute_cancels() -> None:
+    """Antithetic sampling: a score that is the same on either side says nothing of a direction."""
+    request = pair_request(3, 0.2, range(16))
+    differences = half_differences(request, np.zeros((2, 3)), lambda x: math.fsum((x * x).ravel()))
+    outcome = pair_outcome([[1, 1]] * 16, [[1, 1]] * 16)
+    assert not gradient_samples(request, outcome, list(differences), _NONE, 0.0).rules.mean.any()
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.integers(0, 1000))
+def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], seed: int) -> None:
+    pairs = len(differences)
+    request = pair_request(seed, 0.15, range(pairs))
+    up, down = [[1, 0, 1]] * pairs, [[1, 1, 0]] * pairs
+    samples = gradient_samples(request, pair_outcome(up, down), list(differences), _NONE, 0.0)
+
+    turned = pair_request(seed, -0.15, range(pairs))
+    opposite = [-difference for difference in differences]
+    swapped = gradient_samples(turned, pair_outcome(down, up), list(opposite), _NONE, 0.0)
+
+    assert (samples.rules.mean == swapped.rules.mean).all()
+    assert (samples.rules.squares == swapped.rules.squares).all()
+    assert samples.spread == swapped.spread
+
+
+def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
+    request = pair_request(1, 0.1, [7])
+    samples = gradient_samples(request, pair_outcome([[0, 5, 0]], [[5, 0, 0]]), [1.0], _NONE, 0.0)
+    assert samples.rules.mean[:2].all()
+    assert not samples.rules.mean[2].any()
+    assert not samples.rules.squares[2].any()
+
+
+def test_a_freak_counts_as_five_times_the_usual() -> None:
+    request = pair_request(1, 0.1, [7])
+    outcome = pair_outcome([[1]], [[1]])
+    for freak in (1000.0, -1000.0):
+        samples = gradient_samples(request, outcome, [freak], _NONE, spread=1.0)
+        assert samples.spread == pytest.approx(0.95 + 0.05 * 1000)
+        wanted = math.copysign(5 * samples.spread, freak) * noise_of(1, 7, 1) / 0.1
+        assert samples.rules.mean == pytest.approx(wanted)
+
+
+def test_one_freak_of_many_is_limited_from_the_first_step_on() -> None:
+    keys = range(16)
+    outcome = pair_outcome([[1]] * 16, [[1]] * 16)
+    differences: list[float | None] = [*[0.0] * 15, 1e9]
+    samples = gradient_samples(pair_request(1, 1, keys), outcome, differences, _NONE, 0.0)
+    wanted = 5 / 16 * 1e9 * noise_of(1, 15, 1) / 16
+    assert samples.rules.mean == pytest.approx(wanted)
+
+
+def test_specimens_without_a_score_say_nothing() -> None:
+    outcome = pair_outcome([[1]] * 2, [[1]] * 2)
+    half = gradient_samples(pair_request(1, 0.1, [7, 8]), outcome, [2.0, None], _NONE, 0.0)
+    alone = gradient_samples(
+        pair_request(1, 0.1, [7]), pair_outcome([[1]], [[1]]), [2.0], _NONE, 0.0
+    )
+    assert (half.rules.mean == alone.rules.mean).all()
+    assert (half.rules.squares == alone.rules.squares).all()
+
+    none = gradient_samples(pair_request(1, 0.1, [7, 8]), outcome, [None, None], _NONE, 3.0)
+    assert not none.rules.mean.any()
+    assert not none.rules.squares.any()
+    assert none.spread == 3
+
+
+def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
+    """Its slope is that of moving all of its rules together."""
+    regions = Regions(((0, 3), (1, 3)))
+    uses = [[1, 2, 0], [0, 1, 1], [4, 0, 0]]
+    differences: list[float | None] = [1.0, -0.5, 2.0]
+    request = pair_request(5, 0.1, [7, 8, 9])
+    together = gradient_samples(request, pair_outcome(uses, uses), differences, regions, 0.0)
+
+    alone = []
+    for key, used, difference in zip([7, 8, 9], uses, differences, strict=True):
+        one = pair_request(5, 0.1, [key])
+        outcome = pair_outcome([used], [used])
+        alone.append(gradient_samples(one, outcome, [difference], _NONE, 0.0).rules.mean)
+    for row, rules in enumerate(([0, 1, 2], [1, 2])):
+        sums = np.array([sum(sample[rule] for rule in rules) for sample in alone])
+        assert together.regions.mean[row] == pytest.approx(sums.mean(axis=0))
+        assert together.regions.squares[row] == pytest.approx((sums * sums).sum(axis=0) / 9)

@@ -1,0 +1,217 @@
+"""Whole joint searches: what they promise of starts, of what is published, and of their end."""
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2
+from remy_services.designer import Designer, sealing
+from remy_simulator.messages import from_native, to_native
+from remy_simulator.objective import specimen_score
+from services.tests.designer.analytic_evaluator import AnalyticEvaluator, best_action
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.walk import Walk, finish, make_steps
+
+_NOISY = AnalyticEvaluator(noise=6.0).evaluate
+_CLIMB = progress_pb2.STEP_PURPOSE_CLIMB
+_SPLIT = progress_pb2.STEP_PURPOSE_SPLIT
+_VALIDATE = progress_pb2.STEP_PURPOSE_VALIDATE
+
+
+def _state(checkpoint: bytes) -> checkpoint_pb2.JointSearchState:
+    return sealing.unseal(checkpoint).joint
+
+
+def test_steps_are_those_of_the_schedule() -> None:
+    """Splits after steps 4 and 10, but for 8 rules at most; epochs of 6 steps; 18 steps of growing
+    and 6 of refining."""
+    walk = Walk(small_joint_spec(signals="send_ewma"), AnalyticEvaluator().evaluate)
+    wanted = [_VALIDATE]
+    for step in range(1, 25):
+        wanted.append(_CLIMB)
+        if step in (4, 10, 16):
+            wanted.append(_SPLIT)
+        if step % 6 == 0:
+            wanted.append(_VALIDATE)
+    assert walk.purposes == wanted
+    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    assert walk.designer.table.rule_count == 4
+
+
+def test_a_climb_finds_what_is_best() -> None:
+    """One rule: its best action is the mean, over the memory points, of theirs."""
+    spec = small_joint_spec(steps=150, steps_per_epoch=50, maximum_rules=1, step_size=0.1)
+    evaluator = AnalyticEvaluator()
+    designer = Designer(spec)
+    finish(designer, evaluator.evaluate)
+
+    (multiple, increment, intersend_ms) = designer.table.action(0)
+
+    points = [best_action((send_ewma, 0, 0, 0)) for send_ewma in _mean_points()]
+    wanted = [math.fsum(component) / len(points) for component in zip(*points, strict=True)]
+    assert multiple == pytest.approx(wanted[0], abs=0.05)
+    assert increment == pytest.approx(wanted[1], abs=1)
+    assert intersend_ms == pytest.approx(wanted[2], abs=0.15)
+
+
+def _mean_points() -> list[float]:
+    """Send_ewma of a specimen's points at the middle of equal strata: 0, and 11 of 1000 u^2."""
+    strata = 110
+    return [0.0] * 10 + [1000 * ((n + 0.5) / strata) ** 2 for n in range(strata)]
+
+
+def test_splitting_pays() -> None:
+    one = Walk(small_joint_spec(steps=120, maximum_rules=1), AnalyticEvaluator().evaluate)
+    many = Walk(small_joint_spec(steps=120, maximum_rules=16), AnalyticEvaluator().evaluate)
+    assert many.designer.table.rule_count >= 16
+    assert (
+        many.designer.epochs[-1].comparison.after.mean
+        > one.designer.epochs[-1].comparison.after.mean
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_several_starts_keep_the_best(seed: int) -> None:
+    spec = small_joint_spec(starts=4, start_steps=5, steps=12, seed=seed)
+    walk = Walk(spec, _NOISY)
+    climbs = {}
+    states = [_state(data) for data in walk.checkpoints]
+    for before, after in pairwise(states):
+        if after.start > before.start:
+            climbs[before.start] = before.climb
+            last = after
+    scores = [record.comparison.after.mean for record in walk.designer.epochs[:4]]
+
+    assert sorted(climbs) == [0, 1, 2, 3]
+    assert [climb.steps for climb in climbs.values()] == [5] * 4
+    assert len({climb.SerializeToString(deterministic=True) for climb in climbs.values()}) == 4
+    assert last.start == 4
+    assert last.climb == climbs[max(range(4), key=lambda start: scores[start])]
+    assert not last.HasField("best_start")
+    assert _state(walk.checkpoints[-1]).climb.steps == 12
+
+
+def test_starts_draw_nothing_in_common_but_the_validation() -> None:
+    spec = small_joint_spec(starts=3, start_steps=2, steps=4)
+    evaluator = AnalyticEvaluator()
+    walk = Walk(spec, evaluator.evaluate)
+    by_purpose: dict[progress_pb2.StepPurpose, list[set[int]]] = {_CLIMB: [], _VALIDATE: []}
+    for purpose, request in zip(walk.purposes, evaluator.requests, strict=True):
+        by_purpose[purpose].append({specimen.key for specimen in request.specimens})
+
+    validation = by_purpose[_VALIDATE]
+    assert len(validation) == 1 + 3 + 1
+    assert all(keys == validation[0] for keys in validation)
+    climbing = by_purpose[_CLIMB]
+    assert len(set.union(*climbing)) == sum(map(len, climbing))
+    assert not set.union(*climbing) & validation[0]
+
+
+def _validation_score(designer: Designer, request: evaluation_pb2.EvaluationRequest) -> float:
+    """The published table on the validation specimens, as if asked for anew."""
+    again = evaluation_pb2.EvaluationRequest()
+    again.CopyFrom(request)
+    again.tables[0].CopyFrom(from_native(designer.table))
+    objective = small_joint_spec().objective
+    scores = [
+        specimen_score(objective, specimen, result, request.duration_ms)
+        for specimen, result in zip(request.specimens, _NOISY(again).outcomes, strict=True)
+    ]
+    return math.fsum(score for score in scores if score is not None) / len(scores)
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_what_is_published_never_gets_worse(starts: int) -> None:
+    """On the validation specimens; under noise that has the climb itself fall back."""
+    spec = small_joint_spec(
+        steps=40, step_size=0.5, steps_per_epoch=3, starts=starts, start_steps=4
+    )
+    designer = Designer(spec)
+    validation = designer.next_request()
+    assert validation is not None
+    make_steps(designer, _NOISY, 1)
+    published = [_validation_score(designer, validation)]
+    while (request := designer.next_request()) is not None:
+        epochs = len(designer.epochs)
+        designer.receive(_NOISY(request))
+        published.append(_validation_score(designer, validation))
+        accepted = len(designer.epochs) > epochs and designer.epochs[-1].comparison.accepted
+        assert accepted == (published[-1] > published[-2])
+        assert accepted or published[-1] == published[-2]
+
+    verdicts = [record.comparison.accepted for record in designer.epochs]
+    assert True in verdicts
+    assert False in verdicts
+
+
+def test_history_counts_every_simulation_once() -> None:
+    walk = Walk(small_joint_spec(starts=2, start_steps=3), AnalyticEvaluator().evaluate)
+    steps = [e.step_finished for e in walk.events if e.HasField("step_finished")]
+    records = walk.designer.epochs
+    assert sum(r.evaluations for r in records) == sum(s.candidates * s.specimens for s in steps)
+    assert sum(r.simulated_packets for r in records) == sum(s.simulated_packets for s in steps)
+    assert [record.epoch for record in records] == list(range(len(records)))
+
+
+@pytest.mark.parametrize("patience", [2, 4])
+def test_a_plateau_stops_it(patience: int) -> None:
+    spec = small_joint_spec(
+        steps=400, steps_per_epoch=8, maximum_rules=1, stop={"epochs_without_gain": patience}
+    )
+    walk = Walk(spec, _NOISY)
+    verdicts = [record.comparison.accepted for record in walk.designer.epochs]
+
+    assert walk.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
+    assert True in verdicts
+    ends = [
+        end for end in range(patience, len(verdicts) + 1) if not any(verdicts[end - patience : end])
+    ]
+    assert ends == [len(verdicts)]
+
+
+def test_stopped_in_an_epoch_what_it_brought_is_validated() -> None:
+    designer = Designer(small_joint_spec(step_size=0.1))
+    evaluator = AnalyticEvaluator()
+    make_steps(designer, evaluator.evaluate, 5)
+    first = designer.table
+    designer.stop(progress_pb2.STOP_REASON_CPU_SECONDS)
+    closing = designer.next_request()
+    assert closing is not None
+    assert closing.specimens == evaluator.requests[0].specimens
+    assert len(closing.candidates) == 1
+    (event,) = finish(designer, evaluator.evaluate)
+
+    comparison = event.design_finished.closing
+    assert comparison.accepted
+    assert comparison.gain.mean > 0
+    assert designer.table == to_native(closing.tables[0]) != first
+
+
+def test_a_pair_is_perturbed_in_opposite_directions_of_one_name() -> None:
+    evaluator = AnalyticEvaluator()
+    walk = Walk(small_joint_spec(steps=6), evaluator.evaluate)
+    seeds = []
+    for purpose, request in zip(walk.purposes, evaluator.requests, strict=True):
+        if purpose != _CLIMB:
+            continue
+        up, down = (candidate.perturbation for candidate in request.candidates)
+        assert up.scale == -down.scale > 0
+        assert (up.seed, up.bounds) == (down.seed, down.bounds)
+        assert request.recording == evaluation_pb2.RECORDING_USES
+        seeds.append(up.seed)
+    assert len(set(seeds)) == len(seeds) == 6
+
+
+def test_a_finished_design_goes_on_with_a_longer_schedule() -> None:
+    evaluator = AnalyticEvaluator()
+    designer = Designer(small_joint_spec(steps=12))
+    finish(designer, evaluator.evaluate)
+    longer = Designer.resume(small_joint_spec(steps=24), designer.checkpoint())
+
+    longer.reconsider()
+    assert longer.finished is None
+    finish(longer, evaluator.evaluate)
+
+    assert longer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    assert _state(longer.checkpoint()).climb.steps == 24

@@ -1,0 +1,79 @@
+"""Small real designs: the simulator climbs, and who simulates does not matter."""
+
+from functools import cache
+from random import Random
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, progress_pb2
+from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.partition import assemble, partition
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.walk import Evaluate, Walk
+
+_SPEC = small_joint_spec(
+    signals="send_ewma, rec_ewma, rtt_ratio",
+    simulated_seconds=10,
+    steps=40,
+    first_split=10,
+    steps_per_split=20,
+    maximum_rules=8,
+    steps_per_epoch=20,
+    step_size=0.06,
+    validation_specimens=32,
+)
+
+
+@cache
+def _reference() -> Walk:
+    evaluator = LocalEvaluator(1)
+    try:
+        return Walk(_SPEC, evaluator.evaluate)
+    finally:
+        evaluator.close()
+
+
+def test_it_gains_on_the_validation_specimens() -> None:
+    walk = _reference()
+    before = walk.designer.epochs[0].comparison.before
+    best = [r.comparison.after for r in walk.designer.epochs if r.comparison.accepted][-1]
+    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    assert walk.designer.table.rule_count == 8
+    assert best.mean > before.mean + 0.1
+
+
+class _Parts:
+    """An evaluator that cuts every request into tasks of its own, and takes them in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self._order = Random(seed)
+
+    def evaluate(
+        self, request: evaluation_pb2.EvaluationRequest
+    ) -> evaluation_pb2.EvaluationOutcome:
+        tasks = partition(request, self._order.randint(1, 40))
+        self._order.shuffle(tasks)
+        parts = []
+        for task in tasks:
+            wire = task.request(request).SerializeToString()
+            part = evaluation_pb2.EvaluationRequest.FromString(wire)
+            parts.append((task, remy_simulator.evaluate(part)))
+        return assemble(request, parts)
+
+
+def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:
+    evaluator = LocalEvaluator(2)
+    try:
+        return evaluator.evaluate(request)
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_it_is_the_same_whoever_simulates(evaluate: Evaluate) -> None:
+    walk = Walk(_SPEC, evaluate)
+    reference = _reference()
+    assert walk.table == reference.table
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events

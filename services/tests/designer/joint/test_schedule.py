@@ -1,0 +1,125 @@
+"""What changes with the steps of a climb."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.v1 import spec_pb2
+from remy_services.designer.joint.schedule import Schedule
+
+
+def _search(**joint: float) -> spec_pb2.Search:
+    options = {
+        "steps": 1000,
+        "maximum_rules": 72,
+        "first_split": 60,
+        "steps_per_split": 35,
+        "perturbation": 0.15,
+        "step_size": 0.03,
+        "fine_share": 0.2,
+        "steps_per_epoch": 100,
+    }
+    return spec_pb2.Search(specimens=16, joint={**options, **joint})
+
+
+_SEARCHES = st.builds(
+    _search,
+    steps=st.integers(1, 3000),
+    maximum_rules=st.integers(1, 100),
+    first_split=st.integers(1, 3000),
+    steps_per_split=st.integers(1, 300),
+    perturbation=st.floats(1e-3, 10),
+    step_size=st.floats(1e-3, 10),
+    fine_share=st.floats(0, 1),
+    steps_per_epoch=st.integers(1, 500),
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "perturbation", "step_size"),
+    [
+        (0, 0.15, 0.03),
+        (280, 0.115, 0.03),
+        (480, 0.09, 0.03),
+        (560, 0.08, 0.03 * (1 - 0.85 / 4)),
+        (640, 0.08, 0.03 * (1 - 0.85 / 2)),
+        (800, 0.08, 0.015),
+        (900, 0.065, 0.015 * 0.65),
+        (1000, 0.05, 0.015 * 0.3),
+    ],
+)
+def test_annealing(step: int, perturbation: float, step_size: float) -> None:
+    """800 steps of growing, and 200 of refining."""
+    settings = Schedule(_search()).settings(step)
+    assert settings.perturbation == pytest.approx(perturbation)
+    assert settings.step_size == pytest.approx(step_size)
+
+
+def test_growing_ends_with_15_percent_of_the_step_size() -> None:
+    settings = Schedule(_search()).settings(799)
+    assert settings.step_size == pytest.approx(0.0045, rel=0.02)
+
+
+def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
+    schedule = Schedule(_search())
+    assert [schedule.settings(step).specimens for step in (0, 799, 800, 999)] == [16, 16, 32, 32]
+    assert schedule.settings(799).averaging == 0.97
+    assert schedule.settings(800).averaging == 0.99
+
+
+def test_splits_are_due_from_the_first_in_equal_distances_while_growing() -> None:
+    schedule = Schedule(_search())
+    due = [step for step in range(1, 1001) if schedule.split_is_due(step, 1)]
+    assert due == list(range(60, 800, 35))
+
+
+def test_no_split_is_due_once_the_table_has_its_rules() -> None:
+    schedule = Schedule(_search())
+    assert schedule.split_is_due(60, 71)
+    assert not schedule.split_is_due(60, 72)
+
+
+def test_epochs_are_due_in_equal_distances_and_at_the_end() -> None:
+    schedule = Schedule(_search(steps=250))
+    assert [step for step in range(1, 251) if schedule.epoch_is_due(step)] == [100, 200, 250]
+
+
+@given(_SEARCHES)
+def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) -> None:
+    joint = search.joint
+    schedule = Schedule(search)
+    steps = sorted({0, joint.steps // 3, joint.steps // 2, joint.steps * 4 // 5, joint.steps - 1})
+    walk = [schedule.settings(step) for step in steps]
+    for settings in walk:
+        assert joint.perturbation / 3 * (1 - 1e-9) <= settings.perturbation <= joint.perturbation
+        assert joint.step_size * 0.15 * (1 - 1e-9) <= settings.step_size <= joint.step_size
+        assert settings.specimens in (search.specimens, 2 * search.specimens)
+    for earlier, later in pairwise(walk):
+        assert later.perturbation <= earlier.perturbation
+        assert later.specimens >= earlier.specimens
+        assert later.averaging >= earlier.averaging
+
+
+@given(_SEARCHES)
+def test_a_split_and_refining_never_meet(search: spec_pb2.Search) -> None:
+    schedule = Schedule(search)
+    for step in range(1, search.joint.steps + 1):
+        if schedule.split_is_due(step, 1):
+            assert step >= search.joint.first_split
+            assert schedule.settings(step).specimens == search.specimens
+            assert not schedule.split_is_due(step, search.joint.maximum_rules)
+
+
+@given(_SEARCHES)
+def test_the_last_step_ends_an_epoch_and_none_is_longer_than_it_should_be(
+    search: spec_pb2.Search,
+) -> None:
+    joint = search.joint
+    schedule = Schedule(search)
+    due = [step for step in range(1, joint.steps + 1) if schedule.epoch_is_due(step)]
+    assert due[-1] == joint.steps
+    lengths = [later - earlier for earlier, later in pairwise([0, *due])]
+    assert max(lengths) <= joint.steps_per_epoch
+    assert set(lengths[:-1]) <= {joint.steps_per_epoch}

@@ -1,0 +1,81 @@
+"""Where climbs begin."""
+
+from pathlib import Path
+
+import pytest
+
+from remy_services.designer.action_space import ActionSpace
+from remy_services.designer.first_table import STARTS, first_action, first_table
+from remy_services.designer.joint.starts import start_count
+from remy_services.spec import load_spec, parse_spec
+
+_EXAMPLES = Path(__file__).parents[4] / "examples"
+_PATHS = sorted(_EXAMPLES.glob("*.yaml"))
+
+
+def test_fair_shares_of_the_paper_s_network() -> None:
+    """By hand: in the middle there are 15 Mbit/s, 150 ms and 9 senders, on half of the time.
+
+    15 Mbit/s are 1.25 packets/ms; 4.5 senders are on, each with 41.667 of the 187.5 packets that
+    the path holds, and with one packet every 3.6 ms. A sender that keeps nine tenths of its window
+    adds the last tenth anew: 4.1667 packets.
+    """
+    spec = load_spec(_EXAMPLES / "general-purpose-delta1.yaml")
+
+    assert first_action(spec, 0.9) == pytest.approx((0.9, 4.1667, 3.6), rel=1e-4)
+    assert first_action(spec, 0.5) == pytest.approx((0.5, 20.8333, 3.6), rel=1e-4)
+
+    table = first_table(spec, ActionSpace(spec.search.joint), 0)
+    assert table.rule_count == 1
+    assert table.signals == [0, 1, 2]
+    assert table.action(0) == pytest.approx((0.9, 4, 3.6), rel=1e-12)
+
+
+_ONE_LINK = """
+name: one
+network: {link_rate_mbps: 12, rtt_ms: 100, senders: SENDERS}
+traffic: {TRAFFIC}
+"""
+
+
+@pytest.mark.parametrize(
+    ("senders", "traffic", "senders_on"),
+    [
+        (8, "exponential_time: {mean_ms: 1000}, mean_off_ms: 3000", 2),
+        # How long a flow lasts depends on the congestion control: half of the time.
+        (8, "exponential_bytes: {mean_bytes: 1e6}, mean_off_ms: 10", 4),
+        (8, "flow_lengths: {}, mean_off_ms: 1000", 4),
+        # A flow that is on has a share of its own.
+        (1, "exponential_time: {mean_ms: 1000}, mean_off_ms: 9000", 1),
+    ],
+)
+def test_fair_shares_are_those_of_the_senders_that_are_on(
+    senders: int, traffic: str, senders_on: float
+) -> None:
+    spec = parse_spec(_ONE_LINK.replace("SENDERS", str(senders)).replace("TRAFFIC", traffic))
+    wanted = (0.75, 0.25 * 100 / senders_on, senders_on)
+    assert first_action(spec, 0.75) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+def test_every_example_begins_inside_its_bounds(path: Path) -> None:
+    search = load_spec(path).search.joint
+    space = ActionSpace(search)
+    search.starts = STARTS
+    assert start_count(search) == STARTS
+    actions = [first_table(load_spec(path), space, n).action(0) for n in range(STARTS)]
+    for multiple, increment, intersend_ms in actions:
+        assert search.window_multiple.minimum <= multiple <= search.window_multiple.maximum
+        assert search.window_increment.minimum <= increment <= search.window_increment.maximum
+        assert increment == int(increment)
+        assert search.intersend_ms.minimum <= intersend_ms <= search.intersend_ms.maximum
+    assert len({multiple for multiple, _, _ in actions}) == STARTS
+
+
+@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+def test_every_example_s_fair_pace_is_one_that_it_allows(path: Path) -> None:
+    """Were the start clamped, it would not be the fair share that it is meant to be."""
+    spec = load_spec(path)
+    _, _, intersend_ms = first_action(spec, 0.9)
+    bounds = spec.search.joint.intersend_ms
+    assert bounds.minimum <= intersend_ms <= bounds.maximum

@@ -1,0 +1,97 @@
+"""Where rules are divided."""
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.designer.splitting import median_thresholds
+from remy_simulator import RuleTable
+from remy_simulator.messages import signal_of
+from services.tests.designer.analytic_evaluator import bucket_of
+
+_ACTION = (1.0, 1.0, 3.0)
+_NODE = (0.0, 0.0, 0.0)
+
+
+def _outcome(rule: int, values: dict[int, dict[float, int]]) -> evaluation_pb2.SpecimenOutcome:
+    """An outcome where `rule` was triggered by values[axis][value] memory values."""
+    memory = evaluation_pb2.RuleMemory(rule=rule)
+    for axis, counts in values.items():
+        buckets: dict[int, int] = {}
+        for value, count in counts.items():
+            bucket = bucket_of(axis, value)
+            buckets[bucket] = buckets.get(bucket, 0) + count
+        memory.signals.add(
+            signal=signal_of(axis),
+            buckets=sorted(buckets),
+            counts=[buckets[bucket] for bucket in sorted(buckets)],
+        )
+    return evaluation_pb2.SpecimenOutcome(rule_memory=[memory])
+
+
+def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
+    table = RuleTable([0, 3], [([], _ACTION)])
+    outcomes = [_outcome(0, {0: {1: 10, 50: 1, 900: 10}, 3: {7: 1}})]
+
+    thresholds = median_thresholds(table, 0, outcomes)
+
+    assert [axis for axis, _ in thresholds] == [0, 3]
+    assert [value for _, value in thresholds] == pytest.approx([50, 7], rel=0.03)
+
+
+def test_outcomes_of_all_specimens_count_in_any_order() -> None:
+    table = RuleTable([0], [([], _ACTION)])
+    outcomes = [_outcome(0, {0: {10: 3}}), _outcome(0, {0: {20: 3}}), _outcome(0, {0: {30: 4}})]
+
+    thresholds = median_thresholds(table, 0, outcomes)
+
+    assert thresholds == median_thresholds(table, 0, outcomes[::-1])
+    assert thresholds == median_thresholds(table, 0, [_outcome(0, {0: {10: 3, 20: 3, 30: 4}})])
+
+
+def test_only_the_rule_s_own_memory_counts() -> None:
+    table = RuleTable([0], [([(0, 100.0)], _NODE), ([], _ACTION), ([], _ACTION)])
+    outcomes = [_outcome(0, {0: {5: 1}}), _outcome(1, {0: {500: 9}})]
+
+    assert median_thresholds(table, 0, outcomes)[0][1] == pytest.approx(5, rel=0.03)
+    assert median_thresholds(table, 1, outcomes)[0][1] == pytest.approx(500, rel=0.03)
+
+
+def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
+    table = RuleTable([2], [([(2, 1.0)], _NODE), ([], _ACTION), ([], _ACTION)])
+    lower, upper = table.region(1)
+    assert lower[2] == 1
+
+    thresholds = median_thresholds(table, 1, [_outcome(1, {2: {0.5: 9}})])
+
+    assert thresholds == [(2, (1 + upper[2]) / 2)]
+
+
+def test_an_axis_too_narrow_to_be_divided_is_left_out() -> None:
+    low = 1.0
+    high = low + 2**-52
+    nodes = [
+        ([(0, low), (1, 7.0)], _NODE),
+        *[([], _ACTION)] * 3,
+        ([(0, high)], _NODE),
+        ([], _ACTION),
+        ([], _ACTION),
+    ]
+    table = RuleTable([0, 1], nodes)
+    narrow = 3
+    assert table.region(narrow)[0][0] == low
+    assert table.region(narrow)[1][0] == high
+
+    thresholds = median_thresholds(table, narrow, [_outcome(narrow, {0: {low: 5}, 1: {50: 5}})])
+
+    assert [axis for axis, _ in thresholds] == [1]
+
+
+def test_the_split_is_one_that_the_table_takes() -> None:
+    table = RuleTable([0, 1, 2, 3], [([], _ACTION)])
+    values = {axis: {remy_simulator.uniform(1, axis, n): 1 for n in range(50)} for axis in range(4)}
+
+    split = table.split(0, median_thresholds(table, 0, [_outcome(0, values)]))
+
+    assert split.rule_count == 16
+    assert [split.action(rule) for rule in range(16)] == [_ACTION] * 16

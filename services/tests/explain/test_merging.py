@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remy_services.explain import is_without_loss, merge_siblings
+from remy_services.report.trial import Estimate
+from remy_simulator import RuleTable
+from services.tests.explain.tables import small_bench, tables
+
+CAREFUL = (0.5, 1.0, 1.0)
+BOLD = (1.0, 1.0, 1.0)
+
+
+@settings(max_examples=10)
+@given(tables(actions=st.just((0.9, 3.0, 1.5))))
+def test_rules_that_do_the_same_are_merged_and_change_no_result(table: RuleTable) -> None:
+    bench = small_bench(2)
+    merging = merge_siblings(table, bench)
+    assert merging.table.rule_count == 1
+    assert all(merge.accepted for merge in merging.merges)
+    assert sum(merge.rules - 1 for merge in merging.merges) == table.rule_count - 1
+    assert bench.trial(merging.table).digest == bench.trial(table).digest
+
+
+@settings(max_examples=10)
+@given(tables())
+def test_each_accepted_merge_leaves_one_rule_of_several(table: RuleTable) -> None:
+    merging = merge_siblings(table, small_bench(2))
+    accepted = [merge for merge in merging.merges if merge.accepted]
+    gone = sum(merge.rules - 1 for merge in accepted)
+    assert merging.table.rule_count == table.rule_count - gone
+    if not accepted:
+        assert merging.table == table
+
+
+def test_what_matters_is_kept_apart_and_what_does_not_is_merged() -> None:
+    # Below rtt_ratio 1.3 two equal rules, at and above it another action.
+    table = RuleTable(
+        [0, 2],
+        [
+            ([(2, 1.3)], BOLD),
+            ([(0, 2.0)], BOLD),
+            ([], BOLD),
+            ([], BOLD),
+            ([], CAREFUL),
+        ],
+    )
+    merging = merge_siblings(table, small_bench())
+    same, different = merging.merges
+    assert same.accepted
+    assert same.difference is not None
+    assert same.difference.mean == 0
+    assert same.rule.region["rtt_ratio"][1] == 1.3
+    assert not different.accepted
+    assert merging.table == RuleTable([0, 2], [([(2, 1.3)], BOLD), ([], BOLD), ([], CAREFUL)])
+    assert merging.fresh_score is not None
+    assert merging.fresh_score == merging.fresh_score_merged
+    assert merging.fresh_score != merging.score
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [
+        (None, False),
+        (Estimate(0.0, 0.0, 3), True),
+        (Estimate(0.1, 0.0, 3), True),
+        (Estimate(-0.2, 0.1, 3), True),
+        (Estimate(-0.21, 0.1, 3), False),
+        (Estimate(0.0, None, 1), True),
+        (Estimate(-0.01, None, 1), False),
+    ],
+)
+def test_a_loss_of_two_standard_errors_may_be_chance(
+    difference: Estimate | None, expected: bool
+) -> None:
+    assert is_without_loss(difference) is expected

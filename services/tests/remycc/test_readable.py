@@ -1,0 +1,50 @@
+"""Rules for people to read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from remy_services.remycc import ReadableRule, RemyCC, readable_rules
+from remy_simulator import RuleTable
+from services.tests.remycc.tables import remyccs
+
+_TABLE = RuleTable([0, 2], [([], (1.0, 4.0, 3.0))]).split(0, [(0, 2.5), (2, 1.5)])
+
+
+def test_each_rule_says_where_it_applies_and_what_it_does() -> None:
+    rules = readable_rules(_TABLE.with_action(3, (0.5, -1.0, 0.25)), uses=[5, 0, 10, 5])
+    assert rules[0] == ReadableRule(
+        number=0,
+        region={"send_ewma": (0, 2.5), "rtt_ratio": (0, 1.5)},
+        window_multiple=1,
+        window_increment=4,
+        intersend_ms=3,
+        use_share=0.25,
+    )
+    assert rules[3] == ReadableRule(
+        number=3,
+        region={"send_ewma": (2.5, 163840), "rtt_ratio": (1.5, 163840)},
+        window_multiple=0.5,
+        window_increment=-1,
+        intersend_ms=0.25,
+        use_share=0.25,
+    )
+
+
+def test_use_may_be_unknown_or_nothing() -> None:
+    assert {rule.use_share for rule in readable_rules(_TABLE)} == {None}
+    assert {rule.use_share for rule in readable_rules(_TABLE, [0, 0, 0, 0])} == {0.0}
+
+
+def test_uses_must_be_those_of_the_table() -> None:
+    with pytest.raises(ValueError, match="3 use counts for a table of 4 rules"):
+        readable_rules(_TABLE, [1, 2, 3])
+
+
+@given(remyccs())
+def test_the_middle_of_a_region_is_looked_up_in_its_rule(remycc: RemyCC) -> None:
+    names = ["send_ewma", "rec_ewma", "rtt_ratio", "slow_rec_ewma"]
+    for rule in readable_rules(remycc.table):
+        memory = [rule.region.get(name, (0.0, 0.0))[0] for name in names]
+        assert remycc.table.find(memory) == rule.number

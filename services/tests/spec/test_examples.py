@@ -1,0 +1,134 @@
+"""The specifications in examples/ are what the papers designed for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remy_farm.v1 import rule_table_pb2, spec_pb2
+from remy_services.spec import draw_specimens, extent, load_spec
+
+_EXAMPLES = Path(__file__).parents[3] / "examples"
+_PATHS = sorted(_EXAMPLES.glob("*.yaml"))
+
+
+def _load(name: str) -> spec_pb2.DesignSpec:
+    return load_spec(_EXAMPLES / f"{name}.yaml")
+
+
+def test_all_are_here() -> None:
+    assert [path.stem for path in _PATHS] == [
+        "datacenter",
+        "demo-paper",
+        "demo",
+        "general-purpose-delta0.1",
+        "general-purpose-delta1",
+        "general-purpose-delta10",
+        "general-purpose-noise",
+        "learnability-1000x",
+        "learnability-100x",
+        "learnability-10x",
+        "learnability-2x",
+        "one-x",
+        "ten-x",
+    ]
+
+
+@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+def test_each_loads_and_draws(path: Path) -> None:
+    spec = load_spec(path)
+    assert spec.name == path.stem
+    assert len(draw_specimens(spec, seed=spec.search.seed, count=16)) == 16
+
+
+@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None:
+    """Half a packet's service time or less, or one sender could not fill the link."""
+    spec = load_spec(path)
+    _, fastest_mbps = extent(spec.network.link_rate_mbps)
+    search = spec.search
+    paper = search.mode == spec_pb2.SEARCH_MODE_PAPER
+    intersend_ms = search.paper.intersend_ms if paper else search.joint.intersend_ms
+    assert intersend_ms.minimum <= 12 / fastest_mbps
+
+
+def test_only_the_demonstration_of_the_papers_search_is_by_rules_alone() -> None:
+    """Everything else is designed by the joint search, whose length is its own."""
+    papers = [
+        path.stem for path in _PATHS if load_spec(path).search.mode == spec_pb2.SEARCH_MODE_PAPER
+    ]
+    assert papers == ["demo-paper"]
+    assert not any(load_spec(path).stop.ListFields() for path in _PATHS if path.stem not in papers)
+
+
+def test_the_demonstration_is_for_general_purpose_networks() -> None:
+    demo, general = _load("demo"), _load("general-purpose-delta1")
+    demo.name = general.name
+    assert demo == general
+
+
+@pytest.mark.parametrize("delta", ["0.1", "1", "10"])
+def test_general_purpose_designs(delta: str) -> None:
+    """The first table of section 5.1 of TCP ex Machina."""
+    spec = _load(f"general-purpose-delta{delta}")
+    network = spec.network
+    assert network.link_rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=10, high=20)
+    assert network.rtt_ms.uniform == spec_pb2.Distribution.Uniform(low=100, high=200)
+    assert network.senders.integer_uniform == spec_pb2.Distribution.IntegerUniform(low=1, high=16)
+    assert network.buffer.HasField("infinite")
+    assert spec.traffic.exponential_time.mean_ms.exact == 5000
+    assert spec.traffic.mean_off_ms.exact == 5000
+    assert (spec.objective.alpha, spec.objective.beta) == (1, 1)
+    assert spec.objective.delta == float(delta)
+    assert (spec.search.specimens, spec.search.simulated_seconds) == (16, 30)
+
+
+def test_a_general_purpose_design_for_real_clocks() -> None:
+    """The same networks, seen through jitter of up to half a millisecond."""
+    exact, noisy = _load("general-purpose-delta1"), _load("general-purpose-noise")
+    measurement = noisy.network.measurement
+    assert extent(measurement.jitter.uniform_maximum_ms) == (0, 0.5)
+    assert extent(measurement.timestamp_resolution_ms) == (0.001, 1)
+    noisy.network.ClearField("measurement")
+    noisy.name = exact.name
+    assert noisy == exact
+
+
+def test_designs_for_known_and_tenfold_link_rates() -> None:
+    """The second table of section 5.1."""
+    one, ten = _load("one-x"), _load("ten-x")
+    assert one.network.link_rate_mbps.exact == 15
+    assert ten.network.link_rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=4.7, high=47)
+    ten.network.link_rate_mbps.exact = 15
+    ten.name = one.name
+    assert one == ten
+    assert (one.network.rtt_ms.exact, one.network.senders.exact) == (150, 2)
+
+
+def test_datacenter_design() -> None:
+    """Section 5.5: minimum potential delay."""
+    spec = _load("datacenter")
+    assert (spec.objective.alpha, spec.objective.delta) == (2, 0)
+    assert spec.network.link_rate_mbps.exact == 10_000
+    assert spec.network.rtt_ms.exact == 4
+    assert extent(spec.network.senders) == (1, 64)
+    assert spec.network.buffer.packets.exact == 1000
+    assert spec.traffic.exponential_bytes.mean_bytes.exact == 20e6
+    assert spec.traffic.mean_off_ms.exact == 100
+
+
+@pytest.mark.parametrize(
+    ("factor", "low", "high"),
+    [("2x", 22, 44), ("10x", 10, 100), ("100x", 3.2, 320), ("1000x", 1, 1000)],
+)
+def test_learnability_designs(factor: str, low: float, high: float) -> None:
+    """Table 2 of the study of learnability."""
+    spec = _load(f"learnability-{factor}")
+    assert spec.network.link_rate_mbps.log_uniform == spec_pb2.Distribution.LogUniform(
+        low=low, high=high
+    )
+    assert (spec.network.rtt_ms.exact, spec.network.senders.exact) == (150, 2)
+    assert spec.traffic.exponential_time.mean_ms.exact == 1000
+    assert spec.traffic.mean_off_ms.exact == 1000
+    assert sorted(spec.signals) == rule_table_pb2.Signal.values()[1:]

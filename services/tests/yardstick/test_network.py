@@ -1,0 +1,35 @@
+from pathlib import Path
+
+from remy_services.spec import load_spec
+from remy_services.yardstick.network import benchmark_spec, held_out_request
+from remy_simulator import RuleTable
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+TABLE = RuleTable([0, 1, 2], [([], (0.9, 3.0, 3.0))])
+
+
+def test_is_the_general_purpose_network_of_the_examples() -> None:
+    for delta in (0.1, 1, 10):
+        example = load_spec(EXAMPLES / f"general-purpose-delta{delta:g}.yaml")
+        ours = benchmark_spec(delta)
+        assert ours.network == example.network
+        assert ours.traffic == example.traffic
+        assert ours.objective == example.objective
+
+
+def test_settings_change_the_search() -> None:
+    spec = benchmark_spec(1, [("search.seed", 4), ("signals", ["rtt_ratio"])])
+    assert spec.search.seed == 4
+    assert len(spec.signals) == 1
+
+
+def test_specimens_are_random_and_the_same_for_every_table() -> None:
+    request = held_out_request(TABLE, 64)
+    other = held_out_request(TABLE.split(0, [(2, 1.5)]), 64)
+    assert request.specimens == other.specimens
+    assert request.seed == other.seed
+    assert held_out_request(TABLE, 8).specimens == request.specimens[:8]
+    # A stratified sample has every number of senders exactly four times.
+    counts = [specimen.senders[0].count for specimen in request.specimens]
+    assert sorted(counts) != sorted([*range(1, 17)] * 4)
+    assert set(counts) <= set(range(1, 17))

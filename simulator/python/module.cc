@@ -1,0 +1,384 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/elementary.h"
+#include "core/random.h"
+#include "evaluation/digest.h"
+#include "evaluation/evaluator.h"
+#include "evaluation/objective.h"
+#include "rule_table/dna.h"
+#include "rule_table/rule_table.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace remy {
+namespace {
+
+using ThresholdTuple = std::tuple<std::uint8_t, double>;
+using ActionTuple = std::tuple<double, double, double>;
+using NodeTuple = std::tuple<std::vector<ThresholdTuple>, ActionTuple>;
+
+Signal to_signal(std::uint8_t axis) {
+  if (axis >= kSignals) {
+    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to 3");
+  }
+  return static_cast<Signal>(axis);
+}
+
+Action to_action(const ActionTuple& action) {
+  return {std::get<0>(action), std::get<1>(action), std::get<2>(action)};
+}
+
+ActionTuple from_action(const Action& action) {
+  return {action.window_multiple, action.window_increment, action.intersend_ms};
+}
+
+std::vector<Threshold> to_thresholds(const std::vector<ThresholdTuple>& thresholds) {
+  std::vector<Threshold> result;
+  for (const auto& [axis, value] : thresholds) {
+    result.push_back({to_signal(axis), value});
+  }
+  return result;
+}
+
+RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector<NodeTuple>& nodes,
+                     double domain_upper) {
+  std::vector<Signal> axes;
+  for (const std::uint8_t axis : signals) {
+    axes.push_back(to_signal(axis));
+  }
+  std::vector<Node> preorder;
+  preorder.reserve(nodes.size());
+  for (const auto& [thresholds, action] : nodes) {
+    preorder.push_back({to_thresholds(thresholds), to_action(action)});
+  }
+  return RuleTable(std::move(axes), std::move(preorder), domain_upper);
+}
+
+std::vector<NodeTuple> list_nodes(const RuleTable& table) {
+  std::vector<NodeTuple> nodes;
+  nodes.reserve(table.nodes().size());
+  for (const Node& node : table.nodes()) {
+    std::vector<ThresholdTuple> thresholds;
+    for (const Threshold& threshold : node.thresholds) {
+      thresholds.emplace_back(static_cast<std::uint8_t>(threshold.signal), threshold.value);
+    }
+    nodes.emplace_back(std::move(thresholds), from_action(node.action));
+  }
+  return nodes;
+}
+
+std::vector<std::uint8_t> list_signals(const RuleTable& table) {
+  std::vector<std::uint8_t> signals;
+  for (const Signal signal : table.signals()) {
+    signals.push_back(static_cast<std::uint8_t>(signal));
+  }
+  return signals;
+}
+
+std::size_t checked_rule(const RuleTable& table, std::size_t rule) {
+  if (rule >= table.rule_count()) {
+    throw nb::index_error(
+        ("rule " + std::to_string(rule) + " of a table of " + std::to_string(table.rule_count()))
+            .c_str());
+  }
+  return rule;
+}
+
+std::uint64_t derive_path(std::uint64_t seed, const nb::args& path) {
+  for (const auto name : path) {
+    seed = derive_key(seed, nb::cast<std::uint64_t>(name));
+  }
+  return seed;
+}
+
+nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+void bind_numbers(nb::module_& module) {
+  module.def("log", &natural_logarithm, "x"_a,
+             "Natural logarithm, the same bits on every machine; -inf at 0, NaN below.");
+  module.def("log2", &binary_logarithm, "x"_a,
+             "Logarithm to base 2, the same bits on every machine.");
+  module.def("exp", &exponential, "x"_a, "e to the x, the same bits on every machine.");
+  module.def("power", &power, "x"_a, "y"_a,
+             "x to the y for x > 0, the same bits on every machine.");
+  module.def(
+      "mix", [](std::uint64_t seed, const nb::args& path) { return derive_path(seed, path); },
+      "seed"_a, "path"_a, "64 bits that name what `path` (integers) names under `seed`.");
+  module.def(
+      "uniform",
+      [](std::uint64_t seed, const nb::args& path) {
+        return unit_interval(random_bits(derive_path(seed, path), 0));
+      },
+      "seed"_a, "path"_a,
+      "Uniform in [0, 1): a pure function of the seed and the path's integers.");
+  module.def(
+      "normal",
+      [](std::uint64_t seed, const nb::args& path) { return normal(derive_path(seed, path), 0); },
+      "seed"_a, "path"_a, "Standard normal: a pure function of the seed and the path's integers.");
+}
+
+void bind_table(nb::module_& module) {
+  nb::exception<InvalidTable>(module, "InvalidTable", PyExc_ValueError);
+  nb::class_<RuleTable>(module, "RuleTable",
+                        "A RemyCC: a tree that divides memory space into rules. Immutable.")
+      .def(
+          "__init__",
+          [](RuleTable* self, const std::vector<std::uint8_t>& signals,
+             const std::vector<NodeTuple>& nodes, double domain_upper) {
+            new (self) RuleTable(make_table(signals, nodes, domain_upper));
+          },
+          "signals"_a, "nodes"_a, "domain_upper"_a = RuleTable::kDefaultDomainUpper,
+          "From nodes in pre-order, each (thresholds, action); a rule has no thresholds. A "
+          "threshold "
+          "is (axis, value), an action (window multiple, window increment, intersend in ms). "
+          "Raises "
+          "InvalidTable.")
+      .def_static(
+          "from_dna",
+          [](const nb::bytes& data) {
+            DnaFile file = read_dna({data.c_str(), data.size()});
+            return std::make_pair(std::move(file.table), to_bytes(file.metadata));
+          },
+          "data"_a, "Reads a .dna file: (table, metadata). Raises InvalidTable.")
+      .def(
+          "to_dna",
+          [](const RuleTable& table, const nb::bytes& metadata) {
+            return to_bytes(write_dna(table, {metadata.c_str(), metadata.size()}));
+          },
+          "metadata"_a = nb::bytes("", 0), "The table as a .dna file.")
+      .def_prop_ro("signals", &list_signals, "The axes that the table may look at.")
+      .def_prop_ro("domain_upper", &RuleTable::domain_upper, "Upper end of the domain.")
+      .def_prop_ro("rule_count", &RuleTable::rule_count, "Number of rules.")
+      .def("nodes", &list_nodes, "All nodes in pre-order, as the constructor takes them.")
+      .def(
+          "action",
+          [](const RuleTable& table, std::size_t rule) {
+            return from_action(table.action(checked_rule(table, rule)));
+          },
+          "rule"_a, "(window multiple, window increment, intersend in ms) of a rule.")
+      .def(
+          "with_action",
+          [](const RuleTable& table, std::size_t rule, const ActionTuple& action) {
+            RuleTable changed = table;
+            changed.set_action(checked_rule(table, rule), to_action(action));
+            return changed;
+          },
+          "rule"_a, "action"_a, "The table with one rule's action changed. Raises InvalidTable.")
+      .def(
+          "with_actions",
+          [](const RuleTable& table, const std::vector<ActionTuple>& actions) {
+            if (actions.size() != table.rule_count()) {
+              throw InvalidTable(std::to_string(actions.size()) + " actions for a table of " +
+                                 std::to_string(table.rule_count()) + " rules");
+            }
+            RuleTable changed = table;
+            for (std::size_t rule = 0; rule < actions.size(); ++rule) {
+              changed.set_action(rule, to_action(actions[rule]));
+            }
+            return changed;
+          },
+          "actions"_a, "The table with all actions changed, one a rule. Raises InvalidTable.")
+      .def(
+          "region",
+          [](const RuleTable& table, std::size_t rule) {
+            const Region& region = table.region(checked_rule(table, rule));
+            return std::make_pair(region.lower, region.upper);
+          },
+          "rule"_a, "(lower, upper) of a rule's half-open box, by axis.")
+      .def(
+          "split",
+          [](const RuleTable& table, std::size_t rule,
+             const std::vector<ThresholdTuple>& thresholds) {
+            const auto converted = to_thresholds(thresholds);
+            return table.split(checked_rule(table, rule), converted);
+          },
+          "rule"_a, "thresholds"_a,
+          "The table with one rule divided at (axis, value) thresholds. Raises InvalidTable.")
+      .def(
+          "find",
+          [](const RuleTable& table, const MemoryPoint& memory) { return table.find(memory); },
+          "memory"_a,
+          "The rule for a memory value, by axis; values outside the domain are clamped.")
+      .def(
+          "__eq__", [](const RuleTable& a, const RuleTable& b) { return a == b; },
+          nb::is_operator());
+}
+
+void bind_evaluation(nb::module_& module) {
+  nb::class_<ExponentialTime>(module, "ExponentialTime").def(nb::init<double>(), "mean_ms"_a);
+  nb::class_<ExponentialBytes>(module, "ExponentialBytes").def(nb::init<double>(), "mean_bytes"_a);
+  nb::class_<ParetoBytes>(module, "ParetoBytes")
+      .def(nb::init<double, double, double, double, double>(), "scale_bytes"_a, "shape"_a,
+           "shift_bytes"_a, "extra_bytes"_a, "maximum_bytes"_a);
+  nb::class_<Traffic>(module, "Traffic")
+      .def(nb::init<std::variant<ExponentialTime, ExponentialBytes, ParetoBytes>, double>(), "on"_a,
+           "mean_off_ms"_a);
+  nb::class_<SenderGroup>(module, "SenderGroup")
+      .def(nb::init<std::uint32_t, std::uint32_t, Traffic>(), "count"_a, "table"_a, "traffic"_a);
+  nb::class_<ExponentialJitter>(module, "ExponentialJitter").def(nb::init<double>(), "mean_ms"_a);
+  nb::class_<UniformJitter>(module, "UniformJitter").def(nb::init<double>(), "maximum_ms"_a);
+  nb::class_<MeasurementNoise>(module, "MeasurementNoise")
+      .def(nb::init<std::variant<ExponentialJitter, UniformJitter>, double>(), "jitter"_a,
+           "timestamp_resolution_ms"_a);
+  nb::class_<Specimen>(module, "Specimen")
+      .def(nb::init<std::uint64_t, double, double, std::optional<std::uint32_t>, double,
+                    MeasurementNoise, std::vector<SenderGroup>>(),
+           "key"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "buffer_packets"_a.none(),
+           "loss_probability"_a, "measurement"_a, "senders"_a);
+
+  nb::class_<ActionBounds>(module, "ActionBounds")
+      .def(nb::init<double, double, double, double, double, double>(), "window_multiple_minimum"_a,
+           "window_multiple_maximum"_a, "window_increment_minimum"_a, "window_increment_maximum"_a,
+           "intersend_minimum_ms"_a, "intersend_maximum_ms"_a);
+  nb::class_<Unchanged>(module, "Unchanged").def(nb::init<>());
+  nb::class_<ActionChanges>(module, "ActionChanges")
+      .def(
+          "__init__",
+          [](ActionChanges* self,
+             const std::vector<std::pair<std::uint32_t, ActionTuple>>& changes) {
+            new (self) ActionChanges();
+            for (const auto& [rule, action] : changes) {
+              self->changes.emplace_back(rule, to_action(action));
+            }
+          },
+          "changes"_a);
+  nb::class_<Perturbation>(module, "Perturbation")
+      .def(nb::init<std::uint64_t, double, ActionBounds>(), "seed"_a, "scale"_a, "bounds"_a);
+  module.def(
+      "to_coordinates",
+      [](const ActionTuple& action, const ActionBounds& bounds) {
+        const Coordinates x = to_coordinates(to_action(action), bounds);
+        return ActionTuple{x.window_multiple, x.window_increment, x.intersend};
+      },
+      "action"_a, "bounds"_a, "The coordinates in which perturbations move an action.");
+  module.def(
+      "from_coordinates",
+      [](const ActionTuple& x, const ActionBounds& bounds) {
+        return from_action(
+            to_action(Coordinates{std::get<0>(x), std::get<1>(x), std::get<2>(x)}, bounds));
+      },
+      "coordinates"_a, "bounds"_a, "The inverse of to_coordinates, clamped to the bounds.");
+  module.def(
+      "perturbation_noise",
+      [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules) {
+        std::vector<double> noise;
+        noise.reserve(3 * std::size_t{rules});
+        for (std::uint32_t rule = 0; rule < rules; ++rule) {
+          for (std::uint32_t coordinate = 0; coordinate < 3; ++coordinate) {
+            noise.push_back(perturbation_noise(seed, specimen_key, rule, coordinate));
+          }
+        }
+        return noise;
+      },
+      "seed"_a, "specimen_key"_a, "rules"_a,
+      "The epsilon of a perturbation on one specimen: three coordinates a rule.");
+
+  nb::enum_<Recording>(module, "Recording")
+      .value("NOTHING", Recording::kNothing)
+      .value("USES", Recording::kUses)
+      .value("MEMORY", Recording::kMemory);
+  nb::class_<SignalSummary>(module, "SignalSummary")
+      .def_prop_ro("axis", [](const SignalSummary& s) { return static_cast<int>(s.signal); })
+      .def_ro("buckets", &SignalSummary::buckets)
+      .def_ro("counts", &SignalSummary::counts);
+  nb::class_<RuleMemory>(module, "RuleMemory")
+      .def_ro("rule", &RuleMemory::rule)
+      .def_ro("signals", &RuleMemory::signals);
+  nb::class_<SenderResults>(module, "SenderResults")
+      .def(
+          "__init__",
+          [](SenderResults* self, std::uint64_t received, std::uint64_t sent, std::uint64_t lost,
+             double on_ms, double share_ms, double delay_sum_ms, double first_on_ms) {
+            new (self)
+                SenderResults{received, sent, lost, on_ms, share_ms, delay_sum_ms, first_on_ms};
+          },
+          "packets_received"_a, "packets_sent"_a, "packets_lost"_a, "on_ms"_a, "share_ms"_a,
+          "delay_sum_ms"_a, "first_on_ms"_a)
+      .def_ro("packets_received", &SenderResults::packets_received)
+      .def_ro("packets_sent", &SenderResults::packets_sent)
+      .def_ro("packets_lost", &SenderResults::packets_lost)
+      .def_ro("on_ms", &SenderResults::on_ms)
+      .def_ro("share_ms", &SenderResults::share_ms)
+      .def_ro("delay_sum_ms", &SenderResults::delay_sum_ms)
+      .def_ro("first_on_ms", &SenderResults::first_on_ms);
+  nb::class_<SpecimenOutcome>(module, "SpecimenOutcome")
+      .def(
+          "__init__",
+          [](SpecimenOutcome* self, std::vector<SenderResults> senders) {
+            new (self) SpecimenOutcome{std::move(senders), {}, {}};
+          },
+          "senders"_a)
+      .def_ro("senders", &SpecimenOutcome::senders)
+      .def_ro("rule_uses", &SpecimenOutcome::rule_uses)
+      .def_ro("rule_memory", &SpecimenOutcome::rule_memory);
+
+  module.def(
+      "evaluate",
+      [](const std::vector<RuleTable>& tables, const std::vector<Candidate>& candidates,
+         const std::vector<Specimen>& specimens, double duration_ms, std::uint64_t seed,
+         Recording recording, unsigned threads) {
+        const EvaluationRequest request{tables,      candidates, specimens,
+                                        duration_ms, seed,       recording};
+        const nb::gil_scoped_release released;
+        return evaluate(request, threads);
+      },
+      "tables"_a, "candidates"_a, "specimens"_a, "duration_ms"_a, "seed"_a, "recording"_a,
+      "threads"_a,
+      "Simulates every candidate on every specimen; candidate-major. Releases the GIL. Raises "
+      "ValueError.");
+  module.def("digest", &digest, "outcomes"_a, "A digest of every sender's exact results.");
+  module.def(
+      "median",
+      [](std::uint8_t axis, std::vector<std::uint32_t> buckets, std::vector<std::uint64_t> counts) {
+        return median({to_signal(axis), std::move(buckets), std::move(counts)});
+      },
+      "axis"_a, "buckets"_a, "counts"_a,
+      "The median of summarized memory values. Raises ValueError.");
+}
+
+void bind_objective(nb::module_& module) {
+  nb::enum_<ThroughputMeasure>(module, "ThroughputMeasure")
+      .value("EQUAL_SHARE", ThroughputMeasure::kEqualShare)
+      .value("ON_TIME", ThroughputMeasure::kOnTime);
+  nb::class_<Objective>(module, "Objective")
+      .def(nb::init<double, double, double, ThroughputMeasure, double>(), "alpha"_a, "beta"_a,
+           "delta"_a, "throughput"_a, "minimum_on_ms"_a);
+  module.def(
+      "objective_scores",
+      [](const Objective& objective, const Specimen& specimen, const SpecimenOutcome& outcome,
+         double duration_ms) {
+        return objective_scores(objective, specimen, outcome.senders, duration_ms);
+      },
+      "objective"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
+      "The objective of each sender; None where it cannot be scored.");
+  module.def(
+      "normalized_scores",
+      [](double minimum_on_ms, const Specimen& specimen, const SpecimenOutcome& outcome,
+         double duration_ms) {
+        return normalized_scores(minimum_on_ms, specimen, outcome.senders, duration_ms);
+      },
+      "minimum_on_ms"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
+      "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
+}
+
+}  // namespace
+}  // namespace remy
+
+NB_MODULE(_native, module) {
+  module.doc() = "The simulator and evaluator of rule tables.";
+  remy::bind_numbers(module);
+  remy::bind_table(module);
+  remy::bind_evaluation(module);
+  remy::bind_objective(module);
+}

@@ -1,0 +1,41 @@
+"""Fast, deterministic packet simulator and evaluator of RemyCC rule tables.
+
+`evaluate` is a pure function of an EvaluationRequest message; everything else here is what a search
+needs around it, in the same bits on every machine.
+"""
+
+from remy_simulator._native import (
+    InvalidTable,
+    RuleTable,
+    exp,
+    from_coordinates,
+    log,
+    log2,
+    mix,
+    normal,
+    perturbation_noise,
+    power,
+    to_coordinates,
+    uniform,
+)
+from remy_simulator._native import median as summary_median
+from remy_simulator.evaluator import InvalidRequest, digest, evaluate
+
+__all__ = [
+    "InvalidRequest",
+    "InvalidTable",
+    "RuleTable",
+    "digest",
+    "evaluate",
+    "exp",
+    "from_coordinates",
+    "log",
+    "log2",
+    "mix",
+    "normal",
+    "perturbation_noise",
+    "power",
+    "summary_median",
+    "to_coordinates",
+    "uniform",
+]

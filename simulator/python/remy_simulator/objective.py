@@ -1,0 +1,58 @@
+"""Scores of outcomes (TCP ex Machina, Equation 1), in the same bits on every machine."""
+
+import math
+from collections.abc import Iterable
+
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_simulator import _native, messages
+
+
+def sender_scores(
+    objective: spec_pb2.Objective,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    duration_ms: float,
+) -> list[float | None]:
+    """U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender.
+
+    None for a sender that was never on, was on for less than objective.minimum_on_ms, or was first
+    on too late to receive anything. One that could have received a packet but did not is treated as
+    if its first had arrived when time ran out.
+    """
+    return _native.objective_scores(
+        messages.native_objective(objective),
+        messages.native_specimen(specimen),
+        messages.native_outcome(outcome),
+        duration_ms,
+    )
+
+
+def specimen_score(
+    objective: spec_pb2.Objective,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    duration_ms: float,
+) -> float | None:
+    """Mean over the specimen's scored senders of the objective; None if there is none."""
+    return mean_of_scored(sender_scores(objective, specimen, outcome, duration_ms))
+
+
+def normalized_sender_scores(
+    minimum_on_ms: float,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    duration_ms: float,
+) -> list[float | None]:
+    """log2(equal-share throughput / link rate) - log2(delay / RTT) of each sender."""
+    return _native.normalized_scores(
+        minimum_on_ms,
+        messages.native_specimen(specimen),
+        messages.native_outcome(outcome),
+        duration_ms,
+    )
+
+
+def mean_of_scored(scores: Iterable[float | None]) -> float | None:
+    """Mean of the scores that are not None, exactly rounded; None if all are."""
+    scored = [score for score in scores if score is not None]
+    return math.fsum(scored) / len(scored) if scored else None

@@ -1,0 +1,128 @@
+#include "core/elementary.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace remy {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+// ln 2 in two parts; the first has 32 significant bits, so that its product with an exponent is
+// exact.
+constexpr double kLn2High = 0x1.62e42feep-1;
+constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+constexpr double kInverseLn2 = 0x1.71547652b82fep+0;
+constexpr double kSqrtHalf = 0x1.6a09e667f3bcdp-1;
+
+struct Parts {
+  double exponent;
+  double fraction;  // in [sqrt(1/2), sqrt(2))
+};
+
+Parts split(double x) {
+  double exponent = 0;
+  if (x < std::numeric_limits<double>::min()) {
+    x *= 0x1p54;
+    exponent = -54;
+  }
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  exponent += static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1022);
+  double fraction = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3fe0000000000000ULL);
+  if (fraction < kSqrtHalf) {
+    fraction *= 2;
+    exponent -= 1;
+  }
+  return {exponent, fraction};
+}
+
+// log(fraction) = 2 artanh(s) with s = (fraction - 1) / (fraction + 1), |s| < 0.172. Written as
+// f - (h - s (h + r)) with f = fraction - 1 and h = f^2 / 2, which keeps the leading term exact.
+double logarithm_of_fraction(double fraction) {
+  const double f = fraction - 1;
+  const double s = f / (2 + f);
+  const double z = s * s;
+  double r = 2.0 / 21;
+  r = r * z + 2.0 / 19;
+  r = r * z + 2.0 / 17;
+  r = r * z + 2.0 / 15;
+  r = r * z + 2.0 / 13;
+  r = r * z + 2.0 / 11;
+  r = r * z + 2.0 / 9;
+  r = r * z + 2.0 / 7;
+  r = r * z + 2.0 / 5;
+  r = r * z + 2.0 / 3;
+  r = r * z;
+  const double h = 0.5 * f * f;
+  return f - (h - s * (h + r));
+}
+
+// NaN, or one of the limits, where x is not an ordinary positive number.
+bool is_special(double x, double& result) {
+  if (x > 0 && x < kInfinity) {
+    return false;
+  }
+  result = x == 0 ? -kInfinity : (x > 0 ? kInfinity : kNotANumber);
+  return true;
+}
+
+}  // namespace
+
+double natural_logarithm(double x) {
+  double special = 0;
+  if (is_special(x, special)) {
+    return special;
+  }
+  const auto [exponent, fraction] = split(x);
+  return exponent * kLn2High + (exponent * kLn2Low + logarithm_of_fraction(fraction));
+}
+
+double binary_logarithm(double x) {
+  double special = 0;
+  if (is_special(x, special)) {
+    return special;
+  }
+  const auto [exponent, fraction] = split(x);
+  return exponent + logarithm_of_fraction(fraction) * kInverseLn2;
+}
+
+double exponential(double x) {
+  if (!(x < 709.78)) {
+    return x > 0 ? kInfinity : kNotANumber;
+  }
+  if (x < -708.39) {
+    return 0;
+  }
+  const double k = std::floor(x * kInverseLn2 + 0.5);
+  const double high = x - k * kLn2High;
+  const double low = k * kLn2Low;
+  const double r = high - low;
+  // exp(r) - 1 by its series; |r| < 0.347, the first term left out is below 2^-58.
+  double p = 1.0 / 6227020800;
+  p = p * r + 1.0 / 479001600;
+  p = p * r + 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r * r + (high - low);
+  // 2^k may lie beyond the largest double while the product does not.
+  const double half = std::floor(k / 2);
+  const auto power_of_two = [](double e) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(e) + 1023)
+                                 << 52);
+  };
+  return (1 + p) * power_of_two(half) * power_of_two(k - half);
+}
+
+double power(double x, double y) { return exponential(y * natural_logarithm(x)); }
+
+}  // namespace remy

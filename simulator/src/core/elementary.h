@@ -1,0 +1,22 @@
+#pragma once
+
+namespace remy {
+
+// Elementary functions built from IEEE 754 additions, multiplications and divisions only. The
+// system's mathematical library chooses among variants by CPU type, and their last bits differ.
+// Each is within 2 units in the last place over its whole range (tests/elementary_test.cc).
+
+// Natural logarithm; -infinity at 0, NaN below.
+double natural_logarithm(double x);
+
+// Logarithm to base 2, likewise; exact at powers of two.
+double binary_logarithm(double x);
+
+// e to the x; 0 and infinity beyond the range of double. Results are never subnormal.
+double exponential(double x);
+
+// x to the y for x > 0: exponential(y * natural_logarithm(x)). The relative error grows with the
+// logarithm of the result.
+double power(double x, double y);
+
+}  // namespace remy

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rule_table/compiled_table.h"
+
+namespace remy {
+
+// The table as it is.
+struct Unchanged {};
+
+// New actions for one or several rules.
+struct ActionChanges {
+  std::vector<std::pair<std::uint32_t, Action>> changes;
+};
+
+// The box that actions are clamped to.
+struct ActionBounds {
+  double window_multiple_minimum = 0;
+  double window_multiple_maximum = 1;
+  double window_increment_minimum = 0;
+  double window_increment_maximum = 256;
+  double intersend_minimum_ms = 0.25;
+  double intersend_maximum_ms = 10;
+};
+
+// Every rule moved at once: in the coordinates below, x + scale * epsilon with epsilon ~ N(0, I)
+// drawn from (seed, specimen key). A perturbation costs the same to name whatever the table's size;
+// those that differ in the sign of scale are antithetic.
+struct Perturbation {
+  std::uint64_t seed = 0;
+  double scale = 0;
+  ActionBounds bounds;
+};
+
+using Candidate = std::variant<Unchanged, ActionChanges, Perturbation>;
+
+// Coordinates of an action in which equal steps matter about equally:
+// (log(m_max - m + 0.03), log(b - b_min + 1), log r).
+struct Coordinates {
+  double window_multiple = 0;
+  double window_increment = 0;
+  double intersend = 0;
+};
+
+Coordinates to_coordinates(const Action& action, const ActionBounds& bounds);
+// The inverse, clamped to the bounds; the increment is not rounded.
+Action to_action(const Coordinates& coordinates, const ActionBounds& bounds);
+
+// epsilon of one coordinate (0, 1, 2) of one rule.
+double perturbation_noise(std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rule,
+                          std::uint32_t coordinate);
+
+// Throws std::invalid_argument if the candidate cannot be applied to a table of this many rules.
+void validate(const Candidate& candidate, std::size_t rules);
+
+// Changes the actions of a compiled table. An increment that is not integral is rounded
+// stochastically, by a draw of (seed, specimen key, rule) that antithetic candidates share.
+void apply(const Candidate& candidate, std::uint64_t specimen_key, CompiledTable& table);
+
+}  // namespace remy

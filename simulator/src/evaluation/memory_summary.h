@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rule_table/rule_table.h"
+
+namespace remy {
+
+// A fixed scale of buckets for memory values: 32 an octave from 2^-30 to 2^18, so that counts from
+// anywhere add up exactly and in any order, and a median is known to about 1 %. rtt_ratio is
+// measured by its excess over 1, because all that a RemyCC can learn from it lies there.
+namespace memory_scale {
+
+inline constexpr int kOctaveBits = 5;
+inline constexpr int kLowestExponent = -30;
+inline constexpr int kHighestExponent = 18;
+// Bucket 0 holds what only a fresh memory holds (0; for rtt_ratio, below 1), bucket 1 what lies
+// between that and the smallest value told apart.
+inline constexpr std::uint32_t kBuckets =
+    2 + (static_cast<std::uint32_t>(kHighestExponent - kLowestExponent) << kOctaveBits);
+
+std::uint32_t bucket(Signal signal, double value);
+// The smallest value above everything in the bucket.
+double upper_edge(Signal signal, std::uint32_t bucket);
+double lower_edge(Signal signal, std::uint32_t bucket);
+
+}  // namespace memory_scale
+
+// Counts of the memory values that triggered one rule, by axis and bucket.
+class MemoryCounts {
+ public:
+  void add(std::size_t axis, double value) {
+    ++counts_[axis][memory_scale::bucket(static_cast<Signal>(axis), value)];
+  }
+  std::span<const std::uint64_t> counts(Signal signal) const {
+    return counts_[static_cast<std::size_t>(signal)];
+  }
+
+ private:
+  std::array<std::array<std::uint64_t, memory_scale::kBuckets>, kSignals> counts_{};
+};
+
+// One axis of a rule's memory: used buckets, strictly increasing, and their counts.
+struct SignalSummary {
+  Signal signal = Signal::kSendEwma;
+  std::vector<std::uint32_t> buckets;
+  std::vector<std::uint64_t> counts;
+};
+
+// The median of summarized values: where half of the counts lie below, interpolated within its
+// bucket but for the two lowest, whose upper edge it takes. Throws std::invalid_argument if there
+// is no value, or if buckets are not strictly increasing or beyond the scale.
+double median(const SignalSummary& summary);
+
+}  // namespace remy

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "evaluation/evaluator.h"
+#include "evaluation/specimen.h"
+
+namespace remy {
+
+// Packets over the time on, each instant divided by the number of senders on; or over the time on.
+enum class ThroughputMeasure { kEqualShare, kOnTime };
+
+// U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
+// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s, delay in ms.
+struct Objective {
+  double alpha = 1;
+  double beta = 1;
+  double delta = 1;
+  ThroughputMeasure throughput = ThroughputMeasure::kEqualShare;
+  double minimum_on_ms = 0;  // a sender on for less is not scored
+};
+
+// Throughput and delay of a sender as every objective sees them.
+//
+// A sender that was never on, was on for less than minimum_on_ms, or was first on less than an
+// unloaded RTT before the end (and so could not have received anything) has none, and is left out
+// of every score. One that could have received a packet but did not is treated as if its first had
+// arrived when time ran out: one packet, delayed since the sender was first on.
+struct Performance {
+  double throughput_packets_per_ms = 0;
+  double delay_ms = 0;
+};
+
+std::optional<Performance> performance(const SenderResults& sender, const Specimen& specimen,
+                                       double duration_ms, ThroughputMeasure measure,
+                                       double minimum_on_ms);
+
+// One entry a sender.
+using SenderScores = std::vector<std::optional<double>>;
+
+SenderScores objective_scores(const Objective& objective, const Specimen& specimen,
+                              const std::vector<SenderResults>& senders, double duration_ms);
+
+// log2(equal-share throughput / link rate) - log2(delay / RTT): the reference tool's normalized
+// score.
+SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
+                               const std::vector<SenderResults>& senders, double duration_ms);
+
+}  // namespace remy

@@ -1,0 +1,134 @@
+#include "evaluation/simulation.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "evaluation/observers.h"
+#include "network/clock.h"
+#include "network/dumbbell.h"
+#include "network/path.h"
+#include "network/remy_controller.h"
+
+namespace remy {
+namespace {
+
+struct Senders {
+  std::vector<RemyController> controllers;
+  std::vector<Schedule> schedules;
+};
+
+Senders make_senders(std::span<const CompiledTable> tables, const CompiledTable& candidate_table,
+                     const Specimen& specimen, std::uint64_t specimen_seed) {
+  Senders senders;
+  std::uint64_t index = 0;
+  for (const SenderGroup& group : specimen.senders) {
+    const CompiledTable& table = group.table == 0 ? candidate_table : tables[group.table];
+    for (std::uint32_t i = 0; i < group.count; ++i, ++index) {
+      senders.controllers.emplace_back(table);
+      senders.schedules.emplace_back(
+          group.traffic,
+          derive_key(specimen_seed, {static_cast<std::uint64_t>(Purpose::kTraffic), index}));
+    }
+  }
+  return senders;
+}
+
+template <class Path, class Clock, class Observer>
+std::vector<SenderResults> run(const PathParameters& parameters, const Senders& senders,
+                               const Clock& clock, double duration_ms, Observer& observer) {
+  return Dumbbell<RemyController, Path, Clock, Observer>(parameters, senders.controllers,
+                                                         senders.schedules, clock, observer)
+      .run(duration_ms);
+}
+
+template <class Clock, class Observer>
+std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
+                               std::uint64_t specimen_seed, const Clock& clock, double duration_ms,
+                               Observer& observer) {
+  PathParameters parameters;
+  parameters.service_ms = 1 / specimen.link_rate_packets_per_ms;
+  parameters.delay_ms = specimen.rtt_ms;
+  parameters.buffer_packets = specimen.buffer_packets.value_or(0);
+  parameters.loss_probability = specimen.loss_probability;
+  parameters.loss_key = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
+  const bool lossy = specimen.loss_probability > 0;
+  if (specimen.buffer_packets.has_value()) {
+    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer)
+                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer);
+  }
+  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer)
+               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer);
+}
+
+template <class Observer>
+std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
+                               std::uint64_t specimen_seed, double duration_ms,
+                               Observer& observer) {
+  const MeasurementNoise& noise = specimen.measurement;
+  if (!noise.has_jitter() && !noise.has_resolution()) {
+    return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer);
+  }
+  const NoisyClock clock(noise,
+                         derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
+  return run(specimen, senders, specimen_seed, clock, duration_ms, observer);
+}
+
+std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
+  std::vector<RuleMemory> rules;
+  for (std::uint32_t rule = 0; rule < recorder.summaries().size(); ++rule) {
+    const auto& memory = recorder.summaries()[rule];
+    if (memory == nullptr) {
+      continue;
+    }
+    RuleMemory summary{rule, {}};
+    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+      SignalSummary signal{static_cast<Signal>(axis), {}, {}};
+      const auto counts = memory->counts(signal.signal);
+      for (std::uint32_t bucket = 0; bucket < counts.size(); ++bucket) {
+        if (counts[bucket] > 0) {
+          signal.buckets.push_back(bucket);
+          signal.counts.push_back(counts[bucket]);
+        }
+      }
+      summary.signals.push_back(std::move(signal));
+    }
+    rules.push_back(std::move(summary));
+  }
+  return rules;
+}
+
+}  // namespace
+
+SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
+                         const Specimen& specimen, double duration_ms, std::uint64_t seed,
+                         Recording recording) {
+  CompiledTable table = tables.front();
+  apply(candidate, specimen.key, table);
+  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
+  const Senders senders = make_senders(tables, table, specimen, specimen_seed);
+  SpecimenOutcome outcome;
+  switch (recording) {
+    case Recording::kNothing: {
+      NoObserver observer;
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      break;
+    }
+    case Recording::kUses: {
+      UseCounter observer(&table, table.rule_count());
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      outcome.rule_uses = observer.uses();
+      break;
+    }
+    case Recording::kMemory: {
+      MemoryRecorder observer(&table, table.rule_count());
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      outcome.rule_uses = observer.uses();
+      outcome.rule_memory = summarize(observer);
+      break;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace remy

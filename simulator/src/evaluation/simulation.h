@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "evaluation/evaluator.h"
+#include "rule_table/compiled_table.h"
+
+namespace remy {
+
+// One candidate on one specimen: picks the simulator that is composed for it and runs it. The
+// arguments must have been validated.
+SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
+                         const Specimen& specimen, double duration_ms, std::uint64_t seed,
+                         Recording recording);
+
+}  // namespace remy

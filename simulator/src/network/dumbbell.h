@@ -1,0 +1,324 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "network/clock.h"
+#include "network/packet.h"
+#include "network/path.h"
+#include "network/send_queue.h"
+#include "network/sender_results.h"
+#include "network/timers.h"
+#include "network/traffic.h"
+
+namespace remy {
+
+// n senders share one path (TCP ex Machina, Figure 2). Composed at compile time of
+//   Controller: congestion control. start(), acknowledge(sent, received, RTT),
+//               acknowledge_earlier_period() give the rule used; window_packets() and
+//               intersend_ms() bound what may leave.
+//   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive().
+//   Clock:      read(...) gives the times of an ACK as its sender sees them.
+//   Observer:   used(sender, controller, rule) sees every look-up.
+// Two events drive each packet: its pacing lets it leave, and it reaches the end of the path. A
+// third kind, rare, switches senders between on and off.
+template <class Controller, class Path, class Clock, class Observer>
+class Dumbbell {
+ public:
+  // One controller and one schedule a sender; `observer` must outlive the simulation.
+  Dumbbell(const PathParameters& path, std::span<const Controller> controllers,
+           std::span<const Schedule> schedules, const Clock& clock, Observer& observer)
+      : path_(path),
+        clock_(clock),
+        observer_(observer),
+        schedules_(schedules.begin(), schedules.end()),
+        switches_(static_cast<std::uint32_t>(controllers.size())) {
+    senders_.reserve(controllers.size());
+    for (std::uint32_t index = 0; index < controllers.size(); ++index) {
+      senders_.emplace_back(controllers[index], index);
+      switches_.set(index, schedules_[index].off_ms(0));
+    }
+  }
+
+  // A period by bytes ends when all its packets are received or lost; none is sent again, as loss
+  // is never signalled to a RemyCC and throughput counts packets.
+  //
+  // Simulates from 0 to duration_ms, once. One result a sender.
+  std::vector<SenderResults> run(double duration_ms) {
+    for (Sender& sender : senders_) {
+      sender.results.first_on_ms = duration_ms;
+    }
+    end_ms_ = std::nextafter(duration_ms, SendQueue::kNever);
+    find_horizon();
+    for (;;) {
+      // At the same instant senders act on what they know before they hear more: ACK clocking makes
+      // such coincidences common.
+      const double arrival_ms = path_.next_arrival_ms();
+      const double send_ms = waiting_.first().due_ms;
+      if (arrival_ms < send_ms) {
+        if (arrival_ms < horizon_ms_) [[likely]] {
+          packet_arrived(arrival_ms);
+          continue;
+        }
+      } else if (send_ms < horizon_ms_) [[likely]] {
+        send_waiting(static_cast<Sender&>(waiting_.first()), send_ms);
+        continue;
+      }
+      if (horizon_ms_ == end_ms_) {
+        break;
+      }
+      if (send_ms == horizon_ms_) {
+        send_waiting(static_cast<Sender&>(waiting_.first()), send_ms);
+      } else {
+        switch_first();
+      }
+    }
+    return finish(duration_ms);
+  }
+
+ private:
+  static constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
+
+  // What ends the on period that a sender is in.
+  enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
+
+  struct Sender : SendQueue::Waiter {
+    Sender(const Controller& with, std::uint32_t number) : controller(with), flow(number) {
+      index = number;
+    }
+
+    double next_send_ms() const { return last_send_ms + controller.intersend_ms(); }
+    bool may_send() const { return static_cast<std::int32_t>(window_end - sent) > 0; }
+
+    Controller controller;
+    double last_send_ms = kLongAgo;  // in this on period
+    // Packets of this on period, modulo 2^32.
+    std::uint32_t sent = 0;
+    std::uint32_t acknowledged = 0;  // largest sequence number, plus one
+    std::uint32_t window_end = 0;    // how many may be sent
+    FlowTag flow;
+    Mode mode = Mode::kOff;
+    // Of an on period by bytes: what it has yet to see received or lost, and what
+    // results.packets_sent will be when it has sent all.
+    std::uint64_t unresolved = 0;
+    std::uint64_t flow_end = 0;
+    [[no_unique_address]] typename Clock::Reader reader;
+    SenderResults results;
+    double on_since_ms = 0;
+    double share_at_on_ms = 0;
+    std::uint64_t period = 0;
+  };
+
+  [[gnu::always_inline]] void packet_arrived(double now_ms) {
+    // Copied field by field, or the compiler copies the packet through memory.
+    const double sent_ms = path_.front().sent_ms;
+    const std::uint32_t sequence = path_.front().sequence;
+    const FlowTag flow = path_.front().flow;
+    Sender& sender = senders_[flow.sender()];
+    const bool is_lost = path_.is_lost(sequence, flow);
+    path_.arrive();
+    if (is_lost) [[unlikely]] {
+      ++sender.results.packets_lost;
+    } else {
+      ++sender.results.packets_received;
+      sender.results.delay_sum_ms += now_ms - sent_ms;
+    }
+    if (is_lost || sender.mode != Mode::kOnForTime) [[unlikely]] {
+      arrived_unusually(sender, {sent_ms, sequence, flow}, is_lost, now_ms);
+    } else {
+      acknowledge(sender, sent_ms, sequence, flow, now_ms);
+      send_what_may_leave(sender, now_ms);
+    }
+  }
+
+  [[gnu::noinline]] void arrived_unusually(Sender& sender, const Packet& packet, bool is_lost,
+                                           double now_ms) {
+    // Nothing that an off sender learns outlasts the start of its next period.
+    if (sender.mode == Mode::kOff) {
+      return;
+    }
+    if (sender.mode == Mode::kOnForPackets && packet.flow == sender.flow &&
+        !resolve(sender, now_ms)) {
+      return;
+    }
+    if (!is_lost) {
+      acknowledge(sender, packet.sent_ms, packet.sequence, packet.flow, now_ms);
+      limit_window_to_flow(sender);
+      send_what_may_leave(sender, now_ms);
+    }
+  }
+
+  [[gnu::always_inline]] void acknowledge(Sender& sender, double sent_ms, std::uint32_t sequence,
+                                          FlowTag flow, double now_ms) {
+    std::uint32_t rule = 0;
+    if (flow == sender.flow) [[likely]] {
+      sender.acknowledged = sequence + 1;
+      const AckTimes seen = clock_.read(sender.reader, sent_ms, sequence, flow, now_ms);
+      rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms);
+    } else {
+      rule = sender.controller.acknowledge_earlier_period();
+    }
+    observer_.used(sender.index, sender.controller, rule);
+    // The window begins behind the last packet acknowledged.
+    sender.window_end = sender.acknowledged + sender.controller.window_packets();
+  }
+
+  // A packet of an on period by bytes has been received, or is known to be lost. False if it was
+  // the last, which ends the period.
+  bool resolve(Sender& sender, double now_ms) {
+    if (--sender.unresolved > 0) {
+      return true;
+    }
+    switch_off(sender, now_ms);
+    return false;
+  }
+
+  // A period by bytes has only so much to send.
+  void limit_window_to_flow(Sender& sender) {
+    const std::uint64_t unsent = sender.flow_end - sender.results.packets_sent;
+    if (sender.mode == Mode::kOnForPackets && sender.may_send() &&
+        sender.window_end - sender.sent > unsent) {
+      sender.window_end = sender.sent + static_cast<std::uint32_t>(unsent);
+    }
+  }
+
+  // "If the number of outstanding packets is [less] than cwnd, the sender will transmit segments to
+  // close the window, but no faster than one segment every r milliseconds" (section 4.2).
+  [[gnu::always_inline]] void send_what_may_leave(Sender& sender, double now_ms) {
+    while (sender.may_send()) {
+      const double next_send_ms = sender.next_send_ms();
+      if (next_send_ms > now_ms) {
+        if (next_send_ms > sender.due_ms || next_send_ms < sender.due_ms) {
+          waiting_.wait(sender, next_send_ms);
+        }
+        return;
+      }
+      if (!send(sender, now_ms)) [[unlikely]] {
+        return;
+      }
+    }
+    waiting_.leave(sender);
+  }
+
+  // The same for a sender that waited until now.
+  [[gnu::always_inline]] void send_waiting(Sender& sender, double now_ms) {
+    while (send(sender, now_ms)) [[likely]] {
+      if (!sender.may_send()) {
+        waiting_.leave(sender);
+        return;
+      }
+      const double next_send_ms = now_ms + sender.controller.intersend_ms();
+      if (next_send_ms > now_ms) {
+        waiting_.wait_again(sender, next_send_ms);
+        return;
+      }
+    }
+  }
+
+  // False if the packet was dropped and that ended the on period.
+  [[gnu::always_inline]] bool send(Sender& sender, double now_ms) {
+    sender.last_send_ms = now_ms;
+    ++sender.results.packets_sent;
+    if (path_.send(now_ms, sender.sent++, sender.flow)) [[likely]] {
+      return true;
+    }
+    ++sender.results.packets_lost;
+    return sender.mode == Mode::kOnForTime || resolve(sender, now_ms);
+  }
+
+  void find_horizon() { horizon_ms_ = std::min(switches_.earliest(), end_ms_); }
+
+  [[gnu::noinline]] void switch_first() {
+    Sender& sender = senders_[switches_.first()];
+    if (sender.mode == Mode::kOff) {
+      switch_on(sender, horizon_ms_);
+    } else {
+      switch_off(sender, horizon_ms_);
+    }
+  }
+
+  void switch_on(Sender& sender, double now_ms) {
+    advance_share(now_ms);
+    ++senders_on_;
+    sender.on_since_ms = now_ms;
+    sender.share_at_on_ms = share_ms_;
+    sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
+    // Everything sent earlier counts as delivered.
+    sender.flow.next_period();
+    sender.sent = 0;
+    sender.acknowledged = 0;
+    sender.last_send_ms = kLongAgo;
+    sender.reader.start();
+    const Schedule& schedule = schedules_[sender.index];
+    if (schedule.by_time()) {
+      sender.mode = Mode::kOnForTime;
+      switches_.set(sender.index, now_ms + schedule.on_ms(sender.period));
+    } else {
+      sender.mode = Mode::kOnForPackets;
+      sender.unresolved = schedule.on_packets(sender.period);
+      sender.flow_end = sender.results.packets_sent + sender.unresolved;
+      switches_.set(sender.index, SendQueue::kNever);
+    }
+    find_horizon();
+    ++sender.period;
+    observer_.used(sender.index, sender.controller, sender.controller.start());
+    sender.window_end = sender.controller.window_packets();
+    limit_window_to_flow(sender);
+    send_what_may_leave(sender, now_ms);
+  }
+
+  [[gnu::noinline]] void switch_off(Sender& sender, double now_ms) {
+    stop_counting(sender, now_ms);
+    --senders_on_;
+    sender.mode = Mode::kOff;
+    waiting_.leave(sender);
+    switches_.set(sender.index, now_ms + schedules_[sender.index].off_ms(sender.period));
+    find_horizon();
+  }
+
+  void stop_counting(Sender& sender, double now_ms) {
+    advance_share(now_ms);
+    sender.results.on_ms += now_ms - sender.on_since_ms;
+    sender.results.share_ms += share_ms_ - sender.share_at_on_ms;
+  }
+
+  void advance_share(double now_ms) {
+    if (senders_on_ > 0) {
+      share_ms_ += (now_ms - share_until_ms_) / static_cast<double>(senders_on_);
+    }
+    share_until_ms_ = now_ms;
+  }
+
+  std::vector<SenderResults> finish(double duration_ms) {
+    std::vector<SenderResults> results;
+    results.reserve(senders_.size());
+    for (Sender& sender : senders_) {
+      if (sender.mode != Mode::kOff) {
+        stop_counting(sender, duration_ms);
+      }
+      results.push_back(sender.results);
+    }
+    return results;
+  }
+
+  Path path_;
+  [[no_unique_address]] Clock clock_;
+  Observer& observer_;
+  std::vector<Sender> senders_;  // of constant size: the queue links them
+  std::vector<Schedule> schedules_;
+  SendQueue waiting_;
+  Timers switches_;
+  double end_ms_ = 0;
+  double horizon_ms_ = 0;  // the next switch, or the end
+  std::size_t senders_on_ = 0;
+  // Integral from 0 of dt / (number of senders on), over the time when any is.
+  double share_ms_ = 0;
+  double share_until_ms_ = 0;
+};
+
+}  // namespace remy

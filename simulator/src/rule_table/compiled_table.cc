@@ -1,0 +1,65 @@
+#include "rule_table/compiled_table.h"
+
+#include <limits>
+
+namespace remy {
+namespace {
+
+// An inner node whose children have not all been seen yet, in a walk in pre-order.
+struct Open {
+  std::size_t inner;
+  const std::vector<Threshold>* thresholds;
+  unsigned next_child;
+};
+
+std::size_t orthant_of(const Open& parent) {
+  std::size_t orthant = 0;
+  for (std::size_t j = 0; j < parent.thresholds->size(); ++j) {
+    orthant |= std::size_t{parent.next_child >> j & 1U}
+               << static_cast<std::size_t>((*parent.thresholds)[j].signal);
+  }
+  return orthant;
+}
+
+}  // namespace
+
+CompiledTable::CompiledTable(const RuleTable& table) {
+  actions_.reserve(table.rule_count());
+  std::vector<Open> path;
+  for (const Node& node : table.nodes()) {
+    const bool is_rule = node.thresholds.empty();
+    if (!path.empty()) {
+      Open& parent = path.back();
+      inner_[parent.inner].children[orthant_of(parent)] =
+          is_rule ? ~static_cast<std::int32_t>(actions_.size())
+                  : static_cast<std::int32_t>(inner_.size() * sizeof(Inner));
+      if (++parent.next_child == 1U << parent.thresholds->size()) {
+        path.pop_back();
+      }
+    }
+    if (is_rule) {
+      actions_.push_back(node.action);
+      continue;
+    }
+    path.push_back({inner_.size(), &node.thresholds, 0});
+    add_inner(node.thresholds);
+  }
+  if (inner_.empty()) {
+    add_inner({});
+    inner_.front().children[0] = ~0;
+  }
+}
+
+void CompiledTable::add_inner(const std::vector<Threshold>& thresholds) {
+  Inner inner{};
+  // Nothing lies at or above what is not a number.
+  inner.thresholds.fill(std::numeric_limits<double>::quiet_NaN());
+  for (const Threshold& threshold : thresholds) {
+    // Nothing lies below the domain, as memory is clamped to it.
+    inner.thresholds[static_cast<std::size_t>(threshold.signal)] =
+        threshold.value > 0 ? threshold.value : -std::numeric_limits<double>::infinity();
+  }
+  inner_.push_back(inner);
+}
+
+}  // namespace remy

@@ -1,0 +1,208 @@
+#include "rule_table/rule_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "rule_table/text.h"
+
+namespace remy {
+namespace {
+
+std::size_t axis_of(Signal signal) { return static_cast<std::size_t>(signal); }
+
+// An inner node of a walk in pre-order some of whose children have not been seen.
+struct Open {
+  const Node* node;
+  Region region;
+  std::size_t next_child = 0;
+
+  std::size_t child_count() const { return std::size_t{1} << node->thresholds.size(); }
+
+  Region take_child_region() {
+    Region child = region;
+    for (std::size_t j = 0; j < node->thresholds.size(); ++j) {
+      const Threshold& threshold = node->thresholds[j];
+      const bool above = ((next_child >> j) & 1U) != 0;
+      (above ? child.lower : child.upper)[axis_of(threshold.signal)] = threshold.value;
+    }
+    ++next_child;
+    return child;
+  }
+};
+
+void check_domain(std::span<const Signal> signals, double domain_upper) {
+  if (signals.empty()) {
+    throw InvalidTable("The table has no signals; it must have at least one.");
+  }
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    if (axis_of(signals[i]) >= kSignals) {
+      throw InvalidTable("Signal number " + std::to_string(axis_of(signals[i])) +
+                         " does not exist; the last is 3, slow_rec_ewma.");
+    }
+    if (i > 0 && signals[i] <= signals[i - 1]) {
+      throw InvalidTable("Signal " + std::string(signal_name(signals[i])) + " follows " +
+                         std::string(signal_name(signals[i - 1])) +
+                         "; signals must be listed once each, in the order send_ewma, rec_ewma, "
+                         "rtt_ratio, slow_rec_ewma.");
+    }
+  }
+  if (!std::isfinite(domain_upper) || domain_upper <= 0) {
+    throw InvalidTable("The upper end of the domain is " + text(domain_upper) +
+                       "; it must be a finite number above 0.");
+  }
+}
+
+void check_action(std::string_view owner, std::size_t number, const Action& action) {
+  const auto refuse = [&](std::string_view field, double value, std::string_view allowed) {
+    throw InvalidTable(std::string(owner) + " " + std::to_string(number) + " has " +
+                       std::string(field) + " " + text(value) + "; it must be a finite number" +
+                       std::string(allowed) + ".");
+  };
+  if (!std::isfinite(action.window_multiple) || action.window_multiple < 0) {
+    refuse("window_multiple", action.window_multiple, " not below 0");
+  }
+  if (!std::isfinite(action.window_increment)) {
+    refuse("window_increment", action.window_increment, "");
+  }
+  if (!std::isfinite(action.intersend_ms) || action.intersend_ms < 0) {
+    refuse("intersend_ms", action.intersend_ms, " not below 0");
+  }
+}
+
+void check_thresholds(std::size_t number, const Node& node, const Region& region,
+                      std::span<const Signal> signals) {
+  const std::string name = "Node " + std::to_string(number);
+  for (std::size_t j = 0; j < node.thresholds.size(); ++j) {
+    const auto [signal, value] = node.thresholds[j];
+    if (std::find(signals.begin(), signals.end(), signal) == signals.end()) {
+      const std::string divided_on = axis_of(signal) < kSignals
+                                         ? std::string(signal_name(signal))
+                                         : "signal number " + std::to_string(axis_of(signal));
+      throw InvalidTable(name + " divides on " + divided_on +
+                         ", which is not one of the table's signals.");
+    }
+    for (std::size_t i = 0; i < j; ++i) {
+      if (node.thresholds[i].signal == signal) {
+        throw InvalidTable(name + " divides on " + std::string(signal_name(signal)) +
+                           " twice; a node must divide on each signal at most once.");
+      }
+    }
+    const double lower = region.lower[axis_of(signal)];
+    const double upper = region.upper[axis_of(signal)];
+    if (!(lower <= value && value < upper)) {
+      throw InvalidTable(name + " divides on " + std::string(signal_name(signal)) + " at " +
+                         text(value) + "; the threshold must be at least " + text(lower) +
+                         " and below " + text(upper) + ", the bounds of its region.");
+    }
+  }
+}
+
+}  // namespace
+
+RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper)
+    : signals_(std::move(signals)), nodes_(std::move(preorder)), domain_upper_(domain_upper) {
+  check_domain(signals_, domain_upper_);
+  if (nodes_.empty()) {
+    throw InvalidTable("The table has no nodes; it must have at least one rule.");
+  }
+  Region region;
+  region.upper.fill(domain_upper_);
+  std::vector<Open> path;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (i > 0) {
+      if (path.empty()) {
+        throw InvalidTable("Node " + std::to_string(i) +
+                           " lies outside the tree, which is complete with the node before it.");
+      }
+      region = path.back().take_child_region();
+    }
+    if (node.thresholds.empty()) {
+      check_action("Node", i, node.action);
+      if (rule_nodes_.size() == kMaximumRules) {
+        throw InvalidTable("The table has more than " + std::to_string(kMaximumRules) +
+                           " rules, the most allowed.");
+      }
+      rule_nodes_.push_back(i);
+      regions_.push_back(region);
+    } else {
+      check_thresholds(i, node, region, signals_);
+      node.action = Action{};
+      if (path.size() == kMaximumDepth) {
+        throw InvalidTable("The children of node " + std::to_string(i) + " lie more than " +
+                           std::to_string(kMaximumDepth) +
+                           " levels below the root, the most allowed.");
+      }
+      path.push_back({&node, region});
+    }
+    while (!path.empty() && path.back().next_child == path.back().child_count()) {
+      path.pop_back();
+    }
+  }
+  if (!path.empty()) {
+    const auto number = static_cast<std::size_t>(path.back().node - nodes_.data());
+    throw InvalidTable("Node " + std::to_string(number) + " has " +
+                       std::to_string(path.back().next_child) + " children; it must have " +
+                       std::to_string(path.back().child_count()) +
+                       ", one for each combination of sides of its thresholds.");
+  }
+}
+
+RuleTable RuleTable::single_rule(std::vector<Signal> signals, const Action& action,
+                                 double domain_upper) {
+  return {std::move(signals), {Node{{}, action}}, domain_upper};
+}
+
+void RuleTable::set_action(std::size_t rule, const Action& action) {
+  check_action("Rule", rule, action);
+  nodes_[rule_nodes_[rule]].action = action;
+}
+
+std::size_t RuleTable::find(const MemoryPoint& memory) const {
+  const double last = std::nextafter(domain_upper_, 0.0);
+  const auto contains = [&](const Region& region) {
+    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+      const double value = memory[axis] > 0 ? std::min(memory[axis], last) : 0;
+      if (!(region.lower[axis] <= value && value < region.upper[axis])) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto found = std::find_if(regions_.begin(), regions_.end(), contains);
+  return static_cast<std::size_t>(found - regions_.begin());
+}
+
+RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> thresholds) const {
+  if (thresholds.empty()) {
+    throw InvalidTable("Rule " + std::to_string(rule) +
+                       " cannot be split without a threshold; at least one is needed.");
+  }
+  const Region& region = regions_[rule];
+  for (const Threshold& threshold : thresholds) {
+    const std::size_t axis = axis_of(threshold.signal);
+    if (axis < kSignals && threshold.value == region.lower[axis]) {
+      throw InvalidTable("Rule " + std::to_string(rule) + " cannot be split on " +
+                         std::string(signal_name(threshold.signal)) + " at " +
+                         text(threshold.value) +
+                         ", the lower bound of its region; the threshold must lie above it.");
+    }
+  }
+  const auto position = static_cast<std::ptrdiff_t>(rule_nodes_[rule]);
+  const Action& action = nodes_[rule_nodes_[rule]].action;
+  std::vector<Node> nodes(nodes_.begin(), nodes_.begin() + position);
+  nodes.push_back({{thresholds.begin(), thresholds.end()}, {}});
+  if (thresholds.size() <= kSignals) {
+    nodes.insert(nodes.end(), std::size_t{1} << thresholds.size(), Node{{}, action});
+  }
+  nodes.insert(nodes.end(), nodes_.begin() + position + 1, nodes_.end());
+  return {signals_, std::move(nodes), domain_upper_};
+}
+
+bool operator==(const RuleTable& a, const RuleTable& b) {
+  return a.domain_upper_ == b.domain_upper_ && a.signals_ == b.signals_ && a.nodes_ == b.nodes_;
+}
+
+}  // namespace remy

@@ -1,0 +1,188 @@
+#include "rule_table/dna.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dna_builder.h"
+#include "random_cases.h"
+
+namespace remy {
+namespace {
+
+using namespace dna_builder;
+
+const std::vector<Signal> kPaperSignals{Signal::kSendEwma, Signal::kRecEwma, Signal::kRttRatio};
+
+Node rule(double increment) { return {{}, {1, increment, 3}}; }
+
+std::vector<Signal> signals_of(const RuleTable& table) {
+  return {table.signals().begin(), table.signals().end()};
+}
+
+TEST(Dna, ReadsBackWhatItWrote) {
+  const std::string metadata = bytes(4, "config") + bytes(5, "") + bytes(6, "vector");
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const RuleTable table = RandomCase(seed).table();
+    const DnaFile file = read_dna(write_dna(table, metadata));
+    EXPECT_EQ(file.table, table) << "seed " << seed;
+    EXPECT_EQ(file.metadata, metadata);
+  }
+}
+
+TEST(Dna, WritesEveryFieldThatOtherReadersNeed) {
+  const std::vector<double> zeros{0, 0, 0, 0};
+  const std::vector<double> eights{8, 8, 8, 8};
+  const std::string range = bytes(11, memory(zeros)) + bytes(12, memory(eights)) + integer(13, 2);
+  const RuleTable table = RuleTable::single_rule({Signal::kRttRatio}, {0.5, -2, 0.1}, 8);
+  EXPECT_EQ(write_dna(table), bytes(1, range) + leaf(-2, 0.5, 0.1, range));
+}
+
+TEST(Dna, KeepsTheOrderOfTheThresholds) {
+  const RuleTable table(kPaperSignals, {Node{{{Signal::kRttRatio, 2}, {Signal::kSendEwma, 7}}, {}},
+                                        rule(0), rule(1), rule(2), rule(3)});
+  EXPECT_EQ(read_dna(write_dna(table)).table, table);
+}
+
+TEST(Dna, KeepsRulesThatAreNeverUsed) {
+  const RuleTable table(kPaperSignals, {Node{{{Signal::kRttRatio, 1}}, {}}, rule(0),
+                                        Node{{{Signal::kRttRatio, 1}, {Signal::kSendEwma, 5}}, {}},
+                                        rule(1), rule(2), rule(3), rule(4)});
+  EXPECT_EQ(read_dna(write_dna(table)).table, table);
+}
+
+TEST(Dna, RoundsIncrementsToTheNearestIntegerTiesToEven) {
+  const auto written = [](double increment) {
+    const RuleTable table = RuleTable::single_rule(kPaperSignals, {1, increment, 3});
+    return read_dna(write_dna(table)).table.action(0).window_increment;
+  };
+  EXPECT_EQ(written(2.5), 2);
+  EXPECT_EQ(written(3.5), 4);
+  EXPECT_EQ(written(-1.4), -1);
+  EXPECT_EQ(written(2147483647), 2147483647);
+  EXPECT_EQ(written(-2147483648), -2147483648);
+}
+
+TEST(Dna, RefusesToWriteIncrementsThatDoNotFit) {
+  const RuleTable table = RuleTable::single_rule(kPaperSignals, {1, 3e9, 3});
+  try {
+    write_dna(table);
+    FAIL() << "accepted";
+  } catch (const InvalidTable& error) {
+    EXPECT_STREQ(error.what(),
+                 "Rule 0 has window_increment 3e+09; a .dna file holds increments from -2147483648 "
+                 "to 2147483647.");
+  }
+}
+
+TEST(Dna, RefusesToWriteMetadataThatIsNotMetadata) {
+  const RuleTable table = RuleTable::single_rule(kPaperSignals, {});
+  EXPECT_THROW(write_dna(table, leaf(1)), InvalidTable);
+  EXPECT_THROW(write_dna(table, integer(4, 1)), InvalidTable);
+  EXPECT_THROW(write_dna(table, bytes(4, "config").substr(0, 3)), InvalidTable);
+}
+
+TEST(Dna, FilesWithoutActiveAxesHaveTheSignalsOfThePaper) {
+  const DnaFile file = read_dna(two_halves());
+  EXPECT_EQ(signals_of(file.table), kPaperSignals);
+  EXPECT_EQ(file.table.domain_upper(), 16384);
+  EXPECT_EQ(file.table.action(file.table.find({0, 0, 1.9, 0})).window_increment, 1);
+  EXPECT_EQ(file.table.action(file.table.find({0, 0, 2.0, 0})).window_increment, 2);
+}
+
+TEST(Dna, FilesWithoutActiveAxesHaveTheFourthSignalIfTheyDivideOnIt) {
+  const DnaFile file = read_dna(child(domain({}, {163840, 163840, 163840, 9}) + leaf(1)) +
+                                child(domain({0, 0, 0, 9}, {}) + leaf(2)));
+  EXPECT_EQ(signals_of(file.table), (std::vector<Signal>{Signal::kSendEwma, Signal::kRecEwma,
+                                                         Signal::kRttRatio, Signal::kSlowRecEwma}));
+}
+
+TEST(Dna, ActiveAxesMayComeInAnyOrderAndPacked) {
+  const std::string bounds = bytes(11, "") + bytes(12, "");
+  for (const std::string& axes :
+       {integer(13, 2) + integer(13, 0), bytes(13, std::string("\x00\x02", 2)),
+        integer(13, 0) + integer(13, 2) + integer(13, 0)}) {
+    const DnaFile file = read_dna(bytes(1, bounds + axes) + leaf(1));
+    EXPECT_EQ(signals_of(file.table), (std::vector<Signal>{Signal::kSendEwma, Signal::kRttRatio}));
+  }
+}
+
+TEST(Dna, MissingFieldsHaveTheirDefaults) {
+  const DnaFile file = read_dna(bytes(3, ""));
+  EXPECT_EQ(file.table.domain_upper(), 163840);
+  EXPECT_EQ(file.table.action(0), (Action{0, 0, 0}));
+}
+
+TEST(Dna, FieldsAndMetadataMayComeInAnyOrderAndUnknownFieldsAreSkipped) {
+  const DnaFile file =
+      read_dna(bytes(6, "b") + integer(99, 7) + child(upper_half()) + bytes(4, "a") +
+               child(integer(7, 1) + lower_half()) + number(15, 0.5) + whole_domain());
+  const DnaFile expected = read_dna(two_halves());
+  EXPECT_EQ(file.table, expected.table);
+  EXPECT_EQ(file.metadata, bytes(6, "b") + bytes(4, "a"));
+}
+
+TEST(Dna, AnyOrderOfTheChildrenIsTheSameTable) {
+  std::vector<std::string> children;
+  for (unsigned c = 0; c < 8; ++c) {
+    std::vector<double> lower(3, 0);
+    std::vector<double> upper(3, 16384);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      ((c >> axis & 1U) != 0 ? lower : upper)[axis] = axis + 1;
+    }
+    children.push_back(child(domain(lower, upper) + leaf(static_cast<std::int32_t>(c))));
+  }
+  const auto file = [&] {
+    std::string message = whole_domain();
+    for (const std::string& node : children) {
+      message += node;
+    }
+    return read_dna(message);
+  };
+  const RuleTable sorted = file().table;
+  EXPECT_EQ(sorted.action(5).window_increment, 5);
+
+  std::rotate(children.begin(), children.begin() + 3, children.end());
+  EXPECT_EQ(file().table, sorted);
+
+  std::reverse(children.begin(), children.end());
+  const RuleTable reversed = file().table;
+  EXPECT_EQ(reversed.action(reversed.find({0, 5, 5, 0})), sorted.action(sorted.find({0, 5, 5, 0})));
+}
+
+TEST(Dna, RefusesEveryFileThatBreaksOff) {
+  const std::string whole =
+      write_dna(RuleTable::single_rule(kPaperSignals, {})
+                    .split(0, std::vector<Threshold>{{Signal::kRttRatio, 2}}));
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_THROW(read_dna(std::string_view(whole).substr(0, length)), InvalidTable) << length;
+  }
+}
+
+// A tree in which every node but the first child of its parent is a rule.
+std::string chain(int depth, double upper) {
+  if (depth == 0) {
+    return domain({}, {upper}) + leaf(1);
+  }
+  return domain({}, {upper}) + child(chain(depth - 1, upper / 2)) +
+         child(domain({upper / 2}, {upper}) + leaf(2));
+}
+
+TEST(Dna, IsAtMost64LevelsDeep) {
+  EXPECT_EQ(read_dna(chain(64, 163840)).table.rule_count(), 65U);
+  try {
+    read_dna(chain(65, 163840));
+    FAIL() << "accepted";
+  } catch (const InvalidTable& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("children[0] has children more than 64 levels below the root"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace remy

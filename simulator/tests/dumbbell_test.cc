@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+#include "evaluation/evaluator.h"
+#include "network/packet_ring.h"
+#include "random_cases.h"
+#include "slow_dumbbell.h"
+
+namespace remy {
+namespace {
+
+SpecimenOutcome simulate_fast(const RuleTable& table, const Specimen& specimen, double duration_ms,
+                              std::uint64_t seed, Recording recording = Recording::kUses) {
+  return evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, recording}, 1).front();
+}
+
+class AgainstTheSlowSimulator : public testing::TestWithParam<std::uint64_t> {};
+
+// Equal but for sums whose terms are grouped differently (time spent on).
+TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
+  RandomCase random(GetParam());
+  const RuleTable table = random.table();
+  const Specimen specimen = random.specimen();
+  const double duration_ms = 3000;
+  const SpecimenOutcome fast = simulate_fast(table, specimen, duration_ms, GetParam());
+  SlowDumbbell slow(table, specimen, GetParam());
+  const auto expected = slow.run(duration_ms);
+  ASSERT_EQ(fast.senders.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(fast.senders[i].packets_received, expected[i].packets_received) << "sender " << i;
+    EXPECT_EQ(fast.senders[i].packets_sent, expected[i].packets_sent) << "sender " << i;
+    EXPECT_EQ(fast.senders[i].packets_lost, expected[i].packets_lost) << "sender " << i;
+    EXPECT_EQ(fast.senders[i].delay_sum_ms, expected[i].delay_sum_ms) << "sender " << i;
+    EXPECT_EQ(fast.senders[i].first_on_ms, expected[i].first_on_ms) << "sender " << i;
+    EXPECT_NEAR(fast.senders[i].on_ms, expected[i].on_ms, 1e-7) << "sender " << i;
+    EXPECT_NEAR(fast.senders[i].share_ms, expected[i].share_ms, 1e-7) << "sender " << i;
+  }
+  EXPECT_EQ(fast.rule_uses, slow.rule_uses());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator, testing::Range<std::uint64_t>(0, 300));
+
+// One sender that is always on, with a fixed window: throughput is the window an RTT until the link
+// is full, and the queue holds the rest.
+TEST(Dumbbell, FixedWindowOnAnIdleLink) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 10, 0});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 1;
+  specimen.rtt_ms = 99;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 100'000, 1).senders.front();
+  // 10 packets each 100 ms (99 ms and a service time); those of the last round are still under way.
+  EXPECT_NEAR(static_cast<double>(sender.packets_received), 10'000, 10);
+  // The k-th packet of each round waits for k others in the first round only; then ACKs space them.
+  const double delay_ms = sender.delay_sum_ms / static_cast<double>(sender.packets_received);
+  EXPECT_NEAR(delay_ms, 100, 0.1);
+}
+
+TEST(Dumbbell, WindowBeyondTheBandwidthDelayProductFillsTheQueue) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 300, 0});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 1;
+  specimen.rtt_ms = 99;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 100'000, 1).senders.front();
+  EXPECT_NEAR(static_cast<double>(sender.packets_received), 100'000 - 99, 1);
+  const double delay_ms = sender.delay_sum_ms / static_cast<double>(sender.packets_received);
+  EXPECT_NEAR(delay_ms, 300, 1);
+}
+
+TEST(Dumbbell, FullBufferDropsAtItsTail) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 300, 0});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 1;
+  specimen.rtt_ms = 99;
+  specimen.buffer_packets = 20;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 50, 1).senders.front();
+  // One in service, 20 waiting, the rest of the burst dropped.
+  EXPECT_EQ(sender.packets_sent, 300U);
+  EXPECT_EQ(sender.packets_lost, 300U - 21U);
+}
+
+TEST(Dumbbell, PacingKeepsSendsApart) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 1000, 4});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 10;
+  specimen.rtt_ms = 50;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 10'000, 1).senders.front();
+  EXPECT_NEAR(static_cast<double>(sender.packets_sent), 10'000.0 / 4, 1);
+}
+
+TEST(Dumbbell, LossHasItsProbability) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 1000, 1});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 10;
+  specimen.rtt_ms = 50;
+  specimen.loss_probability = 0.1;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 100'000, 1).senders.front();
+  const double lost = static_cast<double>(sender.packets_lost) /
+                      static_cast<double>(sender.packets_lost + sender.packets_received);
+  // Five standard deviations of the mean of 1e5 draws.
+  EXPECT_NEAR(lost, 0.1, 5 * std::sqrt(0.1 * 0.9 / 1e5));
+}
+
+TEST(Dumbbell, EqualSharesAddUpToTheTimeAnyoneIsOn) {
+  RandomCase random(7);
+  const RuleTable table = random.table();
+  Specimen specimen;
+  specimen.senders = {{12, 0, {ExponentialTime{500}, 500}}};
+  double shares = 0;
+  for (const auto& sender : simulate_fast(table, specimen, 20'000, 3).senders) {
+    shares += sender.share_ms;
+    EXPECT_LE(sender.share_ms, sender.on_ms);
+  }
+  // Twelve senders, half of the time on each: all off at the start, then in 1 of 4096 instants.
+  EXPECT_LE(shares, 20'000);
+  EXPECT_GE(shares, 19'500);
+}
+
+TEST(Dumbbell, OnOffScheduleDoesNotDependOnTheTable) {
+  Specimen specimen;
+  specimen.senders = {{4, 0, {ExponentialTime{500}, 500}}};
+  const auto meek = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 10});
+  const auto bold = RuleTable::single_rule({Signal::kSendEwma}, {1, 20, 0.1});
+  const auto a = simulate_fast(meek, specimen, 20'000, 3);
+  const auto b = simulate_fast(bold, specimen, 20'000, 3);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(a.senders[i].on_ms, b.senders[i].on_ms);
+    EXPECT_EQ(a.senders[i].share_ms, b.senders[i].share_ms);
+    EXPECT_NE(a.senders[i].packets_received, b.senders[i].packets_received);
+  }
+}
+
+TEST(Dumbbell, FlowsByBytesDeliverWhatTheyHave) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 2, 0.1});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 5;
+  specimen.rtt_ms = 20;
+  specimen.senders = {{3, 0, {ExponentialBytes{1e5}, 200}}};
+  for (const auto& sender : simulate_fast(table, specimen, 100'000, 5).senders) {
+    // Nothing is lost, so that all but the flow under way at the end is received.
+    EXPECT_GE(sender.packets_received + 2000, sender.packets_sent);
+    EXPECT_GT(sender.packets_received, 1000U);
+    EXPECT_LT(sender.on_ms, 100'000);
+  }
+}
+
+TEST(Dumbbell, FloodOfAnInfiniteQueueIsBounded) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 1e6, 0});
+  Specimen specimen;
+  specimen.senders = {{8, 0, {ExponentialTime{1e12}, 1e-3}}};
+  std::uint64_t sent = 0;
+  std::uint64_t lost = 0;
+  for (const auto& sender : simulate_fast(table, specimen, 100, 1).senders) {
+    sent += sender.packets_sent;
+    lost += sender.packets_lost;
+  }
+  EXPECT_EQ(sent - lost, PacketRing::kMaximumPackets);
+}
+
+}  // namespace
+}  // namespace remy

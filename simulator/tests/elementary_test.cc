@@ -1,0 +1,80 @@
+#include "core/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/random.h"
+
+namespace remy {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Distance in units in the last place of the expected value; long double has 64 bits here.
+double error_in_ulp(double value, long double expected) {
+  const double rounded = static_cast<double>(expected);
+  const double ulp = std::nextafter(std::abs(rounded), kInfinity) - std::abs(rounded);
+  return static_cast<double>(std::abs(static_cast<long double>(value) - expected)) / ulp;
+}
+
+// Values over all magnitudes, and close to 1 where logarithms cancel.
+double sample(std::uint64_t i) {
+  const double u = unit_interval(random_bits(1, i));
+  return i % 2 == 0 ? std::ldexp(1 + u, static_cast<int>(i / 2 % 2000) - 1000) : 0.5 + 1.5 * u;
+}
+
+TEST(NaturalLogarithm, IsWithinTwoUnitsInTheLastPlace) {
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const double x = sample(i);
+    ASSERT_LT(error_in_ulp(natural_logarithm(x), std::log(static_cast<long double>(x))), 2) << x;
+  }
+}
+
+TEST(BinaryLogarithm, IsWithinTwoUnitsInTheLastPlace) {
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const double x = sample(i);
+    ASSERT_LT(error_in_ulp(binary_logarithm(x), std::log2(static_cast<long double>(x))), 2) << x;
+  }
+}
+
+TEST(BinaryLogarithm, IsExactAtPowersOfTwo) {
+  for (int e = -1022; e < 1024; ++e) {
+    EXPECT_EQ(binary_logarithm(std::ldexp(1.0, e)), e);
+  }
+}
+
+TEST(Exponential, IsWithinTwoUnitsInTheLastPlace) {
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const double x = (unit_interval(random_bits(2, i)) - 0.5) * (i % 2 == 0 ? 1400 : 2);
+    if (x > -708) {
+      ASSERT_LT(error_in_ulp(exponential(x), std::exp(static_cast<long double>(x))), 2) << x;
+    }
+  }
+}
+
+TEST(ElementaryFunctions, HaveTheirLimits) {
+  EXPECT_EQ(natural_logarithm(0), -kInfinity);
+  EXPECT_EQ(natural_logarithm(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(natural_logarithm(-1)));
+  EXPECT_TRUE(std::isnan(natural_logarithm(std::nan(""))));
+  EXPECT_EQ(natural_logarithm(1), 0);
+  EXPECT_NEAR(natural_logarithm(std::numeric_limits<double>::denorm_min()), -744.4400719213812,
+              1e-12);
+  EXPECT_EQ(exponential(0), 1);
+  EXPECT_EQ(exponential(1000), kInfinity);
+  EXPECT_EQ(exponential(-1000), 0);
+  EXPECT_TRUE(std::isnan(exponential(std::nan(""))));
+  EXPECT_NEAR(power(2, 10), 1024, 1e-11);
+}
+
+// Literal bits: a compiler or processor that computes anything else breaks reproducibility.
+TEST(ElementaryFunctions, HaveTheseBitsEverywhere) {
+  EXPECT_EQ(natural_logarithm(10), 0x1.26bb1bbb55516p+1);
+  EXPECT_EQ(exponential(1), 0x1.5bf0a8b14576ap+1);
+  EXPECT_EQ(binary_logarithm(3), 0x1.95c01a39fbd69p+0);
+}
+
+}  // namespace
+}  // namespace remy

@@ -1,0 +1,161 @@
+#include "evaluation/objective.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "random_cases.h"
+
+namespace remy {
+namespace {
+
+constexpr double kDurationMs = 10'000;
+
+// 12 Mbit/s and an unloaded RTT of 101 ms.
+Specimen one_packet_per_ms() {
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 1;
+  specimen.rtt_ms = 100;
+  specimen.senders = {{1, 0, {ExponentialTime{1000}, 1000}}};
+  return specimen;
+}
+
+// On for 4 s, half of them alone and half with three others; 1000 packets of 150 ms each.
+SenderResults ordinary_sender() {
+  SenderResults sender;
+  sender.packets_received = 1000;
+  sender.packets_sent = 1100;
+  sender.packets_lost = 60;
+  sender.on_ms = 4000;
+  sender.share_ms = 2500;
+  sender.delay_sum_ms = 150'000;
+  sender.first_on_ms = 500;
+  return sender;
+}
+
+// Equation 1, from the C library.
+double utility(double alpha, double x) {
+  return alpha == 1 ? std::log(x) : std::pow(x, 1 - alpha) / (1 - alpha);
+}
+
+std::optional<double> score(const Objective& objective, const SenderResults& sender) {
+  return objective_scores(objective, one_packet_per_ms(), {sender}, kDurationMs).front();
+}
+
+std::optional<double> normalized(const SenderResults& sender) {
+  return normalized_scores(0, one_packet_per_ms(), {sender}, kDurationMs).front();
+}
+
+TEST(Objective, IsEquationOne) {
+  for (const double alpha : {0.0, 0.5, 1.0, 2.0, 3.5}) {
+    for (const double beta : {0.0, 0.5, 1.0, 2.0, 3.5}) {
+      for (const double delta : {0.0, 0.1, 1.0, 10.0}) {
+        const Objective objective{alpha, beta, delta, ThroughputMeasure::kEqualShare, 0};
+        const double expected = utility(alpha, 1000.0 / 2500 * 12) - delta * utility(beta, 150);
+        const auto actual = score(objective, ordinary_sender());
+        ASSERT_TRUE(actual.has_value());
+        EXPECT_NEAR(*actual, expected, 1e-12 * (1 + std::abs(expected)))
+            << "alpha " << alpha << ", beta " << beta << ", delta " << delta;
+      }
+    }
+  }
+}
+
+TEST(Objective, ThroughputIsPerTimeOnOrPerShareOfIt) {
+  const Objective share{0, 1, 0, ThroughputMeasure::kEqualShare, 0};
+  const Objective plain{0, 1, 0, ThroughputMeasure::kOnTime, 0};
+  EXPECT_DOUBLE_EQ(*score(share, ordinary_sender()), 1000.0 / 2500 * 12);
+  EXPECT_DOUBLE_EQ(*score(plain, ordinary_sender()), 1000.0 / 4000 * 12);
+}
+
+TEST(Objective, MinimumPotentialDelayIsMinusTheInverseOfThroughput) {
+  const Objective objective{2, 1, 0, ThroughputMeasure::kEqualShare, 0};
+  EXPECT_NEAR(*score(objective, ordinary_sender()), -1 / (1000.0 / 2500 * 12), 1e-15);
+}
+
+TEST(Objective, WithoutDeltaTheDelayDoesNotMatter) {
+  const Objective objective{1, 1, 0, ThroughputMeasure::kEqualShare, 0};
+  SenderResults instant = ordinary_sender();
+  instant.delay_sum_ms = 0;
+  EXPECT_EQ(score(objective, instant), score(objective, ordinary_sender()));
+}
+
+TEST(Objective, RewardsThroughputAndPunishesDelay) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomCase random(seed);
+    const Objective objective{random.chance(0.3) ? 1 : random.uniform(0, 4),
+                              random.chance(0.3) ? 1 : random.uniform(0, 4),
+                              random.uniform(0.05, 20), ThroughputMeasure::kEqualShare, 0};
+    SenderResults faster = ordinary_sender();
+    faster.packets_received += 100;
+    faster.delay_sum_ms *= 1.1;  // the same delay a packet
+    SenderResults later = ordinary_sender();
+    later.delay_sum_ms *= 1.2;
+    const auto ordinary = score(objective, ordinary_sender());
+    EXPECT_GT(score(objective, faster), ordinary) << "seed " << seed;
+    EXPECT_LT(score(objective, later), ordinary) << "seed " << seed;
+  }
+}
+
+TEST(Objective, NormalizedScoreIsTheLogarithmOfBothOverWhatIsPossible) {
+  EXPECT_NEAR(*normalized(ordinary_sender()), std::log2(1000.0 / 2500) - std::log2(1.5), 1e-13);
+}
+
+TEST(Objective, ASenderThatWasNeverOnIsNotScored) {
+  SenderResults never;
+  never.first_on_ms = kDurationMs;
+  EXPECT_EQ(score({}, never), std::nullopt);
+  EXPECT_EQ(normalized(never), std::nullopt);
+}
+
+TEST(Objective, ASenderIsScoredFromTheMomentThatAPacketCouldStillHaveArrived) {
+  SenderResults late;
+  late.first_on_ms = kDurationMs - 101;
+  late.on_ms = late.share_ms = 101;
+  EXPECT_TRUE(score({}, late).has_value());
+  EXPECT_TRUE(normalized(late).has_value());
+  late.first_on_ms = std::nextafter(late.first_on_ms, kDurationMs);
+  EXPECT_EQ(score({}, late), std::nullopt);
+  EXPECT_EQ(normalized(late), std::nullopt);
+}
+
+TEST(Objective, ASenderThatReceivedNothingIsScoredAsIfItsFirstPacketCameAtTheEnd) {
+  SenderResults starved = ordinary_sender();
+  starved.packets_received = 0;
+  starved.delay_sum_ms = 0;
+  SenderResults one_packet = starved;
+  one_packet.packets_received = 1;
+  one_packet.delay_sum_ms = kDurationMs - starved.first_on_ms;
+  for (const double delta : {0.0, 1.0}) {
+    const Objective objective{1, 1, delta, ThroughputMeasure::kEqualShare, 0};
+    ASSERT_TRUE(score(objective, starved).has_value());
+    EXPECT_TRUE(std::isfinite(*score(objective, starved)));
+    EXPECT_EQ(score(objective, starved), score(objective, one_packet));
+    EXPECT_LT(score(objective, starved), score(objective, ordinary_sender()));
+  }
+  EXPECT_EQ(normalized(starved), normalized(one_packet));
+}
+
+TEST(Objective, ASenderOnForLessThanTheMinimumIsNotScored) {
+  Objective objective;
+  objective.minimum_on_ms = ordinary_sender().on_ms;
+  EXPECT_TRUE(score(objective, ordinary_sender()).has_value());
+  objective.minimum_on_ms = std::nextafter(objective.minimum_on_ms, 1e9);
+  EXPECT_EQ(score(objective, ordinary_sender()), std::nullopt);
+  const auto scores = normalized_scores(objective.minimum_on_ms, one_packet_per_ms(),
+                                        {ordinary_sender()}, kDurationMs);
+  EXPECT_EQ(scores, SenderScores{std::nullopt});
+}
+
+TEST(Objective, ASenderWithoutAScoreLeavesTheOthersAlone) {
+  SenderResults never;
+  never.first_on_ms = kDurationMs;
+  const auto scores = objective_scores(
+      {}, one_packet_per_ms(), {never, ordinary_sender(), never, ordinary_sender()}, kDurationMs);
+  const auto alone = score({}, ordinary_sender());
+  EXPECT_EQ(scores, (SenderScores{std::nullopt, alone, std::nullopt, alone}));
+}
+
+}  // namespace
+}  // namespace remy

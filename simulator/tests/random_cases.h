@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/random.h"
+#include "evaluation/specimen.h"
+#include "rule_table/rule_table.h"
+
+namespace remy {
+
+// Small random networks and tables, a function of the seed.
+class RandomCase {
+ public:
+  explicit RandomCase(std::uint64_t seed) : key_(derive_key(seed, 0x7e57)) {}
+
+  double uniform(double low, double high) {
+    return low + (high - low) * unit_interval(random_bits(key_, next_++));
+  }
+  std::uint32_t integer(std::uint32_t low, std::uint32_t high) {
+    return low + static_cast<std::uint32_t>(random_bits(key_, next_++) % (high - low + 1));
+  }
+  bool chance(double probability) { return uniform(0, 1) < probability; }
+
+  Action action() {
+    return {chance(0.2) ? 0 : uniform(0.3, 1.05), static_cast<double>(integer(0, 12)) - 1,
+            chance(0.2) ? 0 : uniform(0.05, 5)};
+  }
+
+  // Up to a few dozen rules over a random subset of the signals.
+  RuleTable table() {
+    std::vector<Signal> signals;
+    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+      if (chance(0.7)) {
+        signals.push_back(static_cast<Signal>(axis));
+      }
+    }
+    if (signals.empty()) {
+      signals.push_back(Signal::kRttRatio);
+    }
+    RuleTable table = RuleTable::single_rule(signals, action());
+    for (std::uint32_t splits = integer(0, 4); splits > 0; --splits) {
+      const std::size_t rule = integer(0, static_cast<std::uint32_t>(table.rule_count() - 1));
+      std::vector<Threshold> thresholds;
+      for (const Signal signal : signals) {
+        const auto axis = static_cast<std::size_t>(signal);
+        const double value = signal == Signal::kRttRatio ? uniform(1, 2.5) : uniform(0.01, 8);
+        if (value > table.region(rule).lower[axis] && value < table.region(rule).upper[axis]) {
+          thresholds.push_back({signal, value});
+        }
+      }
+      if (!thresholds.empty()) {
+        table = table.split(rule, thresholds);
+      }
+    }
+    for (std::size_t rule = 0; rule < table.rule_count(); ++rule) {
+      table.set_action(rule, action());
+    }
+    return table;
+  }
+
+  Specimen specimen() {
+    Specimen specimen;
+    specimen.key = random_bits(key_, next_++);
+    specimen.link_rate_packets_per_ms = uniform(0.2, 4);
+    specimen.rtt_ms = uniform(1, 120);
+    if (chance(0.5)) {
+      specimen.buffer_packets = integer(0, 60);
+    }
+    if (chance(0.4)) {
+      specimen.loss_probability = uniform(0, 0.2);
+    }
+    for (std::uint32_t groups = integer(1, 3); groups > 0; --groups) {
+      Traffic traffic;
+      traffic.mean_off_ms = uniform(1, 300);
+      switch (integer(0, 2)) {
+        case 0:
+          traffic.on = ExponentialTime{uniform(1, 800)};
+          break;
+        case 1:
+          traffic.on = ExponentialBytes{uniform(1, 200'000)};
+          break;
+        default:
+          traffic.on = ParetoBytes{147, 0.5, -40, 16384, 1e6};
+      }
+      specimen.senders.push_back({integer(1, 6), 0, traffic});
+    }
+    if (chance(0.5)) {
+      specimen.measurement = measurement();
+    }
+    return specimen;
+  }
+
+  // Ticks from far below a service time to beyond an RTT, and jitter likewise.
+  MeasurementNoise measurement() {
+    MeasurementNoise noise;
+    if (const double size_ms = uniform(0, 1) * uniform(0, 1) * 20; chance(0.5)) {
+      noise.jitter = UniformJitter{size_ms};
+    } else if (chance(0.6)) {
+      noise.jitter = ExponentialJitter{size_ms};
+    }
+    if (chance(0.5)) {
+      noise.timestamp_resolution_ms = chance(0.2) ? uniform(1, 200) : uniform(0.001, 2);
+    }
+    return noise;
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace remy

@@ -1,0 +1,74 @@
+#include "core/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace remy {
+namespace {
+
+constexpr int kDraws = 200'000;
+
+TEST(UnitInterval, HasTheMomentsOfAUniformDistribution) {
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double u = unit_interval(random_bits(1, static_cast<std::uint64_t>(i)));
+    ASSERT_GE(u, 0);
+    ASSERT_LT(u, 1);
+    sum += u;
+    squares += u * u;
+  }
+  // Five standard errors.
+  EXPECT_NEAR(sum / kDraws, 1.0 / 2, 5 * std::sqrt(1.0 / 12 / kDraws));
+  EXPECT_NEAR(squares / kDraws, 1.0 / 3, 5 * std::sqrt(4.0 / 45 / kDraws));
+}
+
+TEST(Normal, HasTheMomentsOfANormalDistribution) {
+  double sum = 0;
+  double squares = 0;
+  double cubes = 0;
+  double fourths = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double z = normal(2, static_cast<std::uint64_t>(i));
+    sum += z;
+    squares += z * z;
+    cubes += z * z * z;
+    fourths += z * z * z * z;
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 5 * std::sqrt(1.0 / kDraws));
+  EXPECT_NEAR(squares / kDraws, 1, 5 * std::sqrt(2.0 / kDraws));
+  EXPECT_NEAR(cubes / kDraws, 0, 5 * std::sqrt(15.0 / kDraws));
+  EXPECT_NEAR(fourths / kDraws, 3, 5 * std::sqrt(96.0 / kDraws));
+}
+
+TEST(Streams, AreUncorrelated) {
+  double product = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto counter = static_cast<std::uint64_t>(i);
+    product += (unit_interval(random_bits(derive_key(1, {1}), counter)) - 0.5) *
+               (unit_interval(random_bits(derive_key(1, {2}), counter)) - 0.5);
+  }
+  EXPECT_NEAR(product / kDraws, 0, 5.0 / 12 / std::sqrt(kDraws));
+}
+
+TEST(DeriveKey, TellsPathsApart) {
+  std::set<std::uint64_t> keys;
+  for (std::uint64_t a = 0; a < 100; ++a) {
+    for (std::uint64_t b = 0; b < 100; ++b) {
+      keys.insert(derive_key(1, {a, b}));
+      keys.insert(derive_key(1, {a, b, 0}));
+    }
+    keys.insert(derive_key(1, a));
+  }
+  EXPECT_EQ(keys.size(), 100U * 100 * 2 + 100);
+}
+
+// Literal bits, as for the elementary functions.
+TEST(Streams, HaveTheseBitsEverywhere) {
+  EXPECT_EQ(random_bits(derive_key(1, {2, 3}), 4), 0xb2dbf8213ed270d1U);
+}
+
+}  // namespace
+}  // namespace remy

@@ -1,0 +1,256 @@
+#include "slow_dumbbell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/elementary.h"
+#include "core/random.h"
+#include "network/packet.h"
+
+namespace remy {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// A packet's random bits for the purpose that `key` names.
+std::uint64_t packet_bits(std::uint64_t key, std::size_t sender, std::uint32_t period,
+                          std::uint32_t sequence) {
+  FlowTag flow(static_cast<std::uint32_t>(sender));
+  for (std::uint32_t i = 0; i < period; ++i) {
+    flow.next_period();
+  }
+  return random_bits(key, std::uint64_t{flow.word()} << 32 | sequence);
+}
+
+}  // namespace
+
+SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std::uint64_t seed)
+    : table_(table), specimen_(specimen), rule_uses_(table.rule_count()) {
+  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
+  loss_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
+  jitter_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter));
+  for (const SenderGroup& group : specimen.senders) {
+    for (std::uint32_t i = 0; i < group.count; ++i) {
+      const std::uint64_t key = derive_key(
+          specimen_seed, {static_cast<std::uint64_t>(Purpose::kTraffic), senders_.size()});
+      SlowSender sender(Schedule(group.traffic, key));
+      sender.next_switch_ms = sender.schedule.off_ms(0);
+      senders_.push_back(sender);
+    }
+  }
+}
+
+double SlowDumbbell::next_send_ms(const SlowSender& sender) const {
+  const bool flow_has_more = sender.flow_packets < 0 || sender.sent < sender.flow_packets;
+  if (!sender.on || !flow_has_more || sender.sent >= sender.largest_ack + 1 + sender.window) {
+    return kNever;
+  }
+  return sender.last_send_ms + sender.intersend_ms;
+}
+
+double SlowDumbbell::next_event_ms() const {
+  double next = kNever;
+  for (const SlowSender& sender : senders_) {
+    next = std::min({next, sender.next_switch_ms, next_send_ms(sender)});
+  }
+  if (in_service_) {
+    next = std::min(next, service_ends_ms_);
+  }
+  if (!delay_.empty()) {
+    next = std::min(next, delay_.front().arrives_ms);
+  }
+  return next;
+}
+
+std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
+  for (SlowSender& sender : senders_) {
+    sender.results.first_on_ms = duration_ms;
+  }
+  double now_ms = 0;
+  for (;;) {
+    const double next = std::max(now_ms, next_event_ms());
+    const double until = std::min(next, duration_ms);
+    const auto on = std::count_if(senders_.begin(), senders_.end(),
+                                  [](const SlowSender& sender) { return sender.on; });
+    for (SlowSender& sender : senders_) {
+      if (sender.on) {
+        sender.results.on_ms += until - now_ms;
+        sender.results.share_ms += (until - now_ms) / static_cast<double>(on);
+      }
+    }
+    now_ms = until;
+    if (next > duration_ms) {
+      break;
+    }
+    serve(now_ms);
+    send(now_ms);
+    switch_senders(now_ms);
+    deliver(now_ms);
+  }
+  std::vector<SenderResults> results;
+  for (const SlowSender& sender : senders_) {
+    results.push_back(sender.results);
+  }
+  return results;
+}
+
+void SlowDumbbell::look_up(SlowSender& sender) {
+  const std::size_t rule = table_.find(sender.memory);
+  ++rule_uses_[rule];
+  const Action& action = table_.action(rule);
+  const double window = sender.window * action.window_multiple + action.window_increment;
+  sender.window = static_cast<int>(std::clamp(window, 0.0, 1e6));
+  sender.intersend_ms = action.intersend_ms;
+}
+
+void SlowDumbbell::deliver(double now_ms) {
+  while (!delay_.empty() && delay_.front().arrives_ms <= now_ms) {
+    const SlowPacket packet = delay_.front().packet;
+    delay_.pop_front();
+    SlowSender& sender = senders_[packet.sender];
+    const bool current = packet.period == sender.period;
+    if (packet.lost) {
+      ++sender.results.packets_lost;
+      if (current) {
+        resolve(sender, now_ms);
+      }
+      continue;
+    }
+    ++sender.results.packets_received;
+    sender.results.delay_sum_ms += now_ms - packet.sent_ms;
+    if (current) {
+      resolve(sender, now_ms);
+    }
+    if (!sender.on) {
+      continue;
+    }
+    if (current) {
+      hear(sender, packet, now_ms);
+      sender.largest_ack = std::max<std::int64_t>(sender.largest_ack, packet.sequence);
+    }
+    look_up(sender);
+  }
+}
+
+void SlowDumbbell::hear(SlowSender& sender, const SlowPacket& packet, double now_ms) {
+  sender.clock_ms = std::max(sender.clock_ms, now_ms + jitter_ms(packet));
+  const double tick_ms = specimen_.measurement.timestamp_resolution_ms;
+  double sent_ms = packet.sent_ms;
+  double received_ms = sender.clock_ms;
+  double rtt_ms = received_ms - sent_ms;
+  if (tick_ms > 0) {
+    const double sent_ticks = std::floor(sent_ms / tick_ms);
+    const double received_ticks = std::floor(received_ms / tick_ms);
+    sent_ms = sent_ticks * tick_ms;
+    received_ms = received_ticks * tick_ms;
+    rtt_ms = received_ticks > sent_ticks ? (received_ticks - sent_ticks) * tick_ms : tick_ms / 2;
+  }
+  if (!sender.heard) {
+    sender.heard = true;
+    sender.minimum_rtt_ms = rtt_ms;
+  } else {
+    const auto average = [](double old, double sample, double weight) {
+      return (1 - weight) * old + weight * sample;
+    };
+    sender.memory[0] = average(sender.memory[0], sent_ms - sender.last_sent_ms, 1.0 / 8);
+    sender.memory[1] = average(sender.memory[1], received_ms - sender.last_received_ms, 1.0 / 8);
+    sender.memory[3] = average(sender.memory[3], received_ms - sender.last_received_ms, 1.0 / 256);
+    sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
+    sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
+  }
+  sender.last_sent_ms = sent_ms;
+  sender.last_received_ms = received_ms;
+}
+
+double SlowDumbbell::jitter_ms(const SlowPacket& packet) const {
+  const double u =
+      open_unit_interval(packet_bits(jitter_key_, packet.sender, packet.period, packet.sequence));
+  if (const auto* uniform = std::get_if<UniformJitter>(&specimen_.measurement.jitter)) {
+    return uniform->maximum_ms * u;
+  }
+  return -std::get<ExponentialJitter>(specimen_.measurement.jitter).mean_ms * natural_logarithm(u);
+}
+
+void SlowDumbbell::send(double now_ms) {
+  for (std::size_t index = 0; index < senders_.size(); ++index) {
+    SlowSender& sender = senders_[index];
+    while (next_send_ms(sender) <= now_ms) {
+      const auto sequence = static_cast<std::uint32_t>(sender.sent);
+      const bool lost = unit_interval(packet_bits(loss_key_, index, sender.period, sequence)) <
+                        specimen_.loss_probability;
+      ++sender.sent;
+      ++sender.results.packets_sent;
+      sender.last_send_ms = now_ms;
+      accept({index, sender.period, sequence, now_ms, lost}, now_ms);
+    }
+  }
+}
+
+void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
+  if (!in_service_) {
+    in_service_ = packet;
+    service_ends_ms_ = now_ms + 1 / specimen_.link_rate_packets_per_ms;
+  } else if (specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets) {
+    ++senders_[packet.sender].results.packets_lost;
+    resolve(senders_[packet.sender], now_ms);
+  } else {
+    queue_.push_back(packet);
+  }
+}
+
+void SlowDumbbell::serve(double now_ms) {
+  while (in_service_ && service_ends_ms_ <= now_ms) {
+    delay_.push_back({*in_service_, service_ends_ms_ + specimen_.rtt_ms});
+    in_service_.reset();
+    if (!queue_.empty()) {
+      in_service_ = queue_.front();
+      queue_.pop_front();
+      service_ends_ms_ += 1 / specimen_.link_rate_packets_per_ms;
+    }
+  }
+}
+
+void SlowDumbbell::resolve(SlowSender& sender, double now_ms) {
+  ++sender.resolved;
+  if (sender.flow_packets >= 0 && sender.resolved == sender.flow_packets && sender.on) {
+    turn_off(sender, now_ms);
+  }
+}
+
+void SlowDumbbell::turn_off(SlowSender& sender, double now_ms) {
+  sender.on = false;
+  sender.next_switch_ms = now_ms + sender.schedule.off_ms(sender.period);
+}
+
+void SlowDumbbell::switch_senders(double now_ms) {
+  for (SlowSender& sender : senders_) {
+    if (sender.next_switch_ms > now_ms) {
+      continue;
+    }
+    if (sender.on) {
+      turn_off(sender, now_ms);
+      continue;
+    }
+    sender.on = true;
+    sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
+    sender.next_switch_ms =
+        sender.schedule.by_time() ? now_ms + sender.schedule.on_ms(sender.period) : kNever;
+    sender.flow_packets =
+        sender.schedule.by_time()
+            ? -1
+            : static_cast<std::int64_t>(sender.schedule.on_packets(sender.period));
+    ++sender.period;
+    sender.memory = {};
+    sender.heard = false;
+    sender.clock_ms = 0;
+    sender.window = 0;
+    sender.last_send_ms = -kNever;
+    sender.sent = 0;
+    sender.largest_ack = -1;
+    sender.resolved = 0;
+    look_up(sender);
+  }
+}
+
+}  // namespace remy

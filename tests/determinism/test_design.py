@@ -1,0 +1,121 @@
+"""`design` writes the same RemyCC however often it is stopped, with any threads, on any CPU."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cpu_features import environment_with_features_off
+from benchmarks.programs import REMY_FARM, run_json
+
+_SPEC = """\
+name: short
+network:
+  link_rate_mbps: {uniform: [10, 20]}
+  rtt_ms: {uniform: [20, 60]}
+  senders: {integer_uniform: [1, 3]}
+traffic:
+  exponential_time: {mean_ms: 500}
+  mean_off_ms: 500
+signals: [rtt_ratio]
+"""
+# Short designs that take every kind of step, a split included.
+_SEARCHES = {
+    "paper": """\
+search:
+  mode: paper
+  simulated_seconds: 2
+  paper:
+    epochs_per_split: 1
+    validation_specimens: 8
+    window_increment: {first_step: 20, steps: 1}
+    window_multiple: {steps: 0}
+    intersend_ms: {first_step: 1, steps: 1}
+stop: {epochs: 2}
+""",
+    "joint": """\
+search:
+  mode: joint
+  simulated_seconds: 2
+  joint:
+    steps: 8
+    starts: 2
+    start_steps: 2
+    first_split: 3
+    steps_per_split: 3
+    steps_per_epoch: 4
+    validation_specimens: 8
+""",
+}
+
+
+class Design:
+    """A directory with a design in it."""
+
+    def __init__(self, spec: Path, out: Path) -> None:
+        self._spec = spec
+        self.out = out
+
+    def run(
+        self, *flags: str, threads: int = 1, environment: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Starts the design, or goes on with it, in a process of its own."""
+        return run_json(
+            REMY_FARM,
+            "design",
+            self._spec,
+            f"--out={self.out}",
+            "--resume",
+            "--quiet",
+            f"--threads={threads}",
+            *flags,
+            environment=environment,
+        )
+
+    def remycc(self) -> bytes:
+        """The published table."""
+        return (self.out / "remycc.dna").read_bytes()
+
+    def copy(self, name: str) -> Design:
+        """The same design in another directory."""
+        shutil.copytree(self.out, self.out.with_name(name))
+        return Design(self._spec, self.out.with_name(name))
+
+
+@pytest.fixture(params=_SEARCHES.values(), ids=list(_SEARCHES))
+def spec(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "short.yaml"
+    path.write_text(_SPEC + request.param)
+    return path
+
+
+def test_stopped_after_every_step_it_is_the_same_design(spec: Path, tmp_path: Path) -> None:
+    whole = Design(spec, tmp_path / "whole")
+    steps = whole.run()["steps"]
+    assert steps >= 8
+
+    by_steps = Design(spec, tmp_path / "by-steps")
+    for step in range(1, steps):
+        # Another number of threads each time.
+        stopped = by_steps.run(f"--max-steps={step}", threads=1 + step % 2)
+        assert (stopped["reason"], stopped["steps"]) == ("steps", step)
+
+        once = by_steps.copy(f"from-step-{step}")
+        finished = once.run(threads=2 - step % 2)
+        assert (finished["reason"] == "steps", finished["steps"]) == (False, steps)
+        assert once.remycc() == whole.remycc(), f"stopped after step {step}"
+
+    assert by_steps.run()["steps"] == steps
+    assert by_steps.remycc() == whole.remycc()
+
+
+def test_threads_and_cpu_features_change_nothing(spec: Path, tmp_path: Path) -> None:
+    usual, threads, cpu = (Design(spec, tmp_path / name) for name in ("usual", "threads", "cpu"))
+    usual.run()
+    threads.run(threads=7)
+    cpu.run(threads=2, environment=environment_with_features_off())
+    assert usual.remycc() == threads.remycc() == cpu.remycc()

@@ -1,0 +1,33 @@
+"""The native command and the one in Python are the same simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.programs import REMY_FARM, REMY_SIMULATE, network_flags, run_json
+from benchmarks.tables import write_eight_rules, write_flood
+
+_USUAL = {"senders": 4, "link_mbps": 15, "rtt_ms": 150, "on_ms": 1000, "off_ms": 800}
+_NETWORKS: dict[str, dict[str, float]] = {
+    "plain": {},
+    "seed of 64 bits": {"seed": 2**64 - 1},
+    "buffer": {"buffer_packets": 30},
+    "no buffer": {"buffer_packets": 0},
+    "loss": {"loss": 0.05},
+    "buffer and loss": {"buffer_packets": 30, "loss": 0.05},
+    "awkward numbers": {"link_mbps": 1 / 3, "rtt_ms": 0.1, "on_ms": 1e3 / 7, "off_ms": 1e-3},
+    "fast": {"link_mbps": 10_000, "rtt_ms": 4, "senders": 64},
+}
+
+
+@pytest.mark.parametrize("network", _NETWORKS.values(), ids=_NETWORKS)
+def test_equal_flags_give_equal_digests(network: dict[str, float], tmp_path: Path) -> None:
+    seconds = 2 if network.get("link_mbps", 0) > 1000 else 20
+    options: dict[str, float] = {**_USUAL, "seconds": seconds, **network}
+    flags = network_flags(remycc=write_eight_rules(tmp_path), **options)  # type: ignore[arg-type]
+    flags += ["--remycc", str(write_flood(tmp_path))] if "buffer_packets" in network else []
+    native, ours = run_json(REMY_SIMULATE, *flags), run_json(REMY_FARM, "simulate", *flags)
+    assert native["digest"] == ours["digest"]
+    assert native["packets_received"] == ours["packets_received"] > 0

@@ -1,0 +1,23 @@
+"""The simulator does what the reference implementation does, as far as the latter's noise shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.figure import Unavailable
+from benchmarks.goldens import Golden, read_goldens
+
+
+def _parameters() -> list[object]:
+    try:
+        return [pytest.param(golden, id=golden.name) for golden in read_goldens()]
+    except Unavailable as reason:
+        return [pytest.param(None, marks=pytest.mark.skip(reason=str(reason)), id="absent")]
+
+
+@pytest.mark.parametrize("golden", _parameters())
+def test_a_network_gives_what_the_reference_implementation_measured(golden: Golden) -> None:
+    comparisons = golden.compare()
+    assert len(comparisons) == 3
+    for comparison in comparisons:
+        assert comparison.is_within, comparison

@@ -1,0 +1,51 @@
+"""The documents name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import FIGURES
+from benchmarks.programs import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LAYERS = sorted(
+    path.parent.name for path in (ROOT / "services" / "src" / "remy_services").glob("*/__init__.py")
+)
+
+
+def first_column(document: Path) -> set[str]:
+    """What stands between backquotes in the first cells of the document's tables."""
+    rows = re.findall(r"^\| ([^|]*) \|", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]*)`", row)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_files_lead_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_architecture_names_every_layer(layer: str) -> None:
+    assert layer in first_column(ROOT / "docs" / "architecture.md")
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_the_method_of_every_figure_is_written_down(figure: str) -> None:
+    assert f"## {figure}\n" in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def test_paths_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    words = re.findall(r"`([\w./-]+/[\w.-]*)`", text)
+    assert len(words) > 10
+    places = (
+        ROOT,
+        ROOT / "services" / "src",
+        ROOT / "simulator",
+        ROOT / "services" / "src" / "remy_services",
+    )
+    assert [word for word in words if not any((place / word).exists() for place in places)] == []

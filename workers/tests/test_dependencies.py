@@ -1,0 +1,23 @@
+"""A worker installs without the coordinator and without the designer."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+
+
+def required(distribution: str) -> set[str]:
+    """The names of the distributions that `distribution` needs at run time, direct or not."""
+    found: set[str] = set()
+    waiting = [distribution]
+    while waiting:
+        for requirement in importlib.metadata.requires(waiting.pop()) or []:
+            name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower()
+            if "extra ==" not in requirement and name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def test_worker_needs_only_wire_formats_and_simulator() -> None:
+    assert required("remy-farm-worker") == {"protobuf", "remy-farm-proto", "remy-simulator"}
