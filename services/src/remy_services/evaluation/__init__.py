@@ -6,5 +6,15 @@ a request into tasks, repeat and reorder them, and the outcome is the same, bit 
 
 from remy_services.evaluation.evaluator import EvaluationProgress, Evaluator, OnProgress
 from remy_services.evaluation.local import LocalEvaluator
+from remy_services.evaluation.shared import Evaluation, Share, SharedEvaluator, TaskQuarantined
 
-__all__ = ["EvaluationProgress", "Evaluator", "LocalEvaluator", "OnProgress"]
+__all__ = [
+    "Evaluation",
+    "EvaluationProgress",
+    "Evaluator",
+    "LocalEvaluator",
+    "OnProgress",
+    "Share",
+    "SharedEvaluator",
+    "TaskQuarantined",
+]

@@ -1,0 +1,149 @@
+from remy_farm.v1 import evaluation_pb2 as _evaluation_pb2
+from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Hello(_message.Message):
+    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SIMULATOR_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    EXIT_WHEN_IDLE_FIELD_NUMBER: _ClassVar[int]
+    worker_id: str
+    version: str
+    simulator_version: str
+    simulator_digest: str
+    cpus: int
+    threads: int
+    host: str
+    job_id: str
+    exit_when_idle: bool
+    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ...) -> None: ...
+
+class Credit(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: int
+    def __init__(self, tasks: _Optional[int] = ...) -> None: ...
+
+class TaskResult(_message.Message):
+    __slots__ = ("lease_id", "outcome", "sha256", "cpu_seconds", "wall_seconds")
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WALL_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    lease_id: int
+    outcome: bytes
+    sha256: bytes
+    cpu_seconds: float
+    wall_seconds: float
+    def __init__(self, lease_id: _Optional[int] = ..., outcome: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ...) -> None: ...
+
+class TaskRefused(_message.Message):
+    __slots__ = ("lease_id", "why")
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    lease_id: int
+    why: str
+    def __init__(self, lease_id: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class TasksReturned(_message.Message):
+    __slots__ = ("lease_ids",)
+    LEASE_IDS_FIELD_NUMBER: _ClassVar[int]
+    lease_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, lease_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Heartbeat(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Goodbye(_message.Message):
+    __slots__ = ("why",)
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    why: str
+    def __init__(self, why: _Optional[str] = ...) -> None: ...
+
+class WorkRequest(_message.Message):
+    __slots__ = ("hello", "credit", "result", "refused", "returned", "heartbeat", "goodbye")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    CREDIT_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    hello: Hello
+    credit: Credit
+    result: TaskResult
+    refused: TaskRefused
+    returned: TasksReturned
+    heartbeat: Heartbeat
+    goodbye: Goodbye
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., result: _Optional[_Union[TaskResult, _Mapping]] = ..., refused: _Optional[_Union[TaskRefused, _Mapping]] = ..., returned: _Optional[_Union[TasksReturned, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
+
+class Welcome(_message.Message):
+    __slots__ = ("lease_seconds", "heartbeat_seconds")
+    LEASE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    lease_seconds: float
+    heartbeat_seconds: float
+    def __init__(self, lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ...) -> None: ...
+
+class TablesKnown(_message.Message):
+    __slots__ = ("digest", "tables", "forgotten")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    forgotten: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, digest: _Optional[bytes] = ..., tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., forgotten: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Task(_message.Message):
+    __slots__ = ("lease_id", "job_id", "tables_digest", "request", "trace_parent")
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    TABLES_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
+    lease_id: int
+    job_id: str
+    tables_digest: bytes
+    request: _evaluation_pb2.EvaluationRequest
+    trace_parent: str
+    def __init__(self, lease_id: _Optional[int] = ..., job_id: _Optional[str] = ..., tables_digest: _Optional[bytes] = ..., request: _Optional[_Union[_evaluation_pb2.EvaluationRequest, _Mapping]] = ..., trace_parent: _Optional[str] = ...) -> None: ...
+
+class TasksCancelled(_message.Message):
+    __slots__ = ("lease_ids",)
+    LEASE_IDS_FIELD_NUMBER: _ClassVar[int]
+    lease_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, lease_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class NothingLeft(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WorkResponse(_message.Message):
+    __slots__ = ("welcome", "tables", "task", "cancelled", "nothing_left")
+    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    NOTHING_LEFT_FIELD_NUMBER: _ClassVar[int]
+    welcome: Welcome
+    tables: TablesKnown
+    task: Task
+    cancelled: TasksCancelled
+    nothing_left: NothingLeft
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., tables: _Optional[_Union[TablesKnown, _Mapping]] = ..., task: _Optional[_Union[Task, _Mapping]] = ..., cancelled: _Optional[_Union[TasksCancelled, _Mapping]] = ..., nothing_left: _Optional[_Union[NothingLeft, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,58 @@
+"""The interface of evaluators that several designs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from remy_farm.v1 import design_service_pb2, evaluation_pb2
+from remy_services.evaluation.evaluator import OnProgress
+
+
+@dataclass(frozen=True)
+class Share:
+    """Whose request it is, and what part of the evaluators it may have."""
+
+    job_id: str
+    #: Requests of higher priority go first.
+    priority: int = 0
+    #: Share among requests of equal priority; positive.
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A request's outcome, and what it took."""
+
+    outcome: evaluation_pb2.EvaluationOutcome
+    #: CPU time of the evaluating threads.
+    cpu_seconds: float
+    #: Names of the workers that took part.
+    workers: frozenset[str]
+
+
+class TaskQuarantined(Exception):
+    """A part of the request kept ending its workers and was given up. One sentence for people."""
+
+
+class SharedEvaluator(Protocol):
+    """Evaluates the requests of many designs at once, in the event loop it was made in."""
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        """The request's outcome, candidate-major, specimens in the request's order.
+
+        Waits for as long as there is nobody to evaluate it. Cancelling this call withdraws the
+        request. `on_progress` is called in the event loop. Raises remy_simulator.InvalidRequest for
+        a request that makes no sense, and TaskQuarantined.
+        """
+
+    def info(self) -> design_service_pb2.EvaluatorsInfo:
+        """Who evaluates here, and how busy they are."""
+
+    async def close(self) -> None:
+        """Withdraws all requests and frees what the evaluator holds."""
