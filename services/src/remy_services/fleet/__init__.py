@@ -1,1 +1,1 @@
-"""Evaluators that several designs share: tasks, leases and fairness, and the ways to the workers."""
+"""Evaluators that several designs share: tasks, leases, fairness, and ways to the workers."""

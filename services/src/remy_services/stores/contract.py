@@ -1,8 +1,9 @@
 """What every store promises.
 
-A job in a store is a record, a history of events, the tables of its epochs, and its newest snapshots.
-All of them change together, by commits, and only for the coordinator that holds the job's newest
-fencing token. A commit that was acknowledged is durable, or the store's `durability` says why not.
+A job in a store is a record, a history of events, the tables of its epochs, and its newest
+snapshots. All of them change together, by commits, and only for the coordinator that holds the
+job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
+says why not.
 
 Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
 events, epochs and snapshots are bytes.
@@ -117,12 +118,12 @@ class CheckpointStore(Protocol):
         """
 
     def acquire(self, job_id: str, holder: str) -> int:
-        """Takes the job: a new fencing token, higher than all before, which are worth nothing now."""
+        """Takes the job: a new fencing token, above all before, which are worth nothing now."""
 
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
-        """Changes the job if `token` is its newest and it is at `revision`; returns the new revision.
+        """Changes the job if `token` is its newest and it is at `revision`.
 
-        One atomic step, durable when this returns. Raises Fenced or Conflict, and changes nothing.
+        Returns the new revision. One atomic step, durable when this returns. Raises Fenced or Conflict, and changes nothing.
         """
 
     def job(self, job_id: str) -> StoredJob:
