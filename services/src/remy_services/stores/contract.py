@@ -123,7 +123,8 @@ class CheckpointStore(Protocol):
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
         """Changes the job if `token` is its newest and it is at `revision`.
 
-        Returns the new revision. One atomic step, durable when this returns. Raises Fenced or Conflict, and changes nothing.
+        Returns the new revision. One atomic step, durable when this returns. Raises Fenced or
+        Conflict, and changes nothing.
         """
 
     def job(self, job_id: str) -> StoredJob:
