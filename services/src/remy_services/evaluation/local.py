@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import remy_simulator
@@ -25,6 +26,8 @@ class LocalEvaluator:
             raise ValueError(f"threads is {threads}; at least 1 is needed")
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
+        # Through all requests, since a request may take less time than is between two reports.
+        self._reported_at_seconds = time.monotonic()
 
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
@@ -59,7 +62,10 @@ class LocalEvaluator:
                 parts.append((task, outcome))
                 done += task.simulations
                 packets += sum(sum(result.packets_sent) for result in outcome.outcomes)
-            if on_progress is not None:
+            now_seconds = time.monotonic()
+            is_due = now_seconds - self._reported_at_seconds >= _SECONDS_BETWEEN_REPORTS
+            if on_progress is not None and (is_due or not waiting):
+                self._reported_at_seconds = now_seconds
                 on_progress(EvaluationProgress(done, simulations, packets))
         return assemble(request, parts)
 
