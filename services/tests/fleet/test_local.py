@@ -1,0 +1,80 @@
+"""The shared evaluator on this process's threads, against the simulator called directly."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.designer import Designer
+from remy_services.evaluation import EvaluationProgress, Share
+from remy_services.fleet import LocalFleet
+from services.tests.designer.small_spec import small_spec
+
+
+def _request() -> evaluation_pb2.EvaluationRequest:
+    designer = Designer(small_spec(grid_steps=2))
+    count = designer.next_request()
+    assert count is not None
+    designer.receive(remy_simulator.evaluate(count))
+    improve = designer.next_request()
+    assert improve is not None
+    return improve
+
+
+def test_designs_share_threads_and_get_the_simulator_s_outcome() -> None:
+    request = _request()
+
+    async def three_at_once() -> None:
+        fleet = LocalFleet(2)
+        try:
+            evaluations = await asyncio.gather(
+                *(fleet.evaluate(Share(f"job-{number}"), request) for number in range(3))
+            )
+        finally:
+            await fleet.close()
+        for evaluation in evaluations:
+            assert evaluation.outcome == remy_simulator.evaluate(request)
+            assert evaluation.cpu_seconds > 0
+            assert evaluation.workers
+
+    asyncio.run(three_at_once())
+
+
+def test_progress_ends_where_the_outcome_is_complete() -> None:
+    request = _request()
+    reports: list[EvaluationProgress] = []
+
+    async def evaluate() -> None:
+        fleet = LocalFleet(2)
+        try:
+            await fleet.evaluate(Share("job"), request, reports.append)
+        finally:
+            await fleet.close()
+
+    asyncio.run(evaluate())
+    done = [report.simulations_done for report in reports]
+    assert done == sorted(done)
+    assert done[-1] == len(request.candidates) * len(request.specimens)
+
+
+def test_a_request_that_makes_no_sense_is_refused() -> None:
+    request = _request()
+    request.specimens[0].link_rate_packets_per_ms = -1
+
+    async def evaluate() -> None:
+        fleet = LocalFleet(2)
+        try:
+            with pytest.raises(remy_simulator.InvalidRequest):
+                await fleet.evaluate(Share("job"), request)
+        finally:
+            await fleet.close()
+
+    asyncio.run(evaluate())
+
+
+def test_there_is_at_least_one_thread() -> None:
+    with pytest.raises(ValueError, match="threads is 0; at least 1 is needed"):
+        LocalFleet(0)
