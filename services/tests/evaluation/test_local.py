@@ -40,7 +40,7 @@ def test_progress_ends_where_the_outcome_is_complete() -> None:
         evaluator.close()
 
     simulations = len(request.candidates) * len(request.specimens)
-    assert len(reports) > 1
+    assert reports
     assert [report.simulations_done for report in reports] == sorted(
         report.simulations_done for report in reports
     )
