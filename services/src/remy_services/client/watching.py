@@ -1,0 +1,111 @@
+"""Watching a job through everything that may happen to the connection."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import grpc
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.client.connection import BACKOFF, Connection
+from remy_services.client.errors import ServerFailed
+from remy_services.client.history import GapInHistory, HistoryCursor
+from remy_services.client.job_states import FINAL_STATES
+from remy_services.client.retrying import Patience
+from remy_services.client.status import CallFailure
+
+
+@dataclass(frozen=True)
+class ConnectionLost:
+    """The coordinator has gone away; the watch goes on when it is back."""
+
+    #: One sentence.
+    why: str
+
+
+@dataclass(frozen=True)
+class ConnectionBack:
+    """The first sign of the coordinator after it was gone."""
+
+
+# Where a stream ends before the job does, nothing says how long to wait.
+_SECONDS_AFTER_EARLY_END = 1.0
+
+Update = job_pb2.Job | job_pb2.JobEvent | ConnectionLost | ConnectionBack
+
+
+def watch_job(connection: Connection, job: str, *, after_revision: int = 0) -> Iterator[Update]:
+    """A job's history after a revision, every entry once and in order, and how far the job is.
+
+    Ends when the job is in a final state, which the last Job that is yielded shows. A coordinator
+    that goes away is waited for without end, if it has been there once. Raises ServiceError.
+    """
+    watch = _Watch(connection, job, after_revision)
+    while not watch.is_over:
+        yield from watch.run()
+
+
+class _Watch:
+    """What outlasts a single connection."""
+
+    def __init__(self, connection: Connection, job: str, after_revision: int) -> None:
+        self._connection = connection
+        # Replaced by the id, which stays unambiguous.
+        self._job = job
+        self._cursor = HistoryCursor(after_revision)
+        self._patience = connection.patience()
+        self._is_lost = False
+        self._is_final = False
+        self.is_over = False
+
+    def run(self) -> Iterator[Update]:
+        """The updates of one connection, and the wait for another if it breaks."""
+        request = messages.WatchJobRequest(job=self._job, after_revision=self._cursor.revision)
+        stream = self._connection.stream("WatchJob", request, deadline_seconds=None)
+        try:
+            for response in stream:
+                yield from self._take(response)
+        except grpc.RpcError as error:
+            yield from self._wait(CallFailure(error))
+        else:
+            self.is_over = self._is_final
+            if not self.is_over:
+                time.sleep(_SECONDS_AFTER_EARLY_END)
+        finally:
+            stream.cancel()
+
+    def _take(self, response: messages.WatchJobResponse) -> Iterator[Update]:
+        self._patience = Patience(math.inf, began_seconds=time.monotonic(), backoff=BACKOFF)
+        if self._is_lost:
+            self._is_lost = False
+            yield ConnectionBack()
+        if response.HasField("job"):
+            self._job = response.job.id
+            self._is_final = response.job.state in FINAL_STATES
+            yield response.job
+        elif response.HasField("event") and self._is_next(response.event):
+            yield response.event
+
+    def _is_next(self, event: job_pb2.JobEvent) -> bool:
+        try:
+            return self._cursor.take(event)
+        except GapInHistory as error:
+            address = self._connection.address
+            raise ServerFailed(
+                f"the coordinator at {address} left something out: {error}",
+                grpc.StatusCode.DATA_LOSS,
+            ) from error
+
+    def _wait(self, failure: CallFailure) -> Iterator[Update]:
+        why = self._connection.error(failure)
+        delay = self._connection.wait_seconds(self._patience, failure)
+        if delay is None:
+            raise why from None
+        if not self._is_lost:
+            self._is_lost = True
+            yield ConnectionLost(str(why))
+        time.sleep(delay)
