@@ -20,7 +20,7 @@ class SealedCheckpoint(_message.Message):
     def __init__(self, format_version: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
 
 class Checkpoint(_message.Message):
-    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "paper", "joint", "pattern")
+    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "simulator_digest", "paper", "joint", "pattern")
     SPEC_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class Checkpoint(_message.Message):
     SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
     EPOCHS_FIELD_NUMBER: _ClassVar[int]
     CLOSING_FIELD_NUMBER: _ClassVar[int]
+    SIMULATOR_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PAPER_FIELD_NUMBER: _ClassVar[int]
     JOINT_FIELD_NUMBER: _ClassVar[int]
     PATTERN_FIELD_NUMBER: _ClassVar[int]
@@ -40,10 +41,11 @@ class Checkpoint(_message.Message):
     simulated_packets: int
     epochs: _containers.RepeatedCompositeFieldContainer[_progress_pb2.EpochRecord]
     closing: Closing
+    simulator_digest: str
     paper: PaperSearchState
     joint: JointSearchState
     pattern: PatternSearchState
-    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
+    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., simulator_digest: _Optional[str] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
 
 class Closing(_message.Message):
     __slots__ = ("reason", "finished", "comparison", "table")
@@ -112,7 +114,7 @@ class ValidatedTable(_message.Message):
     def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., scores: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class JointSearchState(_message.Message):
-    __slots__ = ("purpose", "epoch", "best", "start", "climb", "best_start", "best_start_score", "evaluations", "simulated_packets")
+    __slots__ = ("purpose", "epoch", "best", "start", "climb", "best_start", "best_start_score", "evaluations", "simulated_packets", "trials")
     PURPOSE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     BEST_FIELD_NUMBER: _ClassVar[int]
@@ -122,6 +124,7 @@ class JointSearchState(_message.Message):
     BEST_START_SCORE_FIELD_NUMBER: _ClassVar[int]
     EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    TRIALS_FIELD_NUMBER: _ClassVar[int]
     purpose: _progress_pb2.StepPurpose
     epoch: int
     best: ValidatedTable
@@ -131,7 +134,16 @@ class JointSearchState(_message.Message):
     best_start_score: float
     evaluations: int
     simulated_packets: int
-    def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., best: _Optional[_Union[ValidatedTable, _Mapping]] = ..., start: _Optional[int] = ..., climb: _Optional[_Union[Climb, _Mapping]] = ..., best_start: _Optional[_Union[Climb, _Mapping]] = ..., best_start_score: _Optional[float] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
+    trials: _containers.RepeatedCompositeFieldContainer[TrialDivision]
+    def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., best: _Optional[_Union[ValidatedTable, _Mapping]] = ..., start: _Optional[int] = ..., climb: _Optional[_Union[Climb, _Mapping]] = ..., best_start: _Optional[_Union[Climb, _Mapping]] = ..., best_start_score: _Optional[float] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., trials: _Optional[_Iterable[_Union[TrialDivision, _Mapping]]] = ...) -> None: ...
+
+class TrialDivision(_message.Message):
+    __slots__ = ("rule", "thresholds")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
+    rule: int
+    thresholds: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.Threshold]
+    def __init__(self, rule: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_rule_table_pb2.Threshold, _Mapping]]] = ...) -> None: ...
 
 class PatternTable(_message.Message):
     __slots__ = ("table", "steps")

@@ -121,7 +121,7 @@ class RuleSplit(_message.Message):
     def __init__(self, rule: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_rule_table_pb2.Threshold, _Mapping]]] = ..., rules: _Optional[int] = ...) -> None: ...
 
 class EpochRecord(_message.Message):
-    __slots__ = ("epoch", "step", "rules", "rules_changed", "comparison", "evaluations", "simulated_packets")
+    __slots__ = ("epoch", "step", "rules", "rules_changed", "comparison", "evaluations", "simulated_packets", "start")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class EpochRecord(_message.Message):
     COMPARISON_FIELD_NUMBER: _ClassVar[int]
     EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     step: int
     rules: int
@@ -136,7 +137,8 @@ class EpochRecord(_message.Message):
     comparison: Comparison
     evaluations: int
     simulated_packets: int
-    def __init__(self, epoch: _Optional[int] = ..., step: _Optional[int] = ..., rules: _Optional[int] = ..., rules_changed: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
+    start: int
+    def __init__(self, epoch: _Optional[int] = ..., step: _Optional[int] = ..., rules: _Optional[int] = ..., rules_changed: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., start: _Optional[int] = ...) -> None: ...
 
 class EpochFinished(_message.Message):
     __slots__ = ("record",)

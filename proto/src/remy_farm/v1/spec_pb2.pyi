@@ -21,6 +21,12 @@ class SearchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEARCH_MODE_PAPER: _ClassVar[SearchMode]
     SEARCH_MODE_JOINT: _ClassVar[SearchMode]
     SEARCH_MODE_PATTERN: _ClassVar[SearchMode]
+
+class JointSplits(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    JOINT_SPLITS_UNSPECIFIED: _ClassVar[JointSplits]
+    JOINT_SPLITS_ORTHANTS: _ClassVar[JointSplits]
+    JOINT_SPLITS_DISAGREEMENT: _ClassVar[JointSplits]
 THROUGHPUT_MEASURE_UNSPECIFIED: ThroughputMeasure
 THROUGHPUT_MEASURE_EQUAL_SHARE: ThroughputMeasure
 THROUGHPUT_MEASURE_ON_TIME: ThroughputMeasure
@@ -28,6 +34,9 @@ SEARCH_MODE_UNSPECIFIED: SearchMode
 SEARCH_MODE_PAPER: SearchMode
 SEARCH_MODE_JOINT: SearchMode
 SEARCH_MODE_PATTERN: SearchMode
+JOINT_SPLITS_UNSPECIFIED: JointSplits
+JOINT_SPLITS_ORTHANTS: JointSplits
+JOINT_SPLITS_DISAGREEMENT: JointSplits
 
 class Distribution(_message.Message):
     __slots__ = ("exact", "uniform", "log_uniform", "integer_uniform", "list")
@@ -199,7 +208,7 @@ class ComponentRange(_message.Message):
     def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ...) -> None: ...
 
 class JointSearch(_message.Message):
-    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms")
+    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "splits")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     STARTS_FIELD_NUMBER: _ClassVar[int]
@@ -215,6 +224,7 @@ class JointSearch(_message.Message):
     WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
     INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    SPLITS_FIELD_NUMBER: _ClassVar[int]
     steps: int
     cpu_seconds: float
     starts: int
@@ -230,7 +240,8 @@ class JointSearch(_message.Message):
     window_multiple: ComponentRange
     window_increment: ComponentRange
     intersend_ms: ComponentRange
-    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
+    splits: JointSplits
+    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., splits: _Optional[_Union[JointSplits, str]] = ...) -> None: ...
 
 class PatternSearch(_message.Message):
     __slots__ = ("steps", "maximum_rules", "race_specimens", "first_step", "minimum_step", "growth_threshold", "epochs_per_split", "validation_specimens", "window_multiple", "window_increment", "intersend_ms")
