@@ -193,6 +193,11 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
         window_multiple=draw(_ranges(st.floats(0, 1e6))),
         window_increment=draw(_ranges(st.integers(0, 10**6))),
         intersend_ms=draw(_ranges(st.floats(1e-6, 1e6))),
+        splits=draw(
+            st.sampled_from(
+                [spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT],
+            )
+        ),
     )
     if draw(st.booleans()):
         search.cpu_seconds = draw(st.floats(1e-9, 1e9))

@@ -111,6 +111,7 @@ search:
     window_multiple: {minimum: 0, maximum: 1}
     window_increment: {minimum: 0, maximum: 256}
     intersend_ms: {minimum: 0.25, maximum: 40}
+    splits: orthants
   pattern:
     steps: 1000
     maximum_rules: 16
