@@ -59,6 +59,17 @@ def test_an_epoch_says_whether_its_table_was_kept(accepted: bool, words: str) ->
     assert sentence.endswith(words)
 
 
+def test_a_start_is_told_from_an_epoch() -> None:
+    event = progress_pb2.ProgressEvent()
+    record = event.epoch_finished.record
+    record.epoch, record.rules_changed, record.start = 1, 1, 1
+    for estimate in (record.comparison.before, record.comparison.after, record.comparison.gain):
+        estimate.mean, estimate.standard_error = 0.5, 0.01
+    assert event_sentence(event) == (
+        "start 1: score 0.500 ± 0.010 -> 0.500 ± 0.010 on fresh specimens (gain +0.500 ± 0.010)"
+    )
+
+
 def test_an_epoch_that_changed_nothing_has_no_comparison_to_show() -> None:
     event = progress_pb2.ProgressEvent()
     event.epoch_finished.record.epoch = 5

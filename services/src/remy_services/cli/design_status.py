@@ -78,9 +78,17 @@ def _epoch_sentence(record: progress_pb2.EpochRecord) -> str:
     comparison = record.comparison
     if record.rules_changed == 0:
         return f"epoch {record.epoch}: nothing to improve"
+    if record.HasField("start"):
+        return f"start {record.start}: {_gain(comparison)}"
     verdict = "kept" if comparison.accepted else "rolled back"
     return (
-        f"epoch {record.epoch}: {several(record.rules_changed, 'rule')} changed, score "
-        f"{with_error(comparison.before)} -> {with_error(comparison.after)} on fresh specimens "
-        f"(gain {with_error(comparison.gain, signed=True)}), {verdict}"
+        f"epoch {record.epoch}: {several(record.rules_changed, 'rule')} changed, "
+        f"{_gain(comparison)}, {verdict}"
+    )
+
+
+def _gain(comparison: progress_pb2.Comparison) -> str:
+    return (
+        f"score {with_error(comparison.before)} -> {with_error(comparison.after)} on fresh "
+        f"specimens (gain {with_error(comparison.gain, signed=True)})"
     )

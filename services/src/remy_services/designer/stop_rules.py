@@ -14,7 +14,9 @@ def rule_that_holds(
     if stop.HasField("epochs") and len(epochs) >= stop.epochs:
         return progress_pb2.STOP_REASON_EPOCHS
     if stop.HasField("epochs_without_gain"):
-        last = epochs[-stop.epochs_without_gain :]
+        # A short climb that lost to others says nothing about the one that goes on.
+        last = [record for record in epochs if not record.HasField("start")]
+        last = last[-stop.epochs_without_gain :]
         if len(last) == stop.epochs_without_gain and not any(
             record.comparison.accepted for record in last
         ):

@@ -164,10 +164,34 @@ def test_a_plateau_stops_it(patience: int) -> None:
 
     assert walk.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
     assert True in verdicts
-    ends = [
+    assert _plateaus(verdicts, patience) == [len(verdicts)]
+
+
+def _plateaus(verdicts: list[bool], patience: int) -> list[int]:
+    """After how many epochs there had just been `patience` in a row without a gain."""
+    return [
         end for end in range(patience, len(verdicts) + 1) if not any(verdicts[end - patience : end])
     ]
-    assert ends == [len(verdicts)]
+
+
+def test_starts_that_lose_are_no_epochs_without_gain() -> None:
+    """Eight starts, of which more lose in a row than epochs may pass without a gain."""
+    patience = 2
+    spec = small_joint_spec(
+        starts=8, start_steps=3, steps=60, steps_per_epoch=5, stop={"epochs_without_gain": patience}
+    )
+    walk = Walk(spec, _NOISY)
+    starts, climb = walk.designer.epochs[:8], walk.designer.epochs[8:]
+    verdicts = [record.comparison.accepted for record in climb]
+
+    assert [record.start for record in starts] == list(range(8))
+    assert any(
+        not earlier.comparison.accepted and not later.comparison.accepted
+        for earlier, later in pairwise(starts)
+    )
+    assert not any(record.HasField("start") for record in climb)
+    assert walk.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
+    assert _plateaus(verdicts, patience) == [len(verdicts)]
 
 
 def test_stopped_in_an_epoch_what_it_brought_is_validated() -> None:

@@ -53,6 +53,7 @@ class ValidateStep:
             simulated_packets=state.simulated_packets,
         )
         if context.is_trying_starts(state.start):
+            record.start = state.start
             climbing = next_start(context, climbing, comparison)
         report = replace(
             report,
