@@ -221,18 +221,22 @@ class JobEpoch(_message.Message):
     def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ...) -> None: ...
 
 class JobArchive(_message.Message):
-    __slots__ = ("format_version", "record", "events", "epochs", "snapshot")
+    __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version")
     FORMAT_VERSION_FIELD_NUMBER: _ClassVar[int]
     RECORD_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     EPOCHS_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_REVISION_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     format_version: int
     record: JobRecord
     events: _containers.RepeatedCompositeFieldContainer[JobEvent]
     epochs: _containers.RepeatedCompositeFieldContainer[JobEpoch]
     snapshot: bytes
-    def __init__(self, format_version: _Optional[int] = ..., record: _Optional[_Union[JobRecord, _Mapping]] = ..., events: _Optional[_Iterable[_Union[JobEvent, _Mapping]]] = ..., epochs: _Optional[_Iterable[_Union[JobEpoch, _Mapping]]] = ..., snapshot: _Optional[bytes] = ...) -> None: ...
+    snapshot_revision: int
+    snapshot_schema_version: int
+    def __init__(self, format_version: _Optional[int] = ..., record: _Optional[_Union[JobRecord, _Mapping]] = ..., events: _Optional[_Iterable[_Union[JobEvent, _Mapping]]] = ..., epochs: _Optional[_Iterable[_Union[JobEpoch, _Mapping]]] = ..., snapshot: _Optional[bytes] = ..., snapshot_revision: _Optional[int] = ..., snapshot_schema_version: _Optional[int] = ...) -> None: ...
 
 class SealedJobArchive(_message.Message):
     __slots__ = ("archive", "sha256")

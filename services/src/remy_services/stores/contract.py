@@ -85,6 +85,8 @@ class Commit:
     #: The designer's state and its schema version; None: the last one stays the newest.
     snapshot: bytes | None = None
     schema_version: int = 0
+    #: The revision that a snapshot from another store had there; None: this commit's own.
+    snapshot_revision: int | None = None
     #: Epochs by number; one that exists is replaced.
     epochs: Mapping[int, bytes] = field(default_factory=dict)
 
