@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -20,8 +21,6 @@ from remy_services.client.status import CallFailure
 
 DEADLINE_SECONDS = 30.0
 PATIENCE_SECONDS = 10.0
-
-BACKOFF = Backoff()
 
 _Response = TypeVar("_Response")
 
@@ -42,11 +41,13 @@ class Connection:
         *,
         deadline_seconds: float = DEADLINE_SECONDS,
         patience_seconds: float = PATIENCE_SECONDS,
+        backoff: Backoff | None = None,
         on_trouble: Callable[[str], None] = say_nothing,
     ) -> None:
         self.address = settings.address
         self.deadline_seconds = deadline_seconds
         self.patience_seconds = patience_seconds
+        self._backoff = backoff or Backoff()
         token = settings.token
         self._metadata = () if token is None else (("authorization", f"Bearer {token.text}"),)
         self._on_trouble = on_trouble
@@ -109,9 +110,10 @@ class Connection:
         call = getattr(self._stub, method)
         return call(request, timeout=deadline_seconds, metadata=self._metadata)
 
-    def patience(self) -> Patience:
+    def patience(self, *, is_endless: bool = False) -> Patience:
         """A new request's."""
-        return Patience(self.patience_seconds, began_seconds=time.monotonic(), backoff=BACKOFF)
+        seconds = math.inf if is_endless else self.patience_seconds
+        return Patience(seconds, began_seconds=time.monotonic(), backoff=self._backoff)
 
     def wait_seconds(self, patience: Patience, failure: CallFailure) -> float | None:
         """How long to wait for another attempt; None if there should be none."""

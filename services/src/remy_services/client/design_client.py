@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 import grpc
+from google.protobuf.message import Message
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
@@ -123,6 +124,6 @@ class DesignClient:
         )
         return response
 
-    def _job(self, method: str, request: object) -> job_pb2.Job:
-        job: job_pb2.Job = self.connection.call(method, request).job  # type: ignore[arg-type]
+    def _job(self, method: str, request: Message) -> job_pb2.Job:
+        job: job_pb2.Job = self.connection.call(method, request).job
         return job

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +10,10 @@ import grpc
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
-from remy_services.client.connection import BACKOFF, Connection
+from remy_services.client.connection import Connection
 from remy_services.client.errors import ServerFailed
 from remy_services.client.history import GapInHistory, HistoryCursor
 from remy_services.client.job_states import FINAL_STATES
-from remy_services.client.retrying import Patience
 from remy_services.client.status import CallFailure
 
 
@@ -79,7 +77,7 @@ class _Watch:
             stream.cancel()
 
     def _take(self, response: messages.WatchJobResponse) -> Iterator[Update]:
-        self._patience = Patience(math.inf, began_seconds=time.monotonic(), backoff=BACKOFF)
+        self._patience = self._connection.patience(is_endless=True)
         if self._is_lost:
             self._is_lost = False
             yield ConnectionBack()
