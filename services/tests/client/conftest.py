@@ -1,0 +1,32 @@
+from collections.abc import Iterator
+
+import pytest
+
+from remy_services.client import Connection, ConnectionSettings, DesignClient
+from services.tests.client.scripted_service import ScriptedService
+
+
+@pytest.fixture
+def service() -> Iterator[ScriptedService]:
+    scripted = ScriptedService()
+    server = scripted.serve()
+    yield scripted
+    server.stop(grace=None).wait()
+
+
+@pytest.fixture
+def troubles() -> list[str]:
+    """What the connection tells of trouble that may pass."""
+    return []
+
+
+@pytest.fixture
+def connection(service: ScriptedService, troubles: list[str]) -> Iterator[Connection]:
+    settings = ConnectionSettings(service.address)
+    with Connection(settings, patience_seconds=60, on_trouble=troubles.append) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(connection: Connection) -> DesignClient:
+    return DesignClient(connection)

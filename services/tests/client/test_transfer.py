@@ -1,0 +1,49 @@
+import hashlib
+
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.client import Connection, ServerFailed, export_job, import_job
+from remy_services.files import FileError
+from services.tests.client.scripted_service import ScriptedService, later
+
+ARCHIVE = bytes(range(256)) * 3000
+SEALED = job_pb2.SealedJobArchive(
+    archive=ARCHIVE, sha256=hashlib.sha256(ARCHIVE).digest()
+).SerializeToString()
+
+
+def parts(content: bytes, size: int) -> list[messages.ExportJobResponse]:
+    return [
+        messages.ExportJobResponse(part=content[start : start + size])
+        for start in range(0, len(content), size)
+    ]
+
+
+def test_an_export_is_put_together_and_begins_anew_when_it_breaks(
+    service: ScriptedService, connection: Connection
+) -> None:
+    whole = parts(SEALED, 100_000)
+    service.script("ExportJob", [*whole[:3], later(0.001)], [*whole])
+    assert export_job(connection, "demo") == SEALED
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (SEALED[:-1], "is not an exported job"),
+        (SEALED.replace(b"\x07\x08", b"\x07\x07", 1), "is damaged"),
+        (b"", "is not an exported job"),
+    ],
+    ids=["truncated", "a bit", "nothing"],
+)
+def test_what_is_damaged_goes_neither_way(
+    content: bytes, problem: str, service: ScriptedService, connection: Connection
+) -> None:
+    service.script("ExportJob", [*parts(content, 100_000)])
+    with pytest.raises(ServerFailed, match=problem):
+        export_job(connection, "demo")
+    with pytest.raises(FileError, match=rf"^demo\.job {problem}"):
+        import_job(connection, content, source="demo.job")
