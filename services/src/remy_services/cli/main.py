@@ -25,6 +25,9 @@ _COMMANDS = {
     "validate": CommandReference(
         "remy_services.cli.validate", "Check a specification and say what it asks for."
     ),
+    "coordinator": CommandReference(
+        "remy_services.cli.coordinator_command", "Serve design jobs to a team."
+    ),
     "benchmark-search": CommandReference(
         "remy_services.cli.benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
