@@ -18,6 +18,8 @@ class Share:
     priority: int = 0
     #: Share among requests of equal priority; positive.
     weight: float = 1.0
+    #: Names the step's span (W3C Trace Context); empty if it is not traced.
+    trace_parent: str = ""
 
 
 @dataclass(frozen=True)
