@@ -6,17 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.designer import Designer
-from remy_services.embedded.calibrate import (
-    expected_seconds,
-    resolve_budget,
-    steps_within,
-    with_steps,
-)
+from remy_farm.v1 import spec_pb2
+from remy_services.designer.joint.cpu_budget import with_steps
+from remy_services.embedded.calibrate import resolve_budget
 from remy_services.evaluation import EvaluationProgress, LocalEvaluator
 from remy_services.spec import check_spec
 from services.tests.designer.small_spec import small_spec
@@ -27,83 +20,6 @@ from services.tests.embedded.joint_spec import joint_spec
 def evaluator() -> Iterator[LocalEvaluator]:
     with closing(LocalEvaluator(2)) as evaluator:
         yield evaluator
-
-
-def search(**joint: float) -> spec_pb2.Search:
-    """Steps of 16 pairs alone, with a comparison as dear as one of them after each 100."""
-    changed = joint_spec().search
-    changed.joint.steps_per_epoch, changed.joint.validation_specimens = 100, 32
-    changed.joint.maximum_rules, changed.joint.fine_share = 1, 0
-    for name, value in joint.items():
-        setattr(changed.joint, name, value)
-    return changed
-
-
-def test_steps_and_comparisons_fill_the_time() -> None:
-    # One comparison at the beginning, 494 steps, 5 comparisons.
-    assert steps_within(search(), 1000, [2.0]) == 494
-    assert expected_seconds(search(), 494, [2.0]) == 1000
-
-
-def test_refining_steps_count_twice() -> None:
-    assert expected_seconds(search(fine_share=0.25), 100, [1.0]) == 1 + 75 + 2 * 25 + 1
-
-
-def test_every_start_makes_the_first_steps() -> None:
-    # And is compared after the last of them.
-    assert expected_seconds(search(starts=4, start_steps=10), 50, [1.0]) == 1 + 4 * 11 + 40 + 1
-    assert expected_seconds(search(starts=4, start_steps=60), 50, [1.0]) == 1 + 4 * 51
-
-
-def test_steps_cost_more_as_the_table_grows() -> None:
-    growing = search(maximum_rules=50, first_split=10, steps_per_split=5)
-    # 10 steps with one rule, 5 with the first division, the others with the second.
-    assert expected_seconds(growing, 40, [1.0, 2.0, 4.0]) == 1 + 10 + 5 * 2 + 25 * 4 + 4
-
-
-def test_there_is_always_a_step() -> None:
-    assert steps_within(search(), 1e-9, [1.0]) == 1
-
-
-@pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_steps_that_take_no_time_are_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match="a positive time is needed"):
-        steps_within(search(), 1, [1.0, seconds])
-
-
-@given(
-    cpu_seconds=st.floats(0.1, 200),
-    step_seconds=st.lists(st.floats(0.5, 5), min_size=1, max_size=12).map(sorted),
-    fine_share=st.floats(0, 1),
-    starts=st.integers(1, 8),
-    start_steps=st.integers(1, 200),
-)
-def test_one_step_more_would_be_too_long(
-    cpu_seconds: float,
-    step_seconds: list[float],
-    fine_share: float,
-    starts: int,
-    start_steps: int,
-) -> None:
-    plan = search(fine_share=fine_share, starts=starts, start_steps=start_steps, maximum_rules=1000)
-    steps = steps_within(plan, cpu_seconds, step_seconds)
-    if steps > 1:
-        assert expected_seconds(plan, steps, step_seconds) <= cpu_seconds
-    assert expected_seconds(plan, steps + 1, step_seconds) > cpu_seconds
-
-
-def test_the_expected_steps_are_those_that_a_design_makes(evaluator: LocalEvaluator) -> None:
-    """Counts the simulations of a whole design; those of divisions are left out on both sides."""
-    spec = with_steps(joint_spec(), 23)
-    spec.search.joint.starts, spec.search.joint.start_steps = 3, 4
-    designer = Designer(spec)
-    simulations = 0
-    while (request := designer.next_request()) is not None:
-        step = designer.receive(evaluator.evaluate(request))[0].step_finished
-        if step.purpose != progress_pb2.STEP_PURPOSE_SPLIT:
-            simulations += step.candidates * step.specimens
-    pairs = expected_seconds(spec.search, 23, [1.0])
-    assert pairs * 2 * spec.search.specimens == pytest.approx(simulations)
 
 
 def test_a_budget_of_cpu_time_becomes_steps_and_nothing_else_changes(

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Elapsed:
-    """Time used since a design began, without the pauses between its runs."""
-
-    wall_seconds: float = 0.0
-    #: CPU time of this process and all of its threads.
-    cpu_seconds: float = 0.0
+from remy_services.designer.clock_budgets import Elapsed
 
 
 class Clock:
-    """Goes on from what earlier runs have used."""
+    """Goes on from what earlier runs have used; CPU time is that of this process."""
 
     def __init__(self, before: Elapsed) -> None:
         self._wall_origin = time.monotonic() - before.wall_seconds

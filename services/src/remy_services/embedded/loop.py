@@ -6,7 +6,7 @@ import threading
 import time
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.embedded.budget import exhausted, seconds_left
+from remy_services.designer.clock_budgets import exhausted, seconds_left
 from remy_services.embedded.keeper import Keeper
 from remy_services.embedded.observer import Observer, RunStarted, StepProgress
 from remy_services.evaluation import EvaluationProgress, Evaluator, OnProgress

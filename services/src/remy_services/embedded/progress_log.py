@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from remy_farm.v1 import progress_pb2
-from remy_services.embedded.clock import Elapsed
+from remy_services.designer.clock_budgets import Elapsed
 from remy_services.embedded.event_json import from_line, to_line
 from remy_services.files import FileError
 from remy_services.files.errors import reason
