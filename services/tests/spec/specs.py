@@ -112,6 +112,7 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
             pattern=draw(_pattern_searches()),
         ),
         stop=draw(_stops(mode)),
+        workers=draw(_workers()),
     )
 
 
@@ -238,3 +239,15 @@ def _stops(draw: st.DrawFn, mode: spec_pb2.SearchMode) -> spec_pb2.Stop:
     if draw(st.booleans()):
         stop.epochs = draw(st.integers(1, 2**32 - 1))
     return stop
+
+
+@st.composite
+def _workers(draw: st.DrawFn) -> spec_pb2.Workers:
+    workers = spec_pb2.Workers()
+    if draw(st.booleans()):
+        workers.minimum, workers.maximum = sorted(draw(st.tuples(*[st.integers(1, 10000)] * 2)))
+    if draw(st.booleans()):
+        workers.image = draw(st.text("abc/:.-1", max_size=300))
+        workers.cpus = draw(st.floats(0.1, 1000))
+        workers.memory_mib = draw(st.integers(64, 10_000_000))
+    return workers

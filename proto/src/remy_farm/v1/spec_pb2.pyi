@@ -303,8 +303,22 @@ class Stop(_message.Message):
     epochs_without_gain: int
     def __init__(self, epochs: _Optional[int] = ..., rules: _Optional[int] = ..., steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ...) -> None: ...
 
+class Workers(_message.Message):
+    __slots__ = ("minimum", "maximum", "image", "cpus", "memory_mib")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_MIB_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    maximum: int
+    image: str
+    cpus: float
+    memory_mib: int
+    def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
+
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "network", "traffic", "objective", "signals", "search", "stop")
+    __slots__ = ("name", "network", "traffic", "objective", "signals", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
@@ -312,6 +326,7 @@ class DesignSpec(_message.Message):
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     network: NetworkModel
     traffic: TrafficModel
@@ -319,4 +334,5 @@ class DesignSpec(_message.Message):
     signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
     search: Search
     stop: Stop
-    def __init__(self, name: _Optional[str] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ...) -> None: ...
+    workers: Workers
+    def __init__(self, name: _Optional[str] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

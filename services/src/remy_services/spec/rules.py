@@ -123,6 +123,15 @@ def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
         )
 
 
+def _workers_are_ascending(workers: spec_pb2.Workers, path: str, _: Bounds) -> Iterator[Violation]:
+    if workers.HasField("minimum") and workers.HasField("maximum"):
+        fewest, most = workers.minimum, workers.maximum
+        if fewest > most:
+            yield Violation(
+                path, f"goes from {fewest} to {most}, but minimum must be at most maximum"
+            )
+
+
 def _full_name(message: type[Message]) -> str:
     return str(descriptor_of(message).full_name)
 
@@ -134,5 +143,6 @@ _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.Search): _search_is_complete,
+    _full_name(spec_pb2.Workers): _workers_are_ascending,
     _full_name(spec_pb2.DesignSpec): _specification_is_sound,
 }
