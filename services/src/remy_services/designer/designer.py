@@ -108,6 +108,16 @@ class Designer:
         return list(self._record.epochs)
 
     @property
+    def evaluations(self) -> int:
+        """Simulations of one specimen under one candidate so far."""
+        return self._record.evaluations
+
+    @property
+    def simulated_packets(self) -> int:
+        """Packets sent in them."""
+        return self._record.simulated_packets
+
+    @property
     def event_sequence(self) -> int:
         """Number of the last event; 0 if there was none."""
         return self._record.event_sequence
