@@ -43,7 +43,7 @@ def small_joint_spec(
     seed: int = 1,
     simulated_seconds: float = 10,
     stop: Mapping[str, float] | None = None,
-    **joint: float,
+    **joint: float | str,
 ) -> spec_pb2.DesignSpec:
     """The specification with the given options of `search.joint`, and of `stop`."""
     text = (
@@ -55,5 +55,5 @@ def small_joint_spec(
     return parse_spec(text + f"stop: {{{_mapping(stop)}}}\n" if stop else text)
 
 
-def _mapping(values: Mapping[str, float]) -> str:
+def _mapping(values: Mapping[str, float | str]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in values.items())

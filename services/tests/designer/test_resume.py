@@ -20,6 +20,7 @@ _SPECS = {
     "paper": small_spec(signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=3),
     "joint": small_joint_spec(),
     "joint-starts": small_joint_spec(starts=3, start_steps=5, steps=14),
+    "joint-disagreement": small_joint_spec(splits="disagreement"),
     "pattern": small_pattern_spec(steps=51),
 }
 _JOINT_STEPS = {
@@ -36,6 +37,7 @@ _STEPS = {
     },
     "joint": _JOINT_STEPS,
     "joint-starts": _JOINT_STEPS,
+    "joint-disagreement": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_TRY_SPLITS},
     "pattern": {
         progress_pb2.STEP_PURPOSE_COUNT_USES,
         progress_pb2.STEP_PURPOSE_IMPROVE,

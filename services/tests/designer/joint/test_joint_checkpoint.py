@@ -11,13 +11,14 @@ from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.designer.walk import make_steps
 
-_SPEC = small_joint_spec(starts=2, start_steps=3)
+_SPEC = small_joint_spec(starts=2, start_steps=3, first_split=2, splits="disagreement")
 
 
 def _checkpoint() -> bytes:
-    """In the second of two short climbs: everything that a state can hold is there."""
+    """In the second of two short climbs, with rules on trial: everything that a state can hold is
+    there."""
     designer = Designer(_SPEC)
-    make_steps(designer, AnalyticEvaluator().evaluate, 7)
+    make_steps(designer, AnalyticEvaluator().evaluate, 10)
     return designer.checkpoint()
 
 
@@ -63,7 +64,9 @@ def test_the_state_of_another_search_is_refused() -> None:
         Designer.resume(_SPEC, sealing.seal(checkpoint))
 
 
-@pytest.mark.parametrize("field", ["purpose", "climb", "best", "best_start", "best_start_score"])
+@pytest.mark.parametrize(
+    "field", ["purpose", "climb", "best", "best_start", "best_start_score", "trials"]
+)
 def test_a_state_with_something_missing_is_refused(field: str) -> None:
     with pytest.raises(CheckpointError):
         Designer.resume(_SPEC, _edited(lambda state: state.ClearField(field)))
@@ -75,6 +78,19 @@ def test_a_state_with_something_missing_is_refused(field: str) -> None:
 def test_a_step_that_the_search_never_makes_is_refused(purpose: int) -> None:
     with pytest.raises(CheckpointError, match="never makes"):
         Designer.resume(_SPEC, _edited(lambda state: setattr(state, "purpose", purpose)))
+
+
+def test_trials_that_no_step_is_to_try_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="no step is to try"):
+        Designer.resume(
+            _SPEC,
+            _edited(lambda state: setattr(state, "purpose", progress_pb2.STEP_PURPOSE_CLIMB)),
+        )
+
+
+def test_trials_that_the_table_does_not_have_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="impossible division"):
+        Designer.resume(_SPEC, _edited(lambda state: setattr(state.trials[0], "rule", 8)))
 
 
 @pytest.mark.parametrize(

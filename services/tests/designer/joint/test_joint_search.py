@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_services.designer import Designer, sealing
 from remy_simulator.messages import from_native, to_native
 from remy_simulator.objective import specimen_score
@@ -37,6 +37,49 @@ def test_steps_are_those_of_the_schedule() -> None:
     assert walk.purposes == wanted
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert walk.designer.table.rule_count == 4
+
+
+def test_divisions_are_tried_where_disagreement_decides() -> None:
+    """After each split's record of memories; on four times the specimens, on a table in which
+    every rule that was used is divided on both signals."""
+    evaluator = AnalyticEvaluator()
+    walk = Walk(small_joint_spec(splits="disagreement"), evaluator.evaluate)
+    trials = [
+        (before, now)
+        for (before, now) in pairwise(zip(walk.purposes, evaluator.requests, strict=True))
+        if now[0] == progress_pb2.STEP_PURPOSE_TRY_SPLITS
+    ]
+    assert walk.purposes.count(_SPLIT) == len(trials) == 3
+    for (purpose, recorded), (_, request) in trials:
+        assert purpose == _SPLIT
+        assert len(request.specimens) == 4 * 16
+        rules = to_native(recorded.tables[0]).rule_count
+        assert rules < to_native(request.tables[0]).rule_count <= 4 * rules
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_disagreement_divides_on_the_signal_that_matters(seed: int) -> None:
+    """What is best depends on send_ewma alone."""
+    spec = small_joint_spec(steps=12, maximum_rules=2, splits="disagreement", seed=seed)
+    walk = Walk(spec, AnalyticEvaluator().evaluate)
+    (split,) = [event.rule_split for event in walk.events if event.HasField("rule_split")]
+    assert [threshold.signal for threshold in split.thresholds] == [rule_table_pb2.SIGNAL_SEND_EWMA]
+    assert split.rules == walk.designer.table.rule_count == 2
+
+
+@pytest.mark.parametrize("splits", ["orthants", "disagreement"])
+@pytest.mark.parametrize("starts", [1, 3])
+def test_the_share_done_grows_from_nothing_to_all(splits: str, starts: int) -> None:
+    spec = small_joint_spec(splits=splits, starts=starts, start_steps=5)
+    walk = Walk(spec, AnalyticEvaluator().evaluate)
+    shares = [Designer.resume(spec, data).share_done for data in walk.checkpoints]
+
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert all(
+        earlier is not None and later is not None and earlier <= later
+        for earlier, later in pairwise(shares)
+    )
 
 
 def test_a_climb_finds_what_is_best() -> None:

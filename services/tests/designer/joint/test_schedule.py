@@ -11,7 +11,7 @@ from remy_services.designer.joint.schedule import Schedule
 
 
 def _search(**joint: float) -> spec_pb2.Search:
-    options = {
+    options: dict[str, float] = {
         "steps": 1000,
         "maximum_rules": 72,
         "first_split": 60,
@@ -123,3 +123,22 @@ def test_the_last_step_ends_an_epoch_and_none_is_longer_than_it_should_be(
     lengths = [later - earlier for earlier, later in pairwise([0, *due])]
     assert max(lengths) <= joint.steps_per_epoch
     assert set(lengths[:-1]) <= {joint.steps_per_epoch}
+
+
+@given(
+    _SEARCHES,
+    st.sampled_from([spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT]),
+)
+def test_work_is_that_of_all_steps_and_trials(
+    search: spec_pb2.Search, splits: spec_pb2.JointSplits
+) -> None:
+    search.joint.splits = splits
+    search.joint.maximum_rules = 100
+    schedule = Schedule(search)
+    pairs = 0
+    for step in range(search.joint.steps):
+        pairs += schedule.settings(step).specimens
+        if schedule.split_is_due(step + 1, rules=1):
+            pairs += schedule.trial_specimens
+        assert schedule.work(step + 1) == pairs
+    assert bool(schedule.trial_specimens) == (splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT)

@@ -10,35 +10,24 @@ from remy_services.designer.joint.ascent import ascend
 from remy_services.designer.joint.context import Context
 from remy_services.designer.joint.gradient import gradient_samples
 from remy_services.designer.joint.joint_state import JointState
+from remy_services.designer.joint.pairs import half_differences, middles, pair_request
 from remy_services.designer.strategy import StepReport
 
 
 class ClimbStep:
-    """Both perturbations of a specimen run under the same random streams, so that nearly all of
-    what differs between them is what the perturbation did (common random numbers)."""
+    """One pair on each specimen informs the slopes of all rules."""
 
     def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
         climb = state.climb
         settings = context.schedule.settings(climb.steps)
-        path = (state.start, climb.steps)
-        specimens = context.streams.specimens(
-            progress_pb2.STEP_PURPOSE_CLIMB, *path, count=settings.specimens, stratified=True
-        )
-        seed = context.streams.simulation_seed(progress_pb2.STEP_PURPOSE_CLIMB, *path)
-        return context.request(
+        return pair_request(
+            context,
             progress_pb2.STEP_PURPOSE_CLIMB,
-            *path,
+            state.start,
+            climb.steps,
             table=climb.table,
-            candidates=[
-                evaluation_pb2.Candidate(
-                    perturbation=evaluation_pb2.Perturbation(
-                        seed=seed, scale=scale, bounds=context.space.bounds
-                    )
-                )
-                for scale in (settings.perturbation, -settings.perturbation)
-            ],
-            specimens=specimens,
-            recording=evaluation_pb2.RECORDING_USES,
+            perturbation=settings.perturbation,
+            specimens=settings.specimens,
         )
 
     def receive(
@@ -50,22 +39,15 @@ class ClimbStep:
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = context.scores(request, outcome)
-        differences = [
-            None if plus is None or minus is None else (plus - minus) / 2
-            for plus, minus in zip(up, down, strict=True)
-        ]
-        middles = [
-            (plus + minus) / 2
-            for plus, minus in zip(up, down, strict=True)
-            if plus is not None and minus is not None
-        ]
-        samples = gradient_samples(request, outcome, differences, climb.regions, climb.spread)
+        samples = gradient_samples(
+            request, outcome, half_differences(up, down), climb.regions, climb.spread
+        )
         settings = context.schedule.settings(climb.steps)
         climb = ascend(climb, samples, settings, context.space)
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_CLIMB,
             rules=climb.table.rule_count,
-            score=scoring.estimate(middles),
+            score=scoring.estimate(middles(up, down)),
         )
         return replace(state, climb=climb, purpose=after_step(context, state, climb.steps)), report
 

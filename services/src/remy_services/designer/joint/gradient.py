@@ -9,6 +9,7 @@ and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,23 +51,42 @@ class GradientSamples:
 def gradient_samples(
     request: evaluation_pb2.EvaluationRequest,
     outcome: evaluation_pb2.EvaluationOutcome,
-    differences: list[float | None],
+    differences: Sequence[float | None],
     regions: Regions,
     spread: float,
 ) -> GradientSamples:
     """The samples of a request whose candidates are one antithetic pair.
 
     `differences` holds half the difference of the pair's scores by specimen, None where one could
-    not be scored. A rule that neither of the pair used on a specimen has a sample of zero there.
+    not be scored.
+    """
+    spread = spread_after(differences, spread)
+    by_rule = _Sums(len(outcome.outcomes[0].rule_uses))
+    by_region = _Sums(len(regions.ranges))
+    count = 0
+    for sample in pair_samples(request, outcome, differences, spread):
+        by_rule.add(sample)
+        by_region.add(regions.sums(sample))
+        count += 1
+    count = max(count, 1)
+    return GradientSamples(by_rule.moments(count), by_region.moments(count), spread)
+
+
+def pair_samples(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    differences: Sequence[float | None],
+    spread: float,
+) -> Iterator[Coordinates]:
+    """The sample of each specimen with a difference, one row a rule, in the specimens' order.
+
+    A rule that neither of the pair used has a sample of zero. `spread` is the usual size of a
+    difference.
     """
     perturbation = request.candidates[0].perturbation
     pairs = len(request.specimens)
     rules = len(outcome.outcomes[0].rule_uses)
-    known = [abs(difference) for difference in differences if difference is not None]
-    spread = _spread_after(known, spread)
     limit = _FREAK * spread
-    by_rule = _Sums(rules)
-    by_region = _Sums(len(regions.ranges))
     for number, (specimen, difference) in enumerate(
         zip(request.specimens, differences, strict=True)
     ):
@@ -76,15 +96,15 @@ def gradient_samples(
         used |= np.array(outcome.outcomes[pairs + number].rule_uses) > 0
         noise = np.array(perturbation_noise(perturbation.seed, specimen.key, rules)).reshape(-1, 3)
         size = min(max(difference, -limit), limit) / perturbation.scale
-        sample = noise * size * used[:, np.newaxis]
-        by_rule.add(sample)
-        by_region.add(regions.sums(sample))
-    count = max(len(known), 1)
-    return GradientSamples(by_rule.moments(count), by_region.moments(count), spread)
+        yield noise * size * used[:, np.newaxis]
 
 
-def _spread_after(sizes: list[float], spread: float) -> float:
-    """The running average with a step's sizes of differences; a step without any says nothing."""
+def spread_after(differences: Sequence[float | None], spread: float = 0.0) -> float:
+    """The running average of the differences' sizes, with those of one more step.
+
+    `spread` is the average so far, 0 if there is none. A step without differences says nothing.
+    """
+    sizes = [abs(difference) for difference in differences if difference is not None]
     if not sizes:
         return spread
     usual = math.fsum(sizes) / len(sizes)

@@ -14,6 +14,7 @@ from remy_services.designer.joint.schedule import Schedule
 from remy_services.designer.joint.split_step import SplitStep
 from remy_services.designer.joint.starts import start_count
 from remy_services.designer.joint.step import Step
+from remy_services.designer.joint.try_splits_step import TrySplitsStep
 from remy_services.designer.joint.validate_step import ValidateStep, publication_request
 from remy_services.designer.strategy import StepReport, Verdict
 from remy_services.designer.streams import Streams
@@ -23,6 +24,7 @@ from remy_simulator import RuleTable
 _STEPS: dict[progress_pb2.StepPurpose, Step] = {
     progress_pb2.STEP_PURPOSE_CLIMB: ClimbStep(),
     progress_pb2.STEP_PURPOSE_SPLIT: SplitStep(),
+    progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplitsStep(),
     progress_pb2.STEP_PURPOSE_VALIDATE: ValidateStep(),
 }
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
 from remy_services.designer.errors import CheckpointError
 from remy_services.designer.joint.climb import Climb
+from remy_services.designer.joint.trials import Trials, from_messages, to_messages
 from remy_services.designer.validation import Validated
 
 _PURPOSES = (
     progress_pb2.STEP_PURPOSE_CLIMB,
     progress_pb2.STEP_PURPOSE_SPLIT,
+    progress_pb2.STEP_PURPOSE_TRY_SPLITS,
     progress_pb2.STEP_PURPOSE_VALIDATE,
 )
 
@@ -25,6 +27,8 @@ class JointState:
     purpose: progress_pb2.StepPurpose
     #: The climb under way.
     climb: Climb
+    #: Divisions of its rules to be tried in the next step, if that is what it is for.
+    trials: Trials = ()
     #: The best table so far; None before the first validation.
     best: Validated | None = None
     #: The global epoch.
@@ -48,6 +52,7 @@ class JointState:
             best=self.best.to_message() if self.best else None,
             start=self.start,
             climb=self.climb.to_message(),
+            trials=to_messages(self.trials),
             best_start=self.best_start.to_message() if self.best_start else None,
             best_start_score=self.best_start_score if self.best_start else None,
             evaluations=self.evaluations,
@@ -61,11 +66,17 @@ class JointState:
         begins = message.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
         if message.purpose not in _PURPOSES or not (has_best or begins):
             raise CheckpointError("the checkpoint names a step that the joint search never makes")
+        if bool(message.trials) != (message.purpose == progress_pb2.STEP_PURPOSE_TRY_SPLITS):
+            raise CheckpointError(
+                "the checkpoint holds divisions on trial that no step is to try, or the reverse"
+            )
         if has_start != message.HasField("best_start_score"):
             raise CheckpointError("the checkpoint holds a climb without its score, or the reverse")
+        climb = Climb.from_message(message.climb)
         return cls(
             purpose=message.purpose,
-            climb=Climb.from_message(message.climb),
+            climb=climb,
+            trials=from_messages(message.trials, climb.table),
             best=Validated.from_message(message.best) if has_best else None,
             epoch=message.epoch,
             start=message.start,

@@ -19,6 +19,8 @@ _STEP_SIZE_REFINING = 0.5
 _STEP_SIZE_AFTER_REFINING = 0.3
 _SPECIMENS_REFINING = 2
 _REFINING_AVERAGE = 0.99
+# Divisions are tried on this many times the specimens of a step.
+_SPECIMENS_ON_TRIAL = 4
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,20 @@ class Schedule:
             averaging=_REFINING_AVERAGE,
         )
 
+    @property
+    def trial_specimens(self) -> int:
+        """Fresh specimens on which divisions are tried, one antithetic pair each; 0 if none are."""
+        tries = self._joint.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT
+        return self._specimens * _SPECIMENS_ON_TRIAL if tries else 0
+
     def work(self, step: int) -> int:
-        """Specimens simulated once `step` steps have been made."""
+        """Antithetic pairs simulated once `step` steps have been made; those of trials as if the
+        table never had all of its rules."""
         refining = max(step - self._growing, 0)
-        return self._specimens * (step - refining + refining * _SPECIMENS_REFINING)
+        climbing = self._specimens * (step - refining + refining * _SPECIMENS_REFINING)
+        since_first = min(step, self._growing - 1) - self._joint.first_split
+        trials = max(since_first // self._joint.steps_per_split + 1, 0)
+        return climbing + self.trial_specimens * trials
 
     def split_is_due(self, step: int, rules: int) -> bool:
         """Whether a rule is divided once `step` steps have been made."""

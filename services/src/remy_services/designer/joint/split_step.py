@@ -1,20 +1,22 @@
-"""The table grows where it is used most (section 4.3, step 5)."""
+"""The table grows where it is used (section 4.3, step 5)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from remy_farm.v1 import evaluation_pb2, progress_pb2
+from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import changes, scoring
 from remy_services.designer.joint.climb_step import after_split
 from remy_services.designer.joint.context import Context
 from remy_services.designer.joint.joint_state import JointState
+from remy_services.designer.joint.trials import most_used_on_trial
 from remy_services.designer.splitting import split_most_used
 from remy_services.designer.strategy import StepReport
 
 
 class SplitStep:
-    """The most-used rule is divided at the medians of the memory values that triggered it."""
+    """The most-used rule is divided at the medians of the memory values that triggered it; or, if
+    disagreement is to decide, several rules come to trial there."""
 
     def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
         path = (state.start, state.climb.steps)
@@ -47,8 +49,12 @@ class SplitStep:
             rules=climb.table.rule_count,
             score=scoring.estimate([score for score in scores if score is not None]),
         )
-        split = split_most_used(climb.table, outcome.outcomes)
-        if split is not None:
+        if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
+            trials = most_used_on_trial(climb.table, outcome.outcomes)
+            if trials:
+                purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
+                return replace(state, climb=climb, trials=trials, purpose=purpose), report
+        elif split := split_most_used(climb.table, outcome.outcomes):
             climb = climb.split(split.rule, split.thresholds)
             report = replace(report, events=[split.event(climb.table.rule_count)])
         state = replace(state, climb=climb)
