@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from remy_services.campaign import CampaignRecord, Member, MemberRecord, compare_member
-from remy_services.campaign.page import EXPLANATION, HEAD, cells, render
+from remy_services.campaign.page import render
+from remy_services.cli.campaign_table import print_members
 from remy_services.cli.design_result import finish_design, reason_name
 from remy_services.cli.design_views import shown_progress
-from remy_services.cli.output import plain_table, print_json, print_table
+from remy_services.cli.output import print_json
 from remy_services.embedded import DesignResult, DesignRun, OutDirectory
 from remy_services.evaluation import LocalEvaluator
 from remy_services.files import FileError, write_file
@@ -68,7 +69,10 @@ def design_campaign(
     if as_json:
         print_json(CampaignRecord({record.name: record for record in records}).tree())
     else:
-        _print(records, out)
+        print_members(records)
+        click.echo(
+            f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, a folder each design"
+        )
     return True
 
 
@@ -97,17 +101,6 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     picture = plot_members(records)
     write_file(out / CAMPAIGN_PNG, picture)
     write_file(out / CAMPAIGN_HTML, render(name, records, picture_png=picture))
-
-
-def _print(records: Sequence[MemberRecord], out: Path) -> None:
-    table = plain_table(*HEAD, left=2)
-    for number, record in enumerate(records, start=1):
-        table.add_row(*cells(number, record))
-    print_table(table)
-    click.echo(f"\n{EXPLANATION}")
-    click.echo(
-        f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, a folder each design"
-    )
 
 
 def _say(sentence: str) -> None:

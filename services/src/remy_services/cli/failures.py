@@ -16,9 +16,21 @@ class ExitCode(IntEnum):
 
     INTERNAL = 1
     BAD_INPUT = 2
+    UNREACHABLE = 3
+    NOT_ALLOWED = 4
+    JOB_FAILED = 5
+    REFUSED = 6
     INTERRUPTED = 130
     # What a shell reports of a process that SIGPIPE ended.
     BROKEN_PIPE = 141
+
+
+class Failure(click.ClickException):
+    """One sentence for the user, and how to exit."""
+
+    def __init__(self, sentence: str, code: ExitCode) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 def report(error: BaseException) -> ExitCode:
@@ -32,7 +44,7 @@ def report(error: BaseException) -> ExitCode:
     sentence = _sentence(error)
     if sentence is not None:
         complain(sentence)
-        return ExitCode.BAD_INPUT
+        return error.code if isinstance(error, Failure) else ExitCode.BAD_INPUT
     traceback.print_exception(error)
     complain(f"internal error ({type(error).__name__}); please report it with the lines above")
     return ExitCode.INTERNAL

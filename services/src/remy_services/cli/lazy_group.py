@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -19,6 +20,8 @@ class CommandReference(NamedTuple):
 
     module: str
     summary: str
+    #: The heading that it stands under in the help text.
+    section: str = "Commands"
 
 
 class LazyGroup(click.Group):
@@ -40,8 +43,10 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, ref.summary) for name, ref in self._references.items()])
+        by_section = groupby(self._references.items(), key=lambda entry: entry[1].section)
+        for section, entries in by_section:
+            with formatter.section(section):
+                formatter.write_dl([(name, reference.summary) for name, reference in entries])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [

@@ -32,6 +32,38 @@ _COMMANDS = {
         "remy_services.cli.benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
     ),
+    "completion": CommandReference(
+        "remy_services.cli.completion", "Print the script that has a shell complete these words."
+    ),
+}
+
+_SERVICE_COMMANDS = {
+    "submit": "Have a coordinator design a RemyCC.",
+    "list": "List jobs.",
+    "status": "Show how far a job is.",
+    "watch": "Follow a job, or a campaign, until it ends.",
+    "pause": "Have a job wait.",
+    "resume": "Have a paused job go on.",
+    "cancel": "End a job; its best RemyCC stays.",
+    "extend": "Give a job larger budgets.",
+    "fork": "Begin a new job with a table of another's.",
+    "delete": "Remove a job and all that is stored of it.",
+    "compare": "Show jobs side by side.",
+    "fetch": "Write a job's RemyCC to a file.",
+    "export-job": "Write a job with everything stored of it to a file.",
+    "import-job": "Store a job that was exported.",
+    "info": "Show what a coordinator says of itself.",
+    "doctor": "Check the connection, the coordinator and its store, and say what to do.",
+}
+_MODULES = {"list": "list_jobs"}
+
+_COMMANDS |= {
+    name: CommandReference(
+        f"remy_services.cli.service.{_MODULES.get(name, name.replace('-', '_'))}",
+        summary,
+        section="Commands for a coordinator's jobs",
+    )
+    for name, summary in _SERVICE_COMMANDS.items()
 }
 
 
@@ -46,7 +78,8 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     references=_COMMANDS,
     name="remy-farm",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
+    "allowed, 5 job failed, 6 refused, 130 interrupted.",
 )
 @click.option(
     "--version",
@@ -57,4 +90,4 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     help="Show the versions and exit.",
 )
 def main() -> None:
-    """Design, simulate and score RemyCC congestion control on this machine."""
+    """Design, simulate and score RemyCC congestion control, on this machine or on a farm."""

@@ -91,7 +91,7 @@ class Connection:
                 if delay is None:
                     raise trouble from None
                 if patience.failures == 1:
-                    self._on_trouble(f"{trouble}; trying again")
+                    self._on_trouble(f"{trouble.message}; trying again")
                 time.sleep(delay)
 
     def call_once(self, method: str, request: Any, *, deadline_seconds: float | None = None) -> Any:

@@ -12,8 +12,10 @@ class SettingsError(Exception):
 class ServiceError(Exception):
     """A request to a coordinator failed; its text is one sentence for the user."""
 
-    def __init__(self, message: str, code: grpc.StatusCode) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, code: grpc.StatusCode, *, advice: str = "") -> None:
+        super().__init__(f"{message}; {advice}" if advice else message)
+        #: What happened, without the advice what to do.
+        self.message = message
         #: As the coordinator, or the transport in its place, has it.
         self.code = code
         #: Whether the request had been sent before, and may have taken effect then.

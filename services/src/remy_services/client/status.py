@@ -23,6 +23,15 @@ from remy_services.client.errors import (
 _MOST_SHOWN = 8
 _LONGEST_TRANSPORT_ERROR = 200
 _DOCTOR = "'remy-farm doctor' looks for the cause"
+_HOW_TO_GIVE_A_TOKEN = "a token is given by --token-file, REMY_FARM_TOKEN or the configuration file"
+
+# What gRPC's account of a failed connection means, where that takes knowledge of TLS libraries.
+_TLS_CAUSES = (
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted"),
+    ("Hostname Verification Check failed", "its certificate is for another name"),
+    ("not in peer certificate", "its certificate is for another name"),
+)
 
 _KINDS: dict[grpc.StatusCode, type[ServiceError]] = {
     grpc.StatusCode.UNAVAILABLE: Unreachable,
@@ -73,32 +82,38 @@ class CallFailure:
     def error(self, address: Address, *, deadline_seconds: float | None = None) -> ServiceError:
         """The exception for it, with a sentence that says what to do where that is known."""
         kind = _KINDS.get(self.code, Refused)
-        return kind(self._sentence(address, deadline_seconds), self.code)
+        message = self._sentence(address, deadline_seconds)
+        return kind(message, self.code, advice=self._advice())
 
     def _sentence(self, address: Address, deadline_seconds: float | None) -> str:
         message = _with_parts(self._message.rstrip("."), _parts(self._details))
         match self.code:
             case grpc.StatusCode.UNAVAILABLE if not self._details:
                 cause = _transport_error(self._message)
-                return f"the coordinator at {address} cannot be reached ({cause}); {_DOCTOR}"
+                return f"the coordinator at {address} cannot be reached ({cause})"
             case grpc.StatusCode.CANCELLED:
                 return f"the coordinator at {address} ended the call ({message})"
             case grpc.StatusCode.DEADLINE_EXCEEDED:
                 within = "" if deadline_seconds is None else f" within {deadline_seconds:g} s"
-                return f"the coordinator at {address} did not answer{within}; {_DOCTOR}"
+                return f"the coordinator at {address} did not answer{within}"
             case grpc.StatusCode.UNIMPLEMENTED:
                 return (
                     f"what answers at {address} does not know this request: it is an older "
                     f"coordinator than this client, or none ({message})"
                 )
-            case grpc.StatusCode.UNAUTHENTICATED:
-                return (
-                    f"{message}; a token is given by --token-file, REMY_FARM_TOKEN or the "
-                    "configuration file"
-                )
             case grpc.StatusCode.INTERNAL | grpc.StatusCode.UNKNOWN | grpc.StatusCode.DATA_LOSS:
                 return f"the coordinator at {address} failed ({message}); its log says more"
         return message
+
+    def _advice(self) -> str:
+        match self.code:
+            case grpc.StatusCode.UNAVAILABLE if not self._details:
+                return _DOCTOR
+            case grpc.StatusCode.DEADLINE_EXCEEDED:
+                return _DOCTOR
+            case grpc.StatusCode.UNAUTHENTICATED:
+                return _HOW_TO_GIVE_A_TOKEN
+        return ""
 
 
 def _details(error: grpc.Call) -> list[Message]:
@@ -147,6 +162,9 @@ def _with_parts(message: str, parts: list[str]) -> str:
 
 def _transport_error(message: str) -> str:
     """The end of gRPC's account, which is the operating system's or the TLS library's."""
+    for sign, cause in _TLS_CAUSES:
+        if sign in message:
+            return cause
     cause = re.split(r"last error: |; last error|Failed to connect to remote host: ", message)[-1]
     cause = re.sub(r"^\w+: ipv[46]:\S+ ", "", cause).strip() or "no answer"
     return cause[:_LONGEST_TRANSPORT_ERROR]

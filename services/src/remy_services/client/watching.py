@@ -105,5 +105,5 @@ class _Watch:
             raise why from None
         if not self._is_lost:
             self._is_lost = True
-            yield ConnectionLost(str(why))
+            yield ConnectionLost(why.message)
         time.sleep(delay)

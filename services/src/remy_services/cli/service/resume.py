@@ -1,0 +1,8 @@
+"""`remy-farm resume`."""
+
+from remy_services.cli.service.changing import changing_command
+from remy_services.client import DesignClient
+
+command = changing_command(
+    "resume", DesignClient.resume, "Have a paused job go on where it stands."
+)
