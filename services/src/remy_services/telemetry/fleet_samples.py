@@ -1,0 +1,44 @@
+"""What is exported of those who evaluate: pure functions of what they tell of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from remy_farm.v1 import design_service_pb2
+from remy_services.fleet.board.counters import BoardSnapshot
+from remy_services.telemetry.catalogue import Metric, fleet
+from remy_services.telemetry.samples import Distribution, Sample
+
+
+def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sample]:
+    """How many evaluate, and how much there is to do."""
+    yield Sample(fleet.WORKERS_CONNECTED, info.workers)
+    yield Sample(fleet.WORKERS_BUSY, info.busy_workers)
+    yield Sample(fleet.WORKERS_QUARANTINED, info.quarantined_workers)
+    yield Sample(fleet.WORKER_THREADS, info.threads)
+    yield Sample(fleet.TASKS_WAITING, info.tasks_waiting)
+    yield Sample(fleet.TASKS_RUNNING, info.tasks_running)
+
+
+def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
+    """What has become of tasks, leases and workers."""
+    counts = snapshot.counts
+    yield Sample(fleet.WORKERS_SILENT, snapshot.silent_workers)
+    yield Sample(fleet.TASKS_ASSIGNED, counts.tasks_assigned)
+    yield Sample(fleet.TASKS, counts.tasks_done)
+    yield Sample(fleet.TASKS_HEDGED, counts.hedged_tasks)
+    yield Sample(fleet.TASKS_DOUBLED, counts.doubled_tasks)
+    yield Sample(fleet.TASKS_DISPUTED, counts.disagreements)
+    yield Sample(fleet.TASKS_QUARANTINED, counts.quarantined_tasks)
+    yield Sample(fleet.RESULTS_DUPLICATE, counts.duplicate_results)
+    yield Sample(fleet.RESULTS_REVOKED, counts.revoked_results)
+    yield Sample(fleet.WORKERS_JOINED, counts.workers_joined)
+    yield from _by_reason(fleet.WORKER_DEPARTURES, counts.workers_left)
+    yield from _by_reason(fleet.LEASES_ENDED, counts.leases_ended)
+    yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results)
+    yield Distribution(fleet.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
+
+
+def _by_reason(metric: Metric, counts: Mapping[str, int]) -> Iterator[Sample]:
+    for reason, count in sorted(counts.items()):
+        yield Sample(metric, count, (reason.replace(" ", "_"),))

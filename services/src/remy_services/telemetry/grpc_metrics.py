@@ -1,0 +1,115 @@
+"""Calls of the gRPC server, counted by method and status code."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import grpc
+
+from remy_services.telemetry.catalogue import server
+from remy_services.telemetry.instruments import Instruments
+
+_CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+# A client may ask for any method; a name that does not exist makes no series of its own.
+_UNKNOWN = ("unknown", "unknown")
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class MeasuringInterceptor(grpc.aio.ServerInterceptor):
+    """To be the first of a server's interceptors, so that what others refuse is counted too."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._instruments = instruments
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> _Handler | None:
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            self._instruments.count(
+                server.GRPC_HANDLED, *_UNKNOWN, grpc.StatusCode.UNIMPLEMENTED.name
+            )
+            return handler
+        service, _, method = handler_call_details.method.lstrip("/").rpartition("/")
+        return self._wrapped(handler, service, method)
+
+    def _wrapped(self, handler: _Handler, service: str, method: str) -> _Handler:
+        behaviour: Any = (
+            handler.unary_unary
+            or handler.unary_stream
+            or handler.stream_unary
+            or handler.stream_stream
+        )
+        timed = not handler.request_streaming and not handler.response_streaming
+        make: Any = {
+            (False, False): grpc.unary_unary_rpc_method_handler,
+            (False, True): grpc.unary_stream_rpc_method_handler,
+            (True, False): grpc.stream_unary_rpc_method_handler,
+            (True, True): grpc.stream_stream_rpc_method_handler,
+        }[handler.request_streaming, handler.response_streaming]
+
+        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            async with self._measured(service, method, context, timed=timed):
+                return await behaviour(request, context)
+
+        async def stream(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            async with self._measured(service, method, context, timed=timed):
+                async for response in behaviour(request, context):
+                    yield response
+
+        if inspect.isasyncgenfunction(behaviour):
+            wrapper: Callable[..., Any] = stream
+        elif inspect.iscoroutinefunction(behaviour):
+            wrapper = call
+        else:
+            # It runs in a thread of the server, where its outcome is not seen from here.
+            return handler
+        measured: _Handler = make(
+            wrapper, handler.request_deserializer, handler.response_serializer
+        )
+        return measured
+
+    @asynccontextmanager
+    async def _measured(
+        self,
+        service: str,
+        method: str,
+        context: grpc.aio.ServicerContext[Any, Any],
+        *,
+        timed: bool,
+    ) -> AsyncIterator[None]:
+        instruments = self._instruments
+        instruments.add(server.GRPC_OPEN, 1, service, method)
+        began = time.perf_counter()
+        code = grpc.StatusCode.UNKNOWN.name
+        try:
+            yield
+            code = _code(context)
+        except asyncio.CancelledError:
+            code = grpc.StatusCode.CANCELLED.name
+            raise
+        except grpc.aio.AbortError:
+            code = _code(context)
+            raise
+        finally:
+            instruments.add(server.GRPC_OPEN, -1, service, method)
+            instruments.count(server.GRPC_HANDLED, service, method, code)
+            if timed:
+                seconds = time.perf_counter() - began
+                instruments.observe(server.GRPC_DURATION, seconds, service, method)
+
+
+def _code(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """The name of the status that the call ends with."""
+    code: Any = context.code()
+    if isinstance(code, grpc.StatusCode):
+        return code.name
+    return _CODES.get(code or 0, grpc.StatusCode.UNKNOWN.name)

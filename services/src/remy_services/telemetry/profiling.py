@@ -1,0 +1,96 @@
+"""A profile of this process on request, and where the time of its steps went."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import structlog
+import yappi
+
+from remy_services.files import FileError, write_file
+
+_LOG = structlog.stdlib.get_logger("profile")
+_MOST_FUNCTIONS = 60
+
+
+class Profiler:
+    """Profiles all threads for a while, when it is told to, and writes what it saw to a file."""
+
+    def __init__(
+        self,
+        folder: Path,
+        step_seconds: Callable[[], Mapping[str, float]],
+        *,
+        seconds: float = 30.0,
+    ) -> None:
+        """Files go to `folder`, which exists; `step_seconds` tells the seconds spent by phase."""
+        self._folder = folder
+        self._step_seconds = step_seconds
+        self._seconds = seconds
+        self._busy = threading.Lock()
+
+    def start(self) -> bool:
+        """Begins in a thread of its own; False if a profile is being made already."""
+        if not self._busy.acquire(blocking=False):
+            return False
+        threading.Thread(target=self._run, name="profile", daemon=True).start()
+        return True
+
+    def _run(self) -> None:
+        try:
+            _LOG.info("profile begun", seconds=self._seconds)
+            path = self.take()
+            _LOG.info("profile written", path=str(path))
+        except FileError as error:
+            _LOG.error("profile lost", why=str(error))
+        finally:
+            self._busy.release()
+
+    def take(self) -> Path:
+        """Profiles for the time that was asked for; the file with the result. Raises FileError."""
+        before = dict(self._step_seconds())
+        yappi.clear_stats()
+        yappi.set_clock_type("cpu")
+        yappi.start(builtins=False, profile_threads=True)
+        try:
+            # Not a wait for anything: this is how long the profile is to be.
+            time.sleep(self._seconds)
+        finally:
+            yappi.stop()
+        text = step_report(before, self._step_seconds(), self._seconds) + "\n" + _functions()
+        yappi.clear_stats()
+        path = self._folder / f"profile-{time.time_ns()}.txt"
+        write_file(path, text)
+        return path
+
+
+def step_report(
+    before: Mapping[str, float], after: Mapping[str, float], wall_seconds: float
+) -> str:
+    """Where the time of steps went between two readings, as a table."""
+    spent = {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()}
+    total = sum(spent.values())
+    lines = [f"Where the time of steps went, in {wall_seconds:g} s (docs/observability.md):", ""]
+    for phase, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        share = 100 * seconds / total if total > 0 else 0.0
+        lines.append(f"  {phase:<12} {seconds:10.3f} s  {share:5.1f} %")
+    return "\n".join(lines) + "\n"
+
+
+def _functions() -> str:
+    """The functions that took most CPU time, of all threads."""
+    text = io.StringIO()
+    text.write("CPU time by function, callees included, the largest first:\n\n")
+    text.write("  calls      own s    total s  function\n")
+    statistics = sorted(yappi.get_func_stats(), key=lambda each: -each.ttot)
+    for each in statistics[:_MOST_FUNCTIONS]:
+        name = f"{each.name} ({Path(each.module).name}:{each.lineno})"
+        text.write(f"  {each.ncall:>7} {each.tsub:10.3f} {each.ttot:10.3f}  {name}\n")
+    text.write("\nCPU time by thread:\n\n")
+    for thread in sorted(yappi.get_thread_stats(), key=lambda each: -each.ttot):
+        text.write(f"  {thread.ttot:10.3f} s  {thread.name}\n")
+    return text.getvalue()

@@ -1,0 +1,109 @@
+"""Everything that a coordinator exports, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from remy_farm.v1 import job_pb2
+from remy_services.evaluation import SharedEvaluator
+from remy_services.fleet.board.counters import BoardSnapshot
+from remy_services.stores import CheckpointStore, EvaluationCache
+from remy_services.telemetry.activity import JobActivity
+from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
+from remy_services.telemetry.exposition import in_loop
+from remy_services.telemetry.fleet_samples import board_samples, evaluator_samples
+from remy_services.telemetry.grpc_metrics import MeasuringInterceptor
+from remy_services.telemetry.instruments import Instruments
+from remy_services.telemetry.job_samples import job_samples
+from remy_services.telemetry.measured_cache import MeasuredCache
+from remy_services.telemetry.measured_evaluator import MeasuredEvaluator
+from remy_services.telemetry.measured_store import MeasuredStore
+from remy_services.telemetry.samples import Reading, Sample, SampledCollector
+from remy_services.telemetry.step_times import StepTimes
+
+_COUNTED: tuple[Metric, ...] = (
+    fleet.EVALUATIONS,
+    fleet.SIMULATED_PACKETS,
+    fleet.SIMULATED_SECONDS,
+    fleet.EVALUATION_CPU_SECONDS,
+    fleet.REQUESTS_FAILED,
+    fleet.CACHE_LOOKUPS,
+    *store.METRICS,
+    *(metric for metric in server.METRICS if metric != server.CERTIFICATE_EXPIRY),
+)
+_READ: tuple[Metric, ...] = (
+    *jobs.METRICS,
+    *(metric for metric in fleet.METRICS if metric not in _COUNTED),
+    server.CERTIFICATE_EXPIRY,
+)
+
+
+class Telemetry:
+    """Wraps what a coordinator is made of, and exports what can be seen of it.
+
+    Wrap first, then `watch`; `registry` is what is exported.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.instruments = Instruments(self.registry, _COUNTED)
+        self.activity = JobActivity()
+        self.step_times = StepTimes(self.instruments)
+        ProcessCollector(registry=self.registry)
+        self.instruments.set(
+            server.BUILD_INFO,
+            1,
+            version("remy-farm"),
+            version("remy-simulator"),
+            platform.python_version(),
+        )
+        self._evaluator: MeasuredEvaluator | None = None
+
+    def store(self, inner: CheckpointStore) -> MeasuredStore:
+        """The store, watched."""
+        return MeasuredStore(inner, self.instruments, self.activity, self.step_times)
+
+    def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
+        """The evaluator, watched."""
+        self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity)
+        return self._evaluator
+
+    def cache(self, inner: EvaluationCache) -> MeasuredCache:
+        """The cache, watched."""
+        return MeasuredCache(inner, self.instruments)
+
+    def interceptor(self) -> MeasuringInterceptor:
+        """To be the first of the server's interceptors."""
+        return MeasuringInterceptor(self.instruments)
+
+    def watch(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        all_jobs: Callable[[], Iterable[job_pb2.Job]],
+        *,
+        board: Callable[[], BoardSnapshot] | None = None,
+        certificate_ends: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        """Exports what these functions tell, which are called in the loop.
+
+        `all_jobs` tells how far every job is, `certificate_ends` the Unix times at which
+        certificates end, by their use.
+        """
+
+        def read() -> Reading:
+            present = list(all_jobs())
+            self.activity.keep_only(job.id for job in present)
+            yield from job_samples(present, self.activity)
+            if self._evaluator is not None:
+                yield from evaluator_samples(self._evaluator.info())
+            if board is not None:
+                yield from board_samples(board())
+            for use, unix_seconds in certificate_ends().items():
+                yield Sample(server.CERTIFICATE_EXPIRY, unix_seconds, (use,))
+
+        self.registry.register(SampledCollector(_READ, in_loop(loop, read)))

@@ -1,0 +1,108 @@
+"""Calls of a real server are counted by method and code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
+from remy_services.telemetry.telemetry import Telemetry
+from services.tests.telemetry.exported import exported
+
+_NAME = "remy_farm_grpc_server_handled_total"
+
+
+class _Service(design_service_pb2_grpc.DesignServiceServicer):
+    async def GetJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if not request.job:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "there is no such job")
+        return design_service_pb2.GetJobResponse()
+
+    async def DeleteJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        raise RuntimeError("a defect")
+
+    async def CancelJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        context.set_code(grpc.StatusCode.FAILED_PRECONDITION)
+        return design_service_pb2.CancelJobResponse()
+
+    async def WatchJob(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+        yield design_service_pb2.WatchJobResponse()
+        if request.job:
+            await asyncio.Event().wait()
+
+
+def counted(act: Callable[[grpc.aio.Channel], Awaitable[None]]) -> dict[tuple[str, str], float]:
+    """Calls by method and code once `act` is over and none is open."""
+
+    async def serve() -> Telemetry:
+        telemetry = Telemetry()
+        server = grpc.aio.server(interceptors=[telemetry.interceptor()])
+        design_service_pb2_grpc.add_DesignServiceServicer_to_server(  # type: ignore[no-untyped-call]
+            _Service(), server
+        )
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            await act(channel)
+        await server.stop(None)
+        return telemetry
+
+    series = exported(asyncio.run(serve()).registry)
+    assert not any(
+        value for (name, _), value in series.items() if name == "remy_farm_grpc_server_open_calls"
+    )
+    return {
+        (dict(labels)["grpc_method"], dict(labels)["grpc_code"]): value
+        for (name, labels), value in series.items()
+        if name == _NAME
+    }
+
+
+def stub(channel: grpc.aio.Channel) -> Any:
+    return design_service_pb2_grpc.DesignServiceStub(channel)  # type: ignore[no-untyped-call]
+
+
+def test_calls_are_counted_by_method_and_code(caplog: pytest.LogCaptureFixture) -> None:
+    async def act(channel: grpc.aio.Channel) -> None:
+        service = stub(channel)
+        await service.GetJob(design_service_pb2.GetJobRequest(job="j"))
+        await service.GetJob(design_service_pb2.GetJobRequest(job="j"))
+        for method, request in (
+            ("GetJob", design_service_pb2.GetJobRequest()),
+            ("DeleteJob", design_service_pb2.DeleteJobRequest()),
+            ("CancelJob", design_service_pb2.CancelJobRequest()),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError):
+                await getattr(service, method)(request)
+        assert len([each async for each in service.WatchJob(design_service_pb2.WatchJobRequest())])
+
+    assert counted(act) == {
+        ("GetJob", "OK"): 2,
+        ("GetJob", "NOT_FOUND"): 1,
+        ("DeleteJob", "UNKNOWN"): 1,
+        ("CancelJob", "FAILED_PRECONDITION"): 1,
+        ("WatchJob", "OK"): 1,
+    }
+
+
+def test_a_stream_that_its_client_leaves_is_cancelled() -> None:
+    async def act(channel: grpc.aio.Channel) -> None:
+        call = stub(channel).WatchJob(design_service_pb2.WatchJobRequest(job="j"))
+        await call.read()
+        call.cancel()
+
+    assert counted(act) == {("WatchJob", "CANCELLED"): 1}
+
+
+def test_names_that_a_client_makes_up_are_one_series() -> None:
+    async def act(channel: grpc.aio.Channel) -> None:
+        for number in range(3):
+            call: Any = channel.unary_unary(f"/made.up/Method{number}")
+            with pytest.raises(grpc.aio.AioRpcError):
+                await call(b"")
+
+    assert counted(act) == {("unknown", "UNIMPLEMENTED"): 3}

@@ -1,0 +1,71 @@
+"""A watched evaluator answers as the evaluator does, and counts every simulation once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.designer import Designer
+from remy_services.evaluation import EvaluationProgress, Share
+from remy_services.fleet import LocalFleet
+from remy_services.telemetry.telemetry import Telemetry
+from services.tests.designer.small_spec import small_spec
+from services.tests.telemetry.exported import value
+
+
+def small_request() -> evaluation_pb2.EvaluationRequest:
+    designer = Designer(small_spec(grid_steps=2))
+    count = designer.next_request()
+    assert count is not None
+    designer.receive(remy_simulator.evaluate(count))
+    request = designer.next_request()
+    assert request is not None
+    return request
+
+
+def test_every_simulation_is_counted_once() -> None:
+    request = small_request()
+    telemetry = Telemetry()
+    reports: list[EvaluationProgress] = []
+
+    async def twice() -> None:
+        evaluator = telemetry.evaluator(LocalFleet(2))
+        try:
+            for on_progress in (reports.append, None):
+                evaluation = await evaluator.evaluate(Share("j"), request, on_progress)
+                assert evaluation.outcome == remy_simulator.evaluate(request)
+        finally:
+            await evaluator.close()
+
+    asyncio.run(twice())
+    simulations = len(request.candidates) * len(request.specimens)
+    packets = sum(sum(each.packets_sent) for each in remy_simulator.evaluate(request).outcomes)
+    registry = telemetry.registry
+    assert reports[-1].simulations_done == simulations
+    assert value(registry, "remy_farm_evaluations_total") == 2 * simulations
+    assert value(registry, "remy_farm_simulated_packets_total") == 2 * packets
+    assert value(registry, "remy_farm_simulated_seconds_total") == pytest.approx(
+        2 * simulations * request.duration_ms / 1000
+    )
+    assert value(registry, "remy_farm_evaluation_cpu_seconds_total") > 0
+    assert telemetry.activity.last_result("j") is not None
+
+
+def test_a_request_that_makes_no_sense_is_counted_and_refused() -> None:
+    telemetry = Telemetry()
+
+    async def refused() -> None:
+        evaluator = telemetry.evaluator(LocalFleet(1))
+        request = small_request()
+        request.duration_ms = -1
+        try:
+            with pytest.raises(remy_simulator.InvalidRequest):
+                await evaluator.evaluate(Share("j"), request)
+        finally:
+            await evaluator.close()
+
+    asyncio.run(refused())
+    assert value(telemetry.registry, "remy_farm_evaluation_requests_failed_total") == 1
