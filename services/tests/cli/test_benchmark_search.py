@@ -56,6 +56,20 @@ def test_searches_leave_their_curves_and_tables(
     assert read_remycc(out / "seed-2" / "remycc.json") == read_remycc(out / "seed-2.json")
 
 
+@pytest.mark.parametrize(
+    ("length", "reason"), [(("--steps", 2), "schedule"), (("--cpu-seconds", 1e-6), "CPU")]
+)
+def test_every_mode_has_a_length(
+    length: tuple[object, ...], reason: str, run: Any, tmp_path: Path
+) -> None:
+    words = ("--set", "search.mode=pattern", "--set", "search.pattern.validation_specimens=4")
+    flags = ("--set", "search.simulated_seconds=1", "--specimens", 4, "--threads", 1)
+    result = run("benchmark-search", "--seeds", "1", *words, *flags, *length, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    events = (tmp_path / "seed-1" / "progress.jsonl").read_text()
+    assert reason.lower() in events.splitlines()[-1].lower()
+
+
 def test_a_search_is_not_overwritten(run: Any, tmp_path: Path) -> None:
     words = ("benchmark-search", "--seeds", "7", *SHORT, "--out", tmp_path)
     assert run(*words).exit_code == 0

@@ -125,6 +125,19 @@ def test_the_steps_take_the_place_of_the_specifications(
     assert (kept.steps, kept.HasField("cpu_seconds")) == (3, False)
 
 
+def test_steps_are_those_of_a_pattern_search_too(
+    run_json: RunJson, spec_file: Path, tmp_path: Path
+) -> None:
+    text = spec_file.read_text()
+    spec_file.write_text(text.replace("mode: paper", "mode: pattern").replace("stop:", "#"))
+    out = tmp_path / "out"
+    tree = run_json("design", spec_file, "--out", out, "--steps", 3)
+    assert (tree["reason"], tree["steps"]) == ("schedule_complete", 3)
+    assert load_spec(out / "spec.yaml").search.pattern.steps == 3
+    tree = run_json("design", spec_file, "--out", out, "--steps", 5, "--resume")
+    assert (tree["reason"], tree["steps"]) == ("schedule_complete", 5)
+
+
 def test_too_many_steps_are_refused(run: Any, joint_spec: Path, tmp_path: Path) -> None:
     result = run("design", joint_spec, "--out", tmp_path / "out", "--steps", 10_000_001)
     assert result.exit_code == 2

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.joint.cpu_budget import with_steps
+from remy_services.designer.schedule_length import with_steps
 from remy_services.embedded.calibrate import resolve_budget
 from remy_services.evaluation import EvaluationProgress, LocalEvaluator
 from remy_services.spec import check_spec

@@ -13,6 +13,7 @@ from remy_services.cli.benchmark_curves import benchmark_seeds
 from remy_services.cli.benchmark_tables import measure_files, print_tables, tables_tree
 from remy_services.cli.options import FILE, FiniteRange, json_option, threads_option
 from remy_services.cli.output import print_json
+from remy_services.embedded import with_steps
 from remy_services.evaluation import LocalEvaluator
 from remy_services.spec.text import Tree, read_yaml
 from remy_services.yardstick.network import SPECIMENS, benchmark_spec
@@ -62,13 +63,14 @@ def _seeds(
     "--steps",
     type=click.IntRange(1, 10_000_000),
     metavar="N",
-    help="Length of each search: search.joint.steps.",
+    help="Length of each search: search.joint.steps, or search.pattern.steps.",
 )
 @click.option(
     "--cpu-seconds",
     type=FiniteRange(min=0, min_open=True),
     metavar="S",
-    help="Length of each search as CPU time: search.joint.cpu_seconds.",
+    help="Length of each search as CPU time: search.joint.cpu_seconds, or stop.cpu_seconds in the "
+    "other modes.",
 )
 @click.option(
     "--set",
@@ -147,12 +149,13 @@ def command(
     with closing(LocalEvaluator(threads)) as evaluator:
         tables = measure_files(files, evaluator.evaluate, delta=delta, specimens=specimens)
         if seeds is not None and out is not None:
-            changes = list(_changes(settings, steps, cpu_seconds))
+            changes = list(_changes(settings, cpu_seconds))
+            specs = [
+                benchmark_spec(delta, [*changes, ("search.seed", seed)], source="--set")
+                for seed in seeds
+            ]
             benchmark_seeds(
-                [
-                    benchmark_spec(delta, [*changes, ("search.seed", seed)], source="--set")
-                    for seed in seeds
-                ],
+                specs if steps is None else [with_steps(spec, steps) for spec in specs],
                 Path(out),
                 tables,
                 evaluator.evaluate,
@@ -168,9 +171,8 @@ def command(
             print_tables(tables, quoted)
 
 
-def _changes(
-    settings: tuple[str, ...], steps: int | None, cpu_seconds: float | None
-) -> Iterator[tuple[str, Tree]]:
+def _changes(settings: tuple[str, ...], cpu_seconds: float | None) -> Iterator[tuple[str, Tree]]:
+    mode: Tree = "joint"
     for setting in settings:
         path, equals, value = setting.partition("=")
         if not equals or path.split(".")[0] not in ("search", "signals"):
@@ -178,8 +180,8 @@ def _changes(
                 f"--set is {setting!r}, but must be PATH=VALUE with a path that begins with search "
                 "or signals"
             )
-        yield path, read_yaml(value, "--set")
-    if steps is not None:
-        yield "search.joint.steps", steps
+        tree = read_yaml(value, "--set")
+        mode = tree if path == "search.mode" else mode
+        yield path, tree
     if cpu_seconds is not None:
-        yield "search.joint.cpu_seconds", cpu_seconds
+        yield "search.joint.cpu_seconds" if mode == "joint" else "stop.cpu_seconds", cpu_seconds

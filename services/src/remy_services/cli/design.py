@@ -41,7 +41,8 @@ from remy_services.spec import check_spec, load_spec, load_tree
     "--steps",
     type=click.IntRange(1, 2**32 - 1),
     metavar="N",
-    help="In place of search.joint.steps or search.joint.cpu_seconds: the whole schedule's length.",
+    help="The whole schedule's length, in place of search.joint.steps and search.joint.cpu_seconds "
+    "or search.pattern.steps.",
 )
 @threads_option()
 @click.option(
@@ -143,6 +144,7 @@ def _swept(texts: Sequence[str], *, seed: int | None, steps: int | None) -> list
         "search.seed": seed,
         "search.joint.steps": steps,
         "search.joint.cpu_seconds": steps,
+        "search.pattern.steps": steps,
     }
     for sweep in sweeps:
         if overruled.get(sweep.path) is not None:
@@ -158,8 +160,6 @@ def _adjusted(
         spec.search.seed = seed
     if steps is None:
         return spec
-    if spec.search.mode != spec_pb2.SEARCH_MODE_JOINT:
-        raise click.UsageError("--steps needs a search.mode of joint; --max-steps ends any search")
     changed = with_steps(spec, steps)
     check_spec(changed, source="--steps")
     return changed

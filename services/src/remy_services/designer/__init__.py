@@ -33,9 +33,9 @@ The driver's duties:
  9. `table` is the table to publish at any time; it has beaten its predecessor on fresh specimens.
 10. A finished design goes on where the search left off when its budgets grow: resume it with the
     new specification, then call `reconsider`. What the stop cost leaves no trace in the search.
-11. Names and budgets (`name`, `stop`, the joint search's number of steps) may change from run to
-    run; everything else that the specification says is fixed for the life of a design, and so is
-    the simulator's version.
+11. Names and budgets (`name`, `stop`, the length of the schedule) may change from run to run;
+    everything else that the specification says is fixed for the life of a design, and so is the
+    simulator's version.
 
 How to search is a `Strategy`: `JointSearch` moves all rules at once, `PaperSearch` is the search of
 the paper (section 4.3), and `PatternSearch` makes small tables for people to read.

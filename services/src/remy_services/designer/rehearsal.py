@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.designer import Designer
-from remy_services.designer.joint.cpu_budget import steps_within, with_steps
+from remy_services.designer.joint.cpu_budget import steps_within
+from remy_services.designer.schedule_length import with_steps
 
 # A rehearsal is cut short when it has used so much of the budget.
 _SHARE_OF_BUDGET = 0.05

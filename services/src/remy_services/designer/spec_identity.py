@@ -19,4 +19,5 @@ def search_digest(spec: spec_pb2.DesignSpec) -> str:
     walk.ClearField("workers")
     walk.search.joint.ClearField("steps")
     walk.search.joint.ClearField("cpu_seconds")
+    walk.search.pattern.ClearField("steps")
     return content_digest(walk)

@@ -1,6 +1,6 @@
 """A design in one process: the designer and an evaluator, with files, clocks and signals around."""
 
-from remy_services.designer.joint.cpu_budget import with_steps
+from remy_services.designer.schedule_length import with_steps
 from remy_services.embedded.budget import with_budget
 from remy_services.embedded.design_run import DesignResult, DesignRun
 from remy_services.embedded.observer import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.designer import Designer
-from remy_services.designer.joint.cpu_budget import is_by_cpu_time, with_steps
+from remy_services.designer.joint.cpu_budget import is_by_cpu_time
+from remy_services.designer.schedule_length import with_steps
 from remy_services.embedded.calibrate import resolve_budget
 from remy_services.embedded.interrupts import signals_set
 from remy_services.embedded.keeper import Keeper

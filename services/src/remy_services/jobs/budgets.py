@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.joint.cpu_budget import with_steps
+from remy_services.designer.schedule_length import with_steps
 from remy_services.spec import SpecError, Violation, check_spec
 
 

@@ -6,13 +6,13 @@ from functools import cache
 import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.designer import scoring
+from remy_services.designer import Designer, scoring
 from remy_services.spec import draw_specimens
 from remy_simulator.messages import from_native
 from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_pattern_spec import small_pattern_spec
-from services.tests.designer.walk import Walk
+from services.tests.designer.walk import Walk, finish, table_bytes
 
 _SPEC = small_pattern_spec(steps=200, race_specimens=32, maximum_rules=5)
 
@@ -39,6 +39,21 @@ def test_it_ends_with_its_steps() -> None:
     assert walk.steps == 200
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert walk.designer.share_done == 1
+
+
+def test_with_more_steps_it_goes_on_as_if_it_had_had_them_at_once() -> None:
+    designer = Designer(small_pattern_spec(steps=30))
+    evaluate = AnalyticEvaluator(noise=2.0).evaluate
+    finish(designer, evaluate)
+    assert designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+
+    longer = Designer.resume(small_pattern_spec(steps=60), designer.checkpoint())
+    longer.reconsider()
+    finish(longer, evaluate)
+
+    at_once = Walk(small_pattern_spec(steps=60), evaluate)
+    assert longer.steps == 60
+    assert table_bytes(longer) == at_once.table
 
 
 def test_no_two_steps_share_specimens_but_validations() -> None:

@@ -17,15 +17,6 @@ def is_by_cpu_time(spec: spec_pb2.DesignSpec) -> bool:
     return search.mode == spec_pb2.SEARCH_MODE_JOINT and search.joint.HasField("cpu_seconds")
 
 
-def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:
-    """The specification with a climb of so many steps, whatever its budget was."""
-    changed = spec_pb2.DesignSpec()
-    changed.CopyFrom(spec)
-    changed.search.joint.steps = steps
-    changed.search.joint.ClearField("cpu_seconds")
-    return changed
-
-
 def steps_within(search: spec_pb2.Search, cpu_seconds: float, step_seconds: Sequence[float]) -> int:
     """The longest climb whose design is expected to take `cpu_seconds`; at least one step.
 
