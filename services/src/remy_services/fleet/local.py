@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 
 import remy_simulator
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
-from remy_services.evaluation import Evaluation, EvaluationProgress, OnProgress, Share
-from remy_services.evaluation.partition import Task, assemble, partition
+from remy_services.evaluation import Evaluation, OnProgress, Share
+from remy_services.fleet.board import Assignment, BoardSettings, TaskBoard, WorkerFacts
+from remy_services.fleet.dispatch import Dispatcher
+from remy_services.fleet.information import describe_evaluators
 
-_TASKS_PER_THREAD = 4
+_WORKER = "local"
+# Threads never fall silent, and there is nobody to compare them with. Tasks are short, since they
+# cost next to nothing to start and a step of a search should end on all threads at once.
+_SETTINGS = BoardSettings(
+    lease_seconds=math.inf,
+    longest_task_seconds=0.1,
+    shortest_task_seconds=0.001,
+    doubled_share=0.0,
+)
+
+_Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
 
 
 class LocalFleet:
@@ -21,9 +37,13 @@ class LocalFleet:
         """A fleet of `threads` >= 1 threads."""
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1 is needed")
-        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
-        self._waiting = 0
+        self._running: dict[int, Future[_Simulated]] = {}
+        self._dispatcher = Dispatcher(TaskBoard(_SETTINGS), self)
+        board = self._dispatcher.board
+        board.join(WorkerFacts(_WORKER, threads), self._dispatcher.now())
+        # As many again as there are threads, so that none waits for the event loop.
+        board.credit(_WORKER, 2 * threads, self._dispatcher.now())
 
     async def evaluate(
         self,
@@ -31,45 +51,58 @@ class LocalFleet:
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        simulations = len(request.candidates) * len(request.specimens)
-        tasks = partition(request, max(1, simulations // (self._threads * _TASKS_PER_THREAD)))
-        loop = asyncio.get_running_loop()
-        done, packets, cpu_seconds = 0, 0, 0.0
-        parts = []
-        calls = [loop.run_in_executor(self._pool, _simulate, task, request) for task in tasks]
-        self._waiting += len(calls)
-        try:
-            for task, call in zip(tasks, calls, strict=True):
-                outcome, seconds = await call
-                parts.append((task, outcome))
-                done += task.simulations
-                packets += sum(sum(result.packets_sent) for result in outcome.outcomes)
-                cpu_seconds += seconds
-                if on_progress is not None:
-                    on_progress(EvaluationProgress(done, simulations, packets))
-        finally:
-            self._waiting -= len(calls)
-            for call in calls:
-                call.cancel()
-        return Evaluation(assemble(request, parts), cpu_seconds, frozenset({"local"}))
+        return await self._dispatcher.evaluate(share, request, on_progress)
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return design_service_pb2.EvaluatorsInfo(
-            kind="local",
-            workers=1,
-            busy_workers=int(self._waiting > 0),
-            threads=self._threads,
-            tasks_waiting=max(self._waiting - self._threads, 0),
-            tasks_running=min(self._waiting, self._threads),
-        )
+        return describe_evaluators("local", self._dispatcher.board.snapshot())
 
     async def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        await self._dispatcher.close()
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+    # What the dispatcher asks of a transport.
+
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        loop = asyncio.get_running_loop()
+        for assignment in assignments:
+            future = self._pool.submit(_simulate, assignment)
+            self._running[assignment.lease_id] = future
+            future.add_done_callback(partial(self._ended, loop, assignment))
+
+    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        for lease_id in lease_ids:
+            # One that was answered meanwhile is not running any more.
+            if lease_id in self._running:
+                self._running[lease_id].cancel()
+
+    def expel(self, worker_id: str, why: str) -> None:
+        raise RuntimeError(f"the simulator of this process contradicts itself: {why}")
+
+    def _ended(
+        self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]
+    ) -> None:
+        # A thread may end a task when the loop that wanted it is closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._answer, assignment)
+
+    def _answer(self, assignment: Assignment) -> None:
+        board, now = self._dispatcher.board, self._dispatcher.now()
+        future = self._running.pop(assignment.lease_id)
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled():
+            board.give_back(_WORKER, [assignment.lease_id], now)
+        elif isinstance(error, remy_simulator.InvalidRequest):
+            board.refuse(_WORKER, assignment.lease_id, str(error), now)
+        elif error is not None:
+            self._dispatcher.fail(assignment.evaluation_id, error)
+            board.give_back(_WORKER, [assignment.lease_id], now)
+        else:
+            outcome, cpu_seconds = future.result()
+            board.complete(_WORKER, assignment.lease_id, outcome, b"", cpu_seconds, now)
+        self._dispatcher.advance_soon()
 
 
-def _simulate(
-    task: Task, whole: evaluation_pb2.EvaluationRequest
-) -> tuple[evaluation_pb2.EvaluationOutcome, float]:
+def _simulate(assignment: Assignment) -> _Simulated:
     began = time.thread_time()
-    outcome = remy_simulator.evaluate(task.request(whole))
+    outcome = remy_simulator.evaluate(assignment.slice.request(assignment.whole))
     return outcome, time.thread_time() - began

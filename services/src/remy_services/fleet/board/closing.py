@@ -1,0 +1,41 @@
+"""How evaluations end."""
+
+from __future__ import annotations
+
+from remy_services.evaluation import Evaluation
+from remy_services.evaluation.partition import assemble
+from remy_services.fleet.board.effects import Quarantine, Refusal
+from remy_services.fleet.board.records import EvaluationRecord
+from remy_services.fleet.board.state import BoardState
+
+
+def finish_if_complete(state: BoardState, evaluation: EvaluationRecord) -> None:
+    """Hands out the outcome once all of it is there."""
+    if evaluation.closed or not evaluation.complete:
+        return
+    parts = [
+        (task.slice, task.accepted.outcome)
+        for task in evaluation.done
+        if task.accepted is not None and task.accepted.outcome is not None
+    ]
+    close(state, evaluation, "done elsewhere")
+    state.effects.ended[evaluation.evaluation_id] = Evaluation(
+        outcome=assemble(evaluation.request, parts),
+        cpu_seconds=evaluation.cpu_seconds,
+        workers=frozenset(evaluation.workers),
+    )
+
+
+def fail(state: BoardState, evaluation: EvaluationRecord, why: Refusal | Quarantine) -> None:
+    """Gives an evaluation up."""
+    if not evaluation.closed:
+        close(state, evaluation, "withdrawn")
+        state.effects.ended[evaluation.evaluation_id] = why
+
+
+def close(state: BoardState, evaluation: EvaluationRecord, reason: str) -> None:
+    """Nothing of an evaluation is wanted any more."""
+    evaluation.closed = True
+    for task in evaluation.open:
+        state.close_leases(task, reason)
+    state.queue.remove(evaluation)

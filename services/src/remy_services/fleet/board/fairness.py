@@ -1,0 +1,106 @@
+"""Whose turn it is: higher priorities first, and weighted fair shares among equals.
+
+Start-time fair queueing: every job has a virtual time, which grows with the cost of what it was
+given divided by its weight, and the job that is furthest behind is next. A job that comes back from
+a pause begins where the others are, so that a pause saves nothing up.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from remy_services.evaluation import Share
+from remy_services.fleet.board.cost import CostEstimate
+from remy_services.fleet.board.records import EvaluationRecord
+
+Found = TypeVar("Found")
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A job, as long as it has evaluations or its cost is remembered."""
+
+    share: Share
+    #: CPU seconds given to it, divided by its weight, on a scale that all jobs share.
+    virtual_seconds: float = 0.0
+    cost: CostEstimate = field(default_factory=CostEstimate)
+    #: Its evaluations that are not closed.
+    evaluations: int = 0
+    #: Those with something to give out, oldest first.
+    working: dict[int, EvaluationRecord] = field(default_factory=dict)
+    #: Counts changes of its place in line; entries that name another number are void.
+    place: int = 0
+
+
+class FairOrder:
+    """The jobs that have something to give out, in the order of their turns."""
+
+    def __init__(self) -> None:
+        self._line: list[tuple[int, float, int, int, Job]] = []
+        self._entries = 0
+        #: By priority: how far the job has come that was last given something.
+        self._reached: defaultdict[int, float] = defaultdict(float)
+        #: By priority: the weights of the jobs in line, together.
+        self._weights: defaultdict[int, float] = defaultdict(float)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no job is in line."""
+        return not self._weights
+
+    def enter(self, job: Job) -> None:
+        """A job has something to give out, and had not."""
+        job.virtual_seconds = max(job.virtual_seconds, self._reached[job.share.priority])
+        self._weights[job.share.priority] += job.share.weight
+        self._put(job)
+
+    def leave(self, job: Job) -> None:
+        """A job has nothing to give out any more."""
+        job.place += 1
+        remaining = self._weights[job.share.priority] - job.share.weight
+        if remaining > 1e-9:
+            self._weights[job.share.priority] = remaining
+        else:
+            del self._weights[job.share.priority]
+
+    def charge(self, job: Job, cpu_seconds: float) -> None:
+        """A job was given so much; negative to correct an estimate."""
+        job.virtual_seconds += cpu_seconds / job.share.weight
+        if job.working:
+            self._put(job)
+
+    def share_of(self, job: Job) -> float:
+        """The part of the fleet that is the job's while all in line stay there."""
+        return job.share.weight / max(self._weights[job.share.priority], job.share.weight)
+
+    def first(self, ask: Callable[[Job], Found | None]) -> Found | None:
+        """What the first job in line has that `ask` gets something of."""
+        passed = []
+        try:
+            while self._line:
+                entry = self._line[0]
+                if entry[3] != entry[4].place:
+                    heapq.heappop(self._line)
+                    continue
+                found = ask(entry[4])
+                if found is not None:
+                    priority, reached = -entry[0], entry[1]
+                    self._reached[priority] = max(self._reached[priority], reached)
+                    return found
+                passed.append(heapq.heappop(self._line))
+            return None
+        finally:
+            for entry in passed:
+                heapq.heappush(self._line, entry)
+
+    def _put(self, job: Job) -> None:
+        job.place += 1
+        self._entries += 1
+        heapq.heappush(
+            self._line,
+            (-job.share.priority, job.virtual_seconds, self._entries, job.place, job),
+        )

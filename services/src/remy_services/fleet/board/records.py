@@ -1,0 +1,104 @@
+"""What a board keeps of evaluations, their tasks, and every copy of a task that a worker has."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation import Share
+from remy_services.evaluation.partition import Task as Slice
+from remy_services.fleet.board.slicing import Slicer
+from remy_services.fleet.board.verdict import Vote
+
+
+@dataclass(eq=False, slots=True)
+class Lease:
+    """A copy of a task that a worker has."""
+
+    lease_id: int
+    task: Task
+    worker_id: str
+    issued_at: float
+    #: CPU seconds that the task was expected to take.
+    seconds: float
+    #: False once nobody waits for the answer: the task is done, or the copy is counted as lost.
+    active: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A slice of a request."""
+
+    evaluation: EvaluationRecord
+    slice: Slice
+    #: Expected packets (board.cost).
+    packets: float
+    #: Workers that have to say the same.
+    wanted: int = 1
+    #: What workers said; several only where the task is doubled, or one of them refused it.
+    votes: dict[str, Vote] = field(default_factory=dict)
+    #: Copies that may still be answered.
+    leases: dict[int, Lease] = field(default_factory=dict)
+    #: Workers that ended without notice while they had it.
+    ended: set[str] = field(default_factory=set)
+    #: The answer that holds.
+    accepted: Vote | None = None
+
+    @property
+    def active(self) -> int:
+        """Copies whose answer is waited for."""
+        return sum(lease.active for lease in self.leases.values())
+
+    def is_with(self, worker_id: str) -> bool:
+        """Whether this worker's answer is waited for."""
+        return any(lease.active and lease.worker_id == worker_id for lease in self.leases.values())
+
+    def is_plain(self) -> bool:
+        """Whether any worker may do it, whoever had it before."""
+        return self.wanted == 1 and not self.votes and not self.ended
+
+    @property
+    def closed(self) -> bool:
+        """Whether no answer changes anything any more."""
+        return self.accepted is not None or self.evaluation.closed
+
+
+@dataclass(eq=False, slots=True)
+class EvaluationRecord:
+    """A request on its way to its outcome."""
+
+    evaluation_id: int
+    share: Share
+    request: evaluation_pb2.EvaluationRequest
+    slicer: Slicer
+    #: Tasks that anybody may do, lost before: the next to be given out.
+    returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
+    #: Tasks that not everybody may do: second opinions, and those that may end a worker.
+    particular: dict[Task, None] = field(default_factory=dict)
+    #: Tasks given out at least once and not done.
+    open: dict[Task, None] = field(default_factory=dict)
+    done: dict[Task, None] = field(default_factory=dict)
+    #: Finished, failed or withdrawn.
+    closed: bool = False
+    simulations_done: int = 0
+    simulated_packets: int = 0
+    cpu_seconds: float = 0.0
+    workers: set[str] = field(default_factory=set)
+
+    @property
+    def simulations(self) -> int:
+        """Simulations of one specimen under one candidate, in all."""
+        return len(self.request.candidates) * len(self.request.specimens)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to give out."""
+        return not self.closed and bool(
+            self.returned or self.particular or not self.slicer.exhausted
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every slice is done."""
+        return self.slicer.exhausted and not self.open

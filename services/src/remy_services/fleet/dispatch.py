@@ -1,0 +1,172 @@
+"""Evaluations on a board as calls that are waited for, in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation import (
+    Evaluation,
+    EvaluationProgress,
+    OnProgress,
+    Share,
+    TaskQuarantined,
+)
+from remy_services.fleet.board import Assignment, Effects, Quarantine, Refusal, TaskBoard
+from remy_services.fleet.reproduction import describe_quarantine
+
+_SECONDS_BETWEEN_TICKS = 0.1
+
+
+class Transport(Protocol):
+    """How what the board decides reaches its workers. Called in the event loop; must not block."""
+
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        """Workers are to do tasks."""
+
+    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        """Nobody waits for these any more."""
+
+    def expel(self, worker_id: str, why: str) -> None:
+        """A worker gets nothing any more and is to be disconnected."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """Somebody waits for an evaluation."""
+
+    ended: asyncio.Future[Evaluation]
+    on_progress: OnProgress | None
+    reported: EvaluationProgress | None = None
+
+
+class Dispatcher:
+    """Runs a board: tells it the time, does what it returns, and wakes those who wait.
+
+    Whatever a transport hears from its workers it tells the board, and then calls `advance_soon`.
+    Everything happens in the event loop of the first evaluation.
+    """
+
+    def __init__(
+        self,
+        board: TaskBoard,
+        transport: Transport,
+        *,
+        reproductions: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Requests of tasks that are given up are written to the folder `reproductions`."""
+        self.board = board
+        self.now = clock
+        self._transport = transport
+        self._reproductions = reproductions
+        self._waiting: dict[int, _Waiting] = {}
+        self._advance_is_due = False
+        self._ticker: asyncio.Task[None] | None = None
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        """See SharedEvaluator."""
+        if not share.weight > 0:
+            raise ValueError(f"the weight of job {share.job_id} is {share.weight}; it is positive")
+        loop = asyncio.get_running_loop()
+        if self._ticker is None:
+            self._ticker = loop.create_task(self._tick())
+        waiting = _Waiting(loop.create_future(), on_progress)
+        evaluation_id = self.board.submit(share, request)
+        self._waiting[evaluation_id] = waiting
+        self.advance_soon()
+        try:
+            evaluation = await waiting.ended
+        finally:
+            del self._waiting[evaluation_id]
+            self.board.withdraw(evaluation_id)
+            self.advance_soon()
+        if on_progress is not None:
+            on_progress(_complete(request, evaluation))
+        return evaluation
+
+    def advance_soon(self) -> None:
+        """Has the board advance once all that is happening now has been told."""
+        if not self._advance_is_due:
+            self._advance_is_due = True
+            asyncio.get_running_loop().call_soon(self._advance)
+
+    def fail(self, evaluation_id: int, error: BaseException) -> None:
+        """Ends an evaluation with an error that is nobody's fault but ours."""
+        waiting = self._waiting.get(evaluation_id)
+        if waiting is not None and not waiting.ended.done():
+            waiting.ended.set_exception(error)
+
+    async def close(self) -> None:
+        """Withdraws all evaluations."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            await asyncio.gather(self._ticker, return_exceptions=True)
+        for waiting in self._waiting.values():
+            waiting.ended.cancel()
+
+    def _advance(self) -> None:
+        self._advance_is_due = False
+        try:
+            self._do(self.board.advance(self.now()))
+        except Exception as error:
+            # Whoever waits must hear of it.
+            for evaluation_id in self._waiting:
+                self.fail(evaluation_id, error)
+            raise
+
+    def _do(self, effects: Effects) -> None:
+        if effects.assignments:
+            self._transport.assign(effects.assignments)
+        for worker_id, lease_ids in effects.cancelled.items():
+            self._transport.cancel(worker_id, lease_ids)
+        for worker_id, why in effects.expelled.items():
+            self._transport.expel(worker_id, why)
+        for evaluation_id, end in effects.ended.items():
+            waiting = self._waiting.get(evaluation_id)
+            if waiting is None or waiting.ended.done():
+                continue
+            match end:
+                case Evaluation():
+                    waiting.ended.set_result(end)
+                case Refusal():
+                    waiting.ended.set_exception(remy_simulator.InvalidRequest(end.why))
+                case Quarantine():
+                    sentence = describe_quarantine(end, self._reproductions)
+                    waiting.ended.set_exception(TaskQuarantined(sentence))
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_TICKS)
+            self.advance_soon()
+            for evaluation_id, waiting in list(self._waiting.items()):
+                self._report(evaluation_id, waiting)
+
+    def _report(self, evaluation_id: int, waiting: _Waiting) -> None:
+        progress = self.board.progress(evaluation_id)
+        if waiting.on_progress is None or progress is None or progress == waiting.reported:
+            return
+        waiting.reported = progress
+        try:
+            waiting.on_progress(progress)
+        except Exception as error:
+            self.fail(evaluation_id, error)
+
+
+def _complete(
+    request: evaluation_pb2.EvaluationRequest, evaluation: Evaluation
+) -> EvaluationProgress:
+    simulations = len(request.candidates) * len(request.specimens)
+    packets = sum(sum(result.packets_sent) for result in evaluation.outcome.outcomes)
+    return EvaluationProgress(simulations, simulations, packets)
