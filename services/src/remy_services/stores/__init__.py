@@ -14,6 +14,9 @@ from remy_services.stores.contract import (
     StoreError,
     StoreUnavailable,
 )
+from remy_services.stores.opening import open_store
+from remy_services.stores.redis.store import RedisStore
+from remy_services.stores.sqlite.store import SqliteStore
 
 __all__ = [
     "CheckpointStore",
@@ -24,8 +27,11 @@ __all__ = [
     "Fenced",
     "JobExists",
     "JobMissing",
+    "RedisStore",
     "Snapshot",
+    "SqliteStore",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
+    "open_store",
 ]

@@ -1,0 +1,62 @@
+"""Stores by their URLs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from remy_services.stores.contract import CheckpointStore, StoreError
+from remy_services.stores.redis.address import SCHEMES as REDIS_SCHEMES
+from remy_services.stores.redis.address import parse_address
+from remy_services.stores.redis.password import find_password
+from remy_services.stores.redis.store import RedisStore
+from remy_services.stores.sqlite.store import SqliteStore
+
+#: The forms of URL that there are, for messages and help.
+URL_FORMS = (
+    "sqlite:///PATH, redis://HOST:PORT/DATABASE, rediss://HOST:PORT/DATABASE, unix:///SOCKET "
+    "or redis+sentinel://HOST:PORT,HOST:PORT/SERVICE"
+)
+
+
+def open_store(
+    url: str,
+    *,
+    accept_data_loss: bool = False,
+    environment: Mapping[str, str] = os.environ,
+) -> CheckpointStore:
+    """The store at this URL; one that is new is empty.
+
+    `sqlite:///var/lib/farm.db` is /var/lib/farm.db, `sqlite:farm.db` is in the working directory.
+    Forms and options of the others are those of `parse_address`; a password of Redis comes from
+    the file that REMY_FARM_REDIS_PASSWORD_FILE in the environment names, or from
+    REMY_FARM_REDIS_PASSWORD. Unless that is accepted, a server that would lose acknowledged commits
+    is refused.
+
+    Raises StoreUnavailable if the store cannot be reached now, and StoreError for a URL that makes
+    no sense and for what will not get better by waiting.
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite":
+        return SqliteStore(sqlite_path(url))
+    if scheme in REDIS_SCHEMES:
+        return RedisStore(
+            parse_address(url),
+            password=find_password(environment),
+            accept_data_loss=accept_data_loss,
+        )
+    # Of what is no URL of ours, nothing is known that could not be a secret.
+    given = f"scheme {scheme!r}" if rest.startswith("//") else "no scheme"
+    raise StoreError(f"the URL of the store has {given}; {URL_FORMS} is needed")
+
+
+def sqlite_path(url: str) -> Path:
+    """The file that a URL with the scheme sqlite names. Raises StoreError."""
+    parts = urlsplit(url)
+    if parts.netloc or parts.query or parts.fragment or not parts.path.strip("/"):
+        raise StoreError(
+            f"{url} does not name a file; sqlite:///var/lib/farm.db or sqlite:farm.db would"
+        )
+    return Path(unquote(parts.path))
