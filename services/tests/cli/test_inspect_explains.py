@@ -1,10 +1,13 @@
 """`remy-farm inspect --signals, --merge, --diff`."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from remy_services.cli import progress_lines
+from remy_services.explain import Bench
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 
@@ -64,6 +67,47 @@ def test_merged_rules_are_written(
     assert merge["rules"] == 8
     assert merge["use_share"] == 1
     assert read_remycc(out).table == RuleTable([0, 1, 2], [([], (0.9, 4.0, 1.5))])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("merged.txt", "merged.txt is not the name of a RemyCC, which ends in .dna or .json"),
+        ("no/merged.dna", "no is not a folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    name: str,
+    words: str,
+    run: Any,
+    remycc_file: Path,
+    spec_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trials: list[RuleTable] = []
+    monkeypatch.setattr(Bench, "trial", lambda _, table: trials.append(table))
+    flags = ("--spec", spec_file, *FEW, "--merge-out", tmp_path / name)
+    result = run("inspect", remycc_file, *flags)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not trials
+
+
+def test_long_studies_tell_how_far_they_are(
+    run: Any, remycc_file: Path, spec_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_lines, "_SECONDS_BETWEEN_LINES", 0.0)
+    words = ("--spec", spec_file, *FEW, "--signals", "--merge")
+    result = run("inspect", remycc_file, *words, "--json")
+    json.loads(result.stdout)
+    assert result.stderr.splitlines() == [
+        "signals: 0 of 3 tried",
+        "signals: 1 of 3 tried",
+        "signals: 2 of 3 tried",
+        "merges, round 1: 0 of 1 tried",
+        "merges, round 1, together: 0 of 1 tried",
+    ]
 
 
 def test_merge_alone_writes_nothing(

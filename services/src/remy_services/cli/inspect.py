@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from remy_services.cli import inspect_json, inspect_text
 from remy_services.cli.options import FILE, json_option, seed_option, threads_option
 from remy_services.cli.output import print_json
+from remy_services.cli.progress_lines import ProgressLines
 from remy_services.evaluation import LocalEvaluator
 from remy_services.explain import (
     Bench,
@@ -19,9 +21,11 @@ from remy_services.explain import (
     merge_siblings,
     worth_of_signals,
 )
+from remy_services.files import FileError
 from remy_services.remycc import (
     RemyCC,
     RemyCCError,
+    check_remycc_name,
     read_remycc,
     readable_rules,
     write_remycc,
@@ -86,6 +90,8 @@ def command(
     """
     merge = merge or merge_out is not None
     _check_flags(spec_path, signals=signals, merge=merge, diff=other_path is not None)
+    if merge_out is not None:
+        _check_target(merge_out)
     remycc = read_remycc(remycc_path)
     other = None if other_path is None else read_remycc(other_path).table
     with ExitStack() as stack:
@@ -115,6 +121,14 @@ def _check_flags(spec_path: str | None, *, signals: bool, merge: bool, diff: boo
         raise click.UsageError(f"{flag} measures scores and needs the networks of a --spec")
 
 
+def _check_target(merge_out: str) -> None:
+    """What is measured for minutes must not be lost for a file that cannot be written."""
+    check_remycc_name(merge_out)
+    folder = Path(merge_out).parent
+    if not folder.is_dir():
+        raise FileError(f"{merge_out}: cannot be written ({folder} is not a folder)")
+
+
 def _show_rules(table: RuleTable, uses: Sequence[int] | None, as_json: bool) -> None:
     rules = readable_rules(table, uses)
     if as_json:
@@ -142,13 +156,14 @@ def _show_measured(
     as_json: bool,
 ) -> None:
     tree: dict[str, Any] = {"specimens": bench.specimens, "seed": bench.seed}
+    lines = ProgressLines()
     if signals:
-        study = worth_of_signals(remycc.table, bench)
+        study = worth_of_signals(remycc.table, bench, lines)
         tree["signal_worth"] = inspect_json.signal_worth(study)
         if not as_json:
             inspect_text.print_signal_worth(study)
     if merge:
-        merging = merge_siblings(remycc.table, bench)
+        merging = merge_siblings(remycc.table, bench, lines)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
         tree["merging"] = {

@@ -8,6 +8,7 @@ from remy_services.explain.bench import Bench
 from remy_services.explain.difference import Change, Difference, compare_tables
 from remy_services.explain.errors import ExplainError
 from remy_services.explain.merging import Merge, Merging, is_without_loss, merge_siblings
+from remy_services.explain.progress import OnProgress, Progress
 from remy_services.explain.signals import SignalStudy, SignalWorth, worth_of_signals
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "ExplainError",
     "Merge",
     "Merging",
+    "OnProgress",
+    "Progress",
     "SignalStudy",
     "SignalWorth",
     "compare_tables",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from remy_services.explain.actions import ActionScale
 from remy_services.explain.bench import Bench
+from remy_services.explain.progress import OnProgress, Progress, unheard
 from remy_services.explain.tree import Action, Branch, Leaf, Tree, map_leaves, table_of, tree_of
 from remy_services.remycc import ReadableRule, readable_rules
 from remy_services.report.trial import Estimate, Trial
@@ -59,7 +60,7 @@ class Merging:
     fresh_difference: Estimate | None
 
 
-def merge_siblings(table: RuleTable, bench: Bench) -> Merging:
+def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unheard) -> Merging:
     """Merges inner nodes whose children are all rules, while the table loses nothing by it.
 
     A merged rule has the mean action of the rules, weighted by their use. In each round every such
@@ -76,14 +77,19 @@ def merge_siblings(table: RuleTable, bench: Bench) -> Merging:
     current = original
     merges: list[Merge] = []
     tried: set[Path] = set()
+    rounds = 0
     while paths := [path for path in _families(tree) if path not in tried]:
+        rounds += 1
         tried.update(paths)
-        alone = []
+        alone: list[tuple[Path, Estimate | None]] = []
         for path in paths:
+            on_progress(Progress(f"merges, round {rounds}", len(alone), len(paths)))
             trial = bench.trial(_to_table(_merged(tree, path, scale), table))
             alone.append((path, bench.difference(current, trial)))
         begin = tree
-        for path, difference in sorted(alone, key=lambda one: _preference(one[1])):
+        ranked = sorted(alone, key=lambda one: _preference(one[1]))
+        for number, (path, difference) in enumerate(ranked):
+            on_progress(Progress(f"merges, round {rounds}, together", number, len(ranked)))
             accepted = False
             if is_without_loss(difference):
                 candidate = _merged(tree, path, scale)

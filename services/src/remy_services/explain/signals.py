@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from remy_services.explain.actions import ActionScale
 from remy_services.explain.bench import Bench
+from remy_services.explain.progress import OnProgress, Progress, unheard
 from remy_services.explain.tree import (
     Action,
     Box,
@@ -66,14 +67,17 @@ class SignalStudy:
     """Each signal of the table, the one that is worth most first."""
 
 
-def worth_of_signals(table: RuleTable, bench: Bench) -> SignalStudy:
+def worth_of_signals(
+    table: RuleTable, bench: Bench, on_progress: OnProgress = unheard
+) -> SignalStudy:
     """Takes each signal of the table away, one at a time.
 
     Raises ExplainError for a table whose cells are too fine or too deep to be merged.
     """
     original = bench.trial(table)
     worth = []
-    for axis in table.signals:
+    for tried, axis in enumerate(table.signals):
+        on_progress(Progress("signals", tried, len(table.signals)))
         tree = columns(table, axis)
         uses = bench.trial(cut_into_columns(table, tree, axis)).rule_uses
         without = merge_columns(table, tree, uses)

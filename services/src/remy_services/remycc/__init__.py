@@ -1,6 +1,6 @@
 """RemyCCs as files: the reference tool's .dna and our .json, and their rules for people to read."""
 
-from remy_services.remycc.file import read_remycc, write_remycc
+from remy_services.remycc.file import check_remycc_name, read_remycc, write_remycc
 from remy_services.remycc.readable import ReadableRule, readable_rules
 from remy_services.remycc.remycc import RemyCC, RemyCCError
 
@@ -8,6 +8,7 @@ __all__ = [
     "ReadableRule",
     "RemyCC",
     "RemyCCError",
+    "check_remycc_name",
     "read_remycc",
     "readable_rules",
     "write_remycc",

@@ -18,7 +18,7 @@ def read_remycc(path: str | os.PathLike[str]) -> RemyCC:
     Raises RemyCCError if it holds none, or FileError if it cannot be read.
     """
     data = read_file(path, limit=MAXIMUM_BYTES)
-    suffix = Path(path).suffix.lower()
+    suffix = _suffix(path)
     is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))
     try:
         if is_json:
@@ -40,12 +40,20 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
     A .dna file holds whole window increments only: they are rounded. Raises RemyCCError if the
     name ends in neither, and FileError if the file cannot be written.
     """
-    match Path(path).suffix.lower():
-        case ".json":
-            write_file(path, to_json(remycc.to_message()))
-        case ".dna":
-            write_file(path, remycc.table.to_dna(remycc.dna_metadata))
-        case _:
-            raise RemyCCError(
-                f"{os.fspath(path)} is not the name of a RemyCC, which ends in .dna or .json"
-            )
+    check_remycc_name(path)
+    is_json = _suffix(path) == ".json"
+    write_file(
+        path, to_json(remycc.to_message()) if is_json else remycc.table.to_dna(remycc.dna_metadata)
+    )
+
+
+def check_remycc_name(path: str | os.PathLike[str]) -> None:
+    """Raises RemyCCError unless a RemyCC's file may have this name."""
+    if _suffix(path) not in (".json", ".dna"):
+        raise RemyCCError(
+            f"{os.fspath(path)} is not the name of a RemyCC, which ends in .dna or .json"
+        )
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.lower()

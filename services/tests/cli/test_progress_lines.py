@@ -1,0 +1,21 @@
+"""Lines on how far a measurement has got come now and then."""
+
+import pytest
+
+from remy_services.cli.progress_lines import ProgressLines
+from remy_services.explain import Progress
+
+
+def test_a_line_is_said_when_two_seconds_have_passed(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 100.0
+    lines = ProgressLines(clock=lambda: now)
+    said = []
+    for tenths in range(70):
+        now = 100 + tenths / 10
+        lines(Progress("signals", tenths, 70))
+        said += capsys.readouterr().err.splitlines()
+    assert said == [
+        "signals: 20 of 70 tried",
+        "signals: 40 of 70 tried",
+        "signals: 60 of 70 tried",
+    ]
