@@ -1,0 +1,72 @@
+"""A cluster in memory, which can be told to refuse or to be silent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from remy_services.kubernetes.contract import Change, Changed, Gone, Kind, Listed
+from remy_services.kubernetes.errors import KubernetesError, Refused
+from remy_services.kubernetes.settings import Owner
+
+
+class MemoryCluster:
+    """Holds Jobs; watches hear of every change. See Cluster."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.trouble: KubernetesError | None = None
+        self.refusal: Refused | None = None
+        self.tries = 0
+        self._watches: list[asyncio.Queue[Change | KubernetesError]] = []
+
+    def break_down(self, trouble: KubernetesError) -> None:
+        """From now on nothing can be asked, and running watches end."""
+        self.trouble = trouble
+        for watch in self._watches:
+            watch.put_nowait(trouble)
+
+    async def watch(self, kind: Kind) -> AsyncIterator[Change]:
+        self._check()
+        jobs = tuple(self.jobs.values()) if kind == "Job" else ()
+        queue: asyncio.Queue[Change | KubernetesError] = asyncio.Queue()
+        self._watches.append(queue)
+        yield Listed(kind, jobs)
+        while True:
+            change = await queue.get()
+            if isinstance(change, KubernetesError):
+                raise change
+            if change.kind == kind:
+                yield change
+
+    async def apply(self, manifest: Mapping[str, Any]) -> None:
+        self._check()
+        self.tries += 1
+        if self.refusal is not None:
+            raise self.refusal
+        name = manifest["metadata"]["name"]
+        job = {**manifest, "metadata": {**manifest["metadata"], "uid": name}, "status": {}}
+        self.jobs[name] = job
+        self._tell(Changed("Job", job))
+
+    async def remove(self, name: str) -> None:
+        self._check()
+        job = self.jobs.pop(name, None)
+        if job is not None:
+            self._tell(Gone("Job", job))
+
+    async def deployment(self, name: str) -> Owner:
+        self._check()
+        return Owner("apps/v1", "Deployment", name, "uid-of-" + name)
+
+    async def close(self) -> None:
+        self._watches.clear()
+
+    def _check(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+
+    def _tell(self, change: Change) -> None:
+        for watch in self._watches:
+            watch.put_nowait(change)

@@ -1,0 +1,116 @@
+"""Jobs and Pods as the API tells them, and how a pod fares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from remy_services.kubernetes.fates import Fate, fate_of
+from remy_services.kubernetes.observed import observed_job, observed_pod
+
+NOW = 1_764_000_000.0  # 2025-11-24T16:00:00Z
+
+
+def pod(status: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    labels = {"remy-farm/job-id": "0001", "batch.kubernetes.io/job-name": "farm-0001-x"}
+    return {"metadata": {"name": "p", "uid": "u", "labels": labels, **metadata}, "status": status}
+
+
+def ended(code: int, *conditions: dict[str, str], reason: str = "Error") -> dict[str, Any]:
+    terminated = {"exitCode": code, "reason": reason, "message": "preempted by the cluster"}
+    return {
+        "phase": "Failed",
+        "conditions": list(conditions),
+        "containerStatuses": [{"name": "worker", "state": {"terminated": terminated}}],
+    }
+
+
+DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+
+
+@pytest.mark.parametrize(
+    ("found", "fate"),
+    [
+        (pod({"phase": "Running"}), Fate.RUNNING),
+        (pod({"phase": "Pending"}), Fate.WAITING),
+        (pod({"phase": "Succeeded"}), Fate.DONE),
+        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T16:00:30Z"), Fate.LEAVING),
+        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T15:59:00Z"), Fate.LOST),
+        (pod(ended(1, DISRUPTED)), Fate.PREEMPTED),
+        (pod(ended(137, {**DISRUPTED, "status": "False"})), Fate.FAILED),
+        # A message that speaks of preemption makes no preemption.
+        (pod(ended(1)), Fate.FAILED),
+        (pod(ended(143)), Fate.STOPPED),
+        (pod(ended(137, reason="OOMKilled")), Fate.FAILED),
+    ],
+)
+def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
+    found: dict[str, Any], fate: Fate
+) -> None:
+    assert fate_of(observed_pod(found), NOW) is fate
+
+
+@pytest.mark.parametrize(
+    ("status", "waits_for", "words"),
+    [
+        (
+            {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/3 nodes are available",
+                    }
+                ]
+            },
+            "Unschedulable",
+            "0/3 nodes are available",
+        ),
+        (
+            {
+                "containerStatuses": [
+                    {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such"}}}
+                ]
+            },
+            "ImagePullBackOff",
+            "no such",
+        ),
+        ({}, "Starting", ""),
+    ],
+)
+def test_why_a_pod_waits(status: dict[str, Any], waits_for: str, words: str) -> None:
+    found = observed_pod(pod({"phase": "Pending", **status}))
+    assert (found.waits_for, found.waits_message) == (waits_for, words)
+
+
+def test_a_job_tells_how_it_was_applied_and_how_it_ended() -> None:
+    job = {
+        "metadata": {
+            "name": "farm-0001-x",
+            "uid": "u",
+            "labels": {"remy-farm/job-id": "0001"},
+            "annotations": {"remy-farm/workers": "3"},
+            "creationTimestamp": "2025-11-24T16:00:00Z",
+        },
+        "spec": {"parallelism": 4, "suspend": False},
+        "status": {
+            "conditions": [
+                {
+                    "type": "Failed",
+                    "status": "True",
+                    "reason": "PodFailurePolicy",
+                    "message": "Container worker failed with exit code 70",
+                    "lastTransitionTime": "2025-11-24T16:01:00Z",
+                }
+            ]
+        },
+    }
+    found = observed_job(job)
+    assert (found.parallelism, found.workers, found.created_at) == (4, 3, NOW)
+    assert (found.failure, found.finished_at, found.finished) == (
+        "PodFailurePolicy",
+        NOW + 60,
+        True,
+    )

@@ -1,0 +1,281 @@
+"""What the launcher does about each combination of a design and what there is of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from remy_farm.v1 import spec_pb2
+from remy_services.kubernetes.census import Past
+from remy_services.kubernetes.designs import Design, Load, Phase
+from remy_services.kubernetes.observed import ObservedJob, ObservedPod
+from remy_services.kubernetes.reconciliation import Apply, Plan, Remove, reconcile
+from remy_services.kubernetes.settings import LauncherSettings, Owner
+from services.tests.kubernetes.objects import NOW, SETTINGS, TEMPLATE, design, job, pod
+
+
+def plan(
+    designs: list[Design],
+    jobs: list[ObservedJob] | None = None,
+    pods: list[ObservedPod] | None = None,
+    *,
+    settings: LauncherSettings = SETTINGS,
+    past: dict[str, Past] | None = None,
+    now: float = NOW,
+) -> Plan:
+    return reconcile(designs, jobs or [], pods or [], settings, None, past or {}, now)
+
+
+def name_for(wanted: Design, settings: LauncherSettings = SETTINGS) -> str:
+    (action,) = plan([replace(wanted, phase=Phase.RUNNING)], settings=settings).actions
+    assert isinstance(action, Apply)
+    return str(action.manifest["metadata"]["name"])
+
+
+NAME = name_for(design())
+
+
+def spec_of(action: object) -> dict[str, Any]:
+    assert isinstance(action, Apply)
+    return dict(action.manifest["spec"])
+
+
+def test_a_running_design_gets_one_job() -> None:
+    result = plan([design()])
+    (action,) = result.actions
+    assert spec_of(action)["parallelism"] == 2
+    assert spec_of(action)["suspend"] is False
+    assert result.sentences == {"0001": "2 workers asked for"}
+
+
+def test_a_job_that_is_as_wanted_is_left_alone() -> None:
+    found = job(NAME, parallelism=2)
+    result = plan([design()], [found], [pod("a", NAME), pod("b", NAME)])
+    assert result.actions == ()
+    assert result.sentences == {"0001": "2 workers running"}
+
+
+def test_a_launcher_that_starts_anew_adopts_the_jobs_it_finds() -> None:
+    jobs = [job(NAME, parallelism=2), job(name_for(design("0002")), "0002", parallelism=2)]
+    assert plan([design(), design("0002")], jobs).actions == ()
+
+
+def test_a_job_of_no_design_is_removed() -> None:
+    assert plan([], [job("farm-0009-x", "0009")]).actions == (Remove("0009", "farm-0009-x"),)
+
+
+def test_a_job_that_is_being_removed_is_not_removed_again() -> None:
+    assert plan([], [job("farm-0009-x", "0009", leaving=True)]).actions == ()
+
+
+def test_another_template_is_another_job_and_the_old_one_goes_after_it_was_made() -> None:
+    result = plan([design()], [job("farm-0001-old", parallelism=2)])
+    apply, remove = result.actions
+    assert isinstance(apply, Apply)
+    assert apply.manifest["metadata"]["name"] == NAME
+    assert remove == Remove("0001", "farm-0001-old")
+
+
+def test_a_paused_design_has_its_job_suspended() -> None:
+    (action,) = plan([design(phase=Phase.PAUSED)], [job(NAME, parallelism=2)]).actions
+    assert spec_of(action)["suspend"] is True
+    assert (
+        plan([design(phase=Phase.PAUSED)], [job(NAME, parallelism=2, suspended=True)]).actions == ()
+    )
+
+
+def test_a_design_that_waits_for_its_turn_gets_no_job() -> None:
+    assert plan([design(phase=Phase.PAUSED)]).actions == ()
+
+
+def test_a_design_that_is_resumed_has_its_job_resumed() -> None:
+    (action,) = plan([design()], [job(NAME, parallelism=2, suspended=True)]).actions
+    assert spec_of(action)["suspend"] is False
+
+
+def test_a_failed_job_of_a_paused_design_goes_so_that_resuming_begins_anew() -> None:
+    failed = job(NAME, failure="PodFailurePolicy", finished_at=NOW)
+    assert plan([design(phase=Phase.PAUSED)], [failed]).actions == (Remove("0001", NAME),)
+
+
+@pytest.mark.parametrize(
+    ("found", "ended_at", "removed"),
+    [
+        # Its workers end by themselves.
+        (job(NAME), NOW - 10, False),
+        (job(NAME), None, False),
+        # They do not.
+        (job(NAME), NOW - 61, True),
+        # Nobody would ever run to end it.
+        (job(NAME, suspended=True), NOW, True),
+        # It removes itself some time after its end.
+        (job(NAME, complete=True, finished_at=NOW), NOW - 100, False),
+    ],
+)
+def test_the_job_of_a_design_that_ended(
+    found: ObservedJob, ended_at: float | None, removed: bool
+) -> None:
+    result = plan([design(phase=Phase.ENDED, ended_at=ended_at)], [found])
+    assert result.actions == ((Remove("0001", NAME),) if removed else ())
+    assert result.sentences == {}
+
+
+def test_a_job_that_failed_by_a_defect_stays_as_it_is() -> None:
+    failed = job(NAME, failure="PodFailurePolicy", finished_at=NOW - 10_000)
+    ended = pod("a", NAME, phase="Failed", exit_code=70, exit_reason="Error")
+    result = plan([design()], [failed], [ended])
+    assert result.actions == ()
+    assert result.sentences["0001"] == (
+        f"no workers: their Job {NAME} failed (PodFailurePolicy, the last with exit code 70); it "
+        "is not tried again until the design is paused and resumed, or the farm is upgraded"
+    )
+
+
+def test_a_job_that_failed_too_often_is_made_anew_after_a_while() -> None:
+    failed = job(NAME, failure="BackoffLimitExceeded", finished_at=NOW - 200)
+    assert plan([design()], [failed]).actions == ()
+    assert "tried again in 100 s" in plan([design()], [failed]).sentences["0001"]
+    assert plan([design()], [failed], now=NOW + 101).actions == (Remove("0001", NAME),)
+
+
+def test_a_job_that_was_complete_too_early_is_made_anew() -> None:
+    done = job(NAME, complete=True, finished_at=NOW - 5)
+    assert plan([design()], [done]).actions == ()
+    assert plan([design()], [done], now=NOW + 5).actions == (Remove("0001", NAME),)
+
+
+def test_nothing_is_made_while_a_job_of_that_name_is_being_removed() -> None:
+    assert plan([design()], [job(NAME, leaving=True)]).actions == ()
+
+
+def test_a_pod_on_a_node_that_is_gone_is_replaced() -> None:
+    """The Job counts a pod until its node is given up, so that it must be asked for one more."""
+    found = job(NAME, parallelism=2)
+    pods = [pod("a", NAME), pod("b", NAME, ends_at=NOW - 60)]
+    result = plan([design()], [found], pods)
+    assert spec_of(result.actions[0])["parallelism"] == 3
+    assert "1 on nodes that do not answer, replaced" in result.sentences["0001"]
+    found = replace(found, parallelism=3, workers=2)
+    assert plan([design()], [found], [*pods, pod("c", NAME)]).actions == ()
+    back = plan([design()], [found], [pod("a", NAME), pod("c", NAME)])
+    assert spec_of(back.actions[0])["parallelism"] == 2
+
+
+def test_a_pod_that_ends_in_time_is_not_replaced_twice() -> None:
+    pods = [pod("a", NAME), pod("b", NAME, ends_at=NOW + 30)]
+    assert plan([design()], [job(NAME, parallelism=2)], pods).actions == ()
+
+
+def test_preemptions_and_failures_are_counted_beyond_the_life_of_their_pods() -> None:
+    found = job(NAME, parallelism=2)
+    preempted = pod("a", NAME, phase="Failed", disruption="DeletionByTaintManager", exit_code=1)
+    failed = pod("b", NAME, phase="Failed", exit_code=1)
+    first = plan([design()], [found], [preempted, failed])
+    assert first.censuses["0001"].preempted == 1
+    assert first.censuses["0001"].failed == 1
+    second = plan([design()], [found], [pod("c", NAME), pod("d", NAME)], past=dict(first.past))
+    assert second.sentences["0001"] == (
+        "2 workers running; 1 preempted so far, replaced; 1 failed so far"
+    )
+    assert plan([], [], past=dict(second.past)).past == {}
+
+
+def test_what_keeps_workers_from_running_is_said() -> None:
+    waiting = [
+        pod(name, NAME, phase="Pending", waits_for="Unschedulable", waits_message="0/3 nodes fit.")
+        for name in "bc"
+    ]
+    found = job(NAME, parallelism=3)
+    workers = spec_pb2.Workers(minimum=3, maximum=3)
+    wanted = design(workers=workers)
+    result = plan([wanted], [found], [pod("a", NAME), *waiting])
+    assert result.sentences["0001"] == (
+        "1 of 3 workers running; 2 waiting: Unschedulable (0/3 nodes fit)"
+    )
+
+
+def test_pods_that_are_never_made_are_explained() -> None:
+    found = job(NAME, parallelism=2)
+    assert plan([design()], [found], now=NOW + 5).sentences["0001"] == "0 of 2 workers running"
+    sentence = plan([design()], [found], now=NOW + 30).sentences["0001"]
+    assert "a resource quota or an admission policy" in sentence
+    assert f"kubectl describe job {NAME}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("workers", "sentence"),
+    [
+        (
+            spec_pb2.Workers(image="evil/image"),
+            "workers.image is evil/image, but this farm allows localhost/*",
+        ),
+        (spec_pb2.Workers(cpus=5), "workers.cpus is 5, but this farm allows at most 4"),
+        (
+            spec_pb2.Workers(memory_mib=5000),
+            "workers.memory_mib is 5000, but this farm allows at most 4096",
+        ),
+        (
+            spec_pb2.Workers(minimum=21),
+            "workers.minimum is 21, but this farm allows at most 20",
+        ),
+    ],
+)
+def test_a_design_that_asks_for_more_than_is_allowed_gets_nothing(
+    workers: spec_pb2.Workers, sentence: str
+) -> None:
+    result = plan([design(workers=workers)], [job(NAME)])
+    assert result.actions == (Remove("0001", NAME),)
+    assert result.sentences["0001"] == f"no workers can be started: {sentence}"
+
+
+def test_what_a_specification_asks_for_is_in_the_pods_template() -> None:
+    workers = spec_pb2.Workers(
+        minimum=3, maximum=3, image="localhost/other:2", cpus=1.5, memory_mib=512
+    )
+    spec = spec_of(plan([design(workers=workers)]).actions[0])
+    (container,) = spec["template"]["spec"]["containers"]
+    assert spec["parallelism"] == 3
+    assert container["image"] == "localhost/other:2"
+    assert container["resources"] == {
+        "requests": {"cpu": "1500m", "memory": "512Mi"},
+        "limits": {"cpu": "1500m", "memory": "512Mi"},
+    }
+    assert container["env"] == [
+        {"name": "A", "value": "b"},
+        {"name": "REMY_FARM_WORKER_JOB", "value": "0001"},
+    ]
+    assert TEMPLATE["spec"]["template"]["spec"]["containers"][0]["image"] == "localhost/worker:1"
+
+
+def test_jobs_end_with_their_owner() -> None:
+    owner = Owner("apps/v1", "Deployment", "farm-coordinator", "1-2-3")
+    (action,) = reconcile([design()], [], [], SETTINGS, owner, {}, NOW).actions
+    assert isinstance(action, Apply)
+    (reference,) = action.manifest["metadata"]["ownerReferences"]
+    assert reference["uid"] == "1-2-3"
+    assert action.manifest["metadata"]["name"] == NAME
+
+
+class TestInAQueue:
+    """Kueue owns `suspend`, and the number of workers is what it admitted."""
+
+    QUEUED = LauncherSettings(
+        instance="farm",
+        template={**TEMPLATE, "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "spot"}}},
+        minimum_workers=2,
+    )
+
+    def test_the_launcher_keeps_its_hands_off(self) -> None:
+        (made,) = plan([design()], settings=self.QUEUED).actions
+        assert "suspend" not in spec_of(made)
+        name = name_for(design(), self.QUEUED)
+        waiting = job(name, parallelism=2, suspended=True)
+        busy = design(load=Load(step_cpu_seconds=1000.0))
+        assert plan([busy], [waiting], settings=self.QUEUED).actions == ()
+
+    def test_pausing_leaves_the_queue(self) -> None:
+        name = name_for(design(), self.QUEUED)
+        result = plan([design(phase=Phase.PAUSED)], [job(name)], settings=self.QUEUED)
+        assert result.actions == (Remove("0001", name),)
