@@ -19,7 +19,8 @@ CONTEXT = Context(SPEC, specimen_score, Streams(SPEC), action_grid(SPEC.search.p
 
 def _split(table: RuleTable, uses: list[int]) -> tuple[PaperState, list[str | None]]:
     """The state after the split, with these uses on every specimen; and the events."""
-    state = PaperState.first([0], _ACTION).next_epoch(progress_pb2.STEP_PURPOSE_SPLIT, table)
+    first = PaperState.first(RuleTable([0], [([], _ACTION)]))
+    state = first.next_epoch(progress_pb2.STEP_PURPOSE_SPLIT, table)
     request = SplitRule().request(CONTEXT, state)
     outcome = evaluation_pb2.EvaluationOutcome()
     outcome.CopyFrom(AnalyticEvaluator().evaluate(request))

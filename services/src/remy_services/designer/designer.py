@@ -7,9 +7,9 @@ from importlib.metadata import version
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import sealing
 from remy_services.designer.errors import CheckpointError, DesignerError
+from remy_services.designer.given_table import design_digest, with_signals_of
 from remy_services.designer.outcome_shape import check_outcome
 from remy_services.designer.scoring import SpecimenScore, simulated_packets
-from remy_services.designer.spec_identity import search_digest
 from remy_services.designer.stop_rules import rule_that_holds
 from remy_services.designer.strategies import new_strategy, restored_strategy
 from remy_services.designer.strategy import Strategy
@@ -25,14 +25,20 @@ class Designer:
         self,
         spec: spec_pb2.DesignSpec,
         *,
+        first_table: RuleTable | None = None,
         specimen_score: SpecimenScore = objective_score,
     ) -> None:
-        """A design at its beginning. Raises DesignerError if there is no search as specified."""
+        """A design at its beginning, with `first_table` in place of the search's own if given.
+
+        Raises DesignerError if there is no search as specified, or none that could begin with such
+        a table.
+        """
         self._spec = spec
-        self._strategy: Strategy = new_strategy(spec, specimen_score)
+        given = None if first_table is None else with_signals_of(spec, first_table)
+        self._strategy: Strategy = new_strategy(spec, specimen_score, given)
         # Everything that is counted, and is not the strategy's.
         self._record = checkpoint_pb2.Checkpoint(
-            spec_digest=search_digest(spec), simulator_version=version("remy-simulator")
+            spec_digest=design_digest(spec, given), simulator_version=version("remy-simulator")
         )
         self._request: evaluation_pb2.EvaluationRequest | None = None
 
@@ -42,19 +48,20 @@ class Designer:
         spec: spec_pb2.DesignSpec,
         data: bytes,
         *,
+        first_table: RuleTable | None = None,
         specimen_score: SpecimenScore = objective_score,
     ) -> Designer:
         """The design that `checkpoint` made these bytes of.
 
         Raises CheckpointError if they are damaged, or belong to another specification (but for its
-        name, its stop rules and its schedule's length) or to another version.
+        name, its stop rules and its schedule's length), another first table or another version.
         """
         checkpoint = sealing.unseal(data)
-        designer = cls(spec, specimen_score=specimen_score)
+        designer = cls(spec, first_table=first_table, specimen_score=specimen_score)
         expected = designer._record
         if checkpoint.spec_digest != expected.spec_digest:
             raise CheckpointError(
-                f"the checkpoint belongs to another specification (digest "
+                f"the checkpoint belongs to another specification or first table (digest "
                 f"{checkpoint.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "
                 f"`stop` and the number of steps may differ"
             )
@@ -63,7 +70,7 @@ class Designer:
                 f"the checkpoint was made with simulator {checkpoint.simulator_version}; "
                 f"this is simulator {expected.simulator_version}"
             )
-        designer._strategy = restored_strategy(spec, specimen_score, checkpoint)
+        designer._strategy = restored_strategy(spec, specimen_score, checkpoint, first_table)
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
         return designer

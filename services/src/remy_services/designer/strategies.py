@@ -12,6 +12,7 @@ from remy_services.designer.paper import PaperSearch
 from remy_services.designer.pattern import PatternSearch
 from remy_services.designer.scoring import SpecimenScore
 from remy_services.designer.strategy import Strategy
+from remy_simulator import RuleTable
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,10 @@ class _Mode:
 
     #: The checkpoint's field for its state.
     field: str
-    start: Callable[[spec_pb2.DesignSpec, SpecimenScore], Strategy]
-    restore: Callable[[spec_pb2.DesignSpec, SpecimenScore, checkpoint_pb2.Checkpoint], Strategy]
+    start: Callable[[spec_pb2.DesignSpec, SpecimenScore, RuleTable | None], Strategy]
+    restore: Callable[
+        [spec_pb2.DesignSpec, SpecimenScore, checkpoint_pb2.Checkpoint, RuleTable | None], Strategy
+    ]
 
 
 _MODES = {
@@ -31,24 +34,30 @@ _MODES = {
 }
 
 
-def new_strategy(spec: spec_pb2.DesignSpec, specimen_score: SpecimenScore) -> Strategy:
-    """The strategy of `search.mode`, at its beginning. Raises DesignerError."""
-    return _mode(spec).start(spec, specimen_score)
+def new_strategy(
+    spec: spec_pb2.DesignSpec, specimen_score: SpecimenScore, given: RuleTable | None = None
+) -> Strategy:
+    """The strategy of `search.mode` at its beginning, with the given table if there is one.
+
+    Raises DesignerError.
+    """
+    return _mode(spec).start(spec, specimen_score, given)
 
 
 def restored_strategy(
     spec: spec_pb2.DesignSpec,
     specimen_score: SpecimenScore,
     checkpoint: checkpoint_pb2.Checkpoint,
+    given: RuleTable | None = None,
 ) -> Strategy:
-    """The strategy where the checkpoint left it. Raises CheckpointError."""
+    """The strategy where the checkpoint left it; `given` as it began. Raises CheckpointError."""
     mode, saved = _mode(spec), checkpoint.WhichOneof("strategy")
     if saved != mode.field:
         raise CheckpointError(
             f"the checkpoint holds the state of the search {saved!r}; the specification asks for "
             f"{mode.field!r}"
         )
-    return mode.restore(spec, specimen_score, checkpoint)
+    return mode.restore(spec, specimen_score, checkpoint, given)
 
 
 def _mode(spec: spec_pb2.DesignSpec) -> _Mode:

@@ -10,6 +10,7 @@ from remy_services.designer.joint.climb import Climb
 from remy_services.designer.joint.schedule import Schedule
 from remy_services.designer.joint.starts import start_count
 from remy_services.designer.strategy_context import StrategyContext
+from remy_simulator import RuleTable
 
 
 @dataclass(frozen=True)
@@ -17,16 +18,24 @@ class Context(StrategyContext):
     """What a design fixes for all of its steps."""
 
     schedule: Schedule
+    #: Begins the only climb, in place of the starts.
+    given: RuleTable | None = None
 
     @property
     def search(self) -> spec_pb2.JointSearch:
         return self.spec.search.joint
 
+    @property
+    def starts(self) -> int:
+        """How many climbs are begun."""
+        return start_count(self.search) if self.given is None else 1
+
     def is_trying_starts(self, start: int) -> bool:
         """Whether start number `start` is one of the short climbs. A single one has no rival, and
         simply goes on."""
-        return start < start_count(self.search) > 1
+        return start < self.starts > 1
 
     def first_climb(self, start: int) -> Climb:
         """The climb of start number `start` before its first step."""
-        return Climb.start(first_table(self.spec, self.space, start), self.space)
+        table = self.given or first_table(self.spec, self.space, start)
+        return Climb.start(table, self.space)

@@ -12,7 +12,6 @@ from remy_services.designer.joint.context import Context
 from remy_services.designer.joint.joint_state import JointState
 from remy_services.designer.joint.schedule import Schedule
 from remy_services.designer.joint.split_step import SplitStep
-from remy_services.designer.joint.starts import start_count
 from remy_services.designer.joint.step import Step
 from remy_services.designer.joint.try_splits_step import TrySplitsStep
 from remy_services.designer.joint.validate_step import ValidateStep, publication_request
@@ -36,11 +35,12 @@ class JointSearch:
         self,
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
+        given: RuleTable | None = None,
         state: JointState | None = None,
     ) -> None:
         search = spec.search
         self._context = Context(
-            spec, specimen_score, Streams(spec), ActionSpace(search.joint), Schedule(search)
+            spec, specimen_score, Streams(spec), ActionSpace(search.joint), Schedule(search), given
         )
         self._state = state or JointState(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=self._context.first_climb(0)
@@ -52,9 +52,10 @@ class JointSearch:
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
         checkpoint: checkpoint_pb2.Checkpoint,
+        given: RuleTable | None = None,
     ) -> JointSearch:
         """The search that `save` wrote. Raises CheckpointError."""
-        return cls(spec, specimen_score, JointState.from_message(checkpoint.joint))
+        return cls(spec, specimen_score, given, JointState.from_message(checkpoint.joint))
 
     def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
         checkpoint.joint.CopyFrom(self._state.to_message())
@@ -81,7 +82,7 @@ class JointSearch:
     @property
     def share_done(self) -> float | None:
         state, schedule = self._state, self._context.schedule
-        starts = start_count(self._context.search)
+        starts = self._context.starts
         one_start = schedule.work(min(self._context.search.start_steps, schedule.steps))
         before = min(state.start, starts - 1) * one_start
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)

@@ -34,13 +34,15 @@ class PaperSearch:
         self,
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
+        given: RuleTable | None = None,
         state: PaperState | None = None,
     ) -> None:
         grid = action_grid(spec.search.paper)
         self._context = Context(spec, specimen_score, Streams(spec), grid)
         # "Remy initializes a RemyCC with only a single rule."
         axes = [axis_of(signal) for signal in spec.signals]
-        self._state = state or PaperState.first(axes, grid.initial)
+        first = given or RuleTable(axes, [([], grid.initial)])
+        self._state = state or PaperState.first(first)
 
     @classmethod
     def restore(
@@ -48,9 +50,10 @@ class PaperSearch:
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
         checkpoint: checkpoint_pb2.Checkpoint,
+        given: RuleTable | None = None,
     ) -> PaperSearch:
         """The search that `save` wrote. Raises CheckpointError."""
-        return cls(spec, specimen_score, PaperState.from_message(checkpoint.paper))
+        return cls(spec, specimen_score, given, PaperState.from_message(checkpoint.paper))
 
     def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
         checkpoint.paper.CopyFrom(self._state.to_message())

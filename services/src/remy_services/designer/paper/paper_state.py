@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
 from remy_services.designer import changes
 from remy_services.designer.errors import CheckpointError
-from remy_services.designer.paper.action_grid import Action
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 
@@ -44,10 +42,10 @@ class PaperState:
     simulated_packets: int = 0
 
     @classmethod
-    def first(cls, signals: Sequence[int], action: Action) -> PaperState:
-        """A single rule, in epoch 0."""
-        table = RuleTable(list(signals), [([], action)])
-        return cls(progress_pb2.STEP_PURPOSE_COUNT_USES, 0, table, table, (0,))
+    def first(cls, table: RuleTable) -> PaperState:
+        """The beginning, in epoch 0."""
+        purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+        return cls(purpose, 0, table, table, (0,) * table.rule_count)
 
     def next_epoch(self, purpose: progress_pb2.StepPurpose, table: RuleTable) -> PaperState:
         """The start of the next epoch with `table`. "Set all rules to the current epoch." """

@@ -40,14 +40,16 @@ class PatternSearch:
         self,
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
+        given: RuleTable | None = None,
         state: PatternState | None = None,
     ) -> None:
         search = spec.search.pattern
         space = ActionSpace(search)
         self._context = Context(spec, specimen_score, Streams(spec), space)
+        first = given or first_table(spec, space, start=0)
         self._state = state or PatternState(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            current=PatternTable(first_table(spec, space, start=0), (search.first_step,)),
+            current=PatternTable(first, (search.first_step,) * first.rule_count),
         )
 
     @classmethod
@@ -56,9 +58,10 @@ class PatternSearch:
         spec: spec_pb2.DesignSpec,
         specimen_score: scoring.SpecimenScore,
         checkpoint: checkpoint_pb2.Checkpoint,
+        given: RuleTable | None = None,
     ) -> PatternSearch:
         """The search that `save` wrote. Raises CheckpointError."""
-        search = cls(spec, specimen_score, PatternState.from_message(checkpoint.pattern))
+        search = cls(spec, specimen_score, given, PatternState.from_message(checkpoint.pattern))
         state = search._state
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
             actions = len(candidate_actions(search._context, state))
