@@ -7,13 +7,14 @@ import click
 from remy_services.cli.options import json_option
 from remy_services.cli.output import plain_table, print_json, print_table
 from remy_services.cli.service.connecting import connected
+from remy_services.cli.service.job_options import JobName
 from remy_services.cli.service.job_table import job_table
 from remy_services.cli.service.message_tree import job_tree, message_tree
 from remy_services.client import DesignClient
 
 
 @click.command("compare")
-@click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True)
+@click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True, type=JobName())
 @json_option()
 @connected
 def command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) -> None:

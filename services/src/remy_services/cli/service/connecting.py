@@ -92,15 +92,16 @@ _OPTIONS = (
         show_envvar=True,
         help="Plain text, also to another machine. Whoever is in between sees token and jobs.",
     ),
-    click.option(
-        "--patience",
-        "patience_seconds",
-        type=FiniteRange(min=0),
-        default=PATIENCE_SECONDS,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long to go on trying while the coordinator is away.",
-    ),
+)
+
+_PATIENCE = click.option(
+    "--patience",
+    "patience_seconds",
+    type=FiniteRange(min=0),
+    default=PATIENCE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to go on trying while the coordinator is away.",
 )
 
 
@@ -110,13 +111,13 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*, patience_seconds: float, **values: Any) -> Any:
         with failures_of_the_service():
-            settings = connection_settings(_taken(values))
+            settings = connection_settings(taken(values))
             with Connection(
                 settings, patience_seconds=patience_seconds, on_trouble=complain
             ) as connection:
                 return function(DesignClient(connection), **values)
 
-    return with_connection_options(run)
+    return with_connection_options(_PATIENCE(run))
 
 
 def with_connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,7 +153,7 @@ def exit_code(error: ServiceError) -> ExitCode:
     return ExitCode.REFUSED
 
 
-def _taken(values: dict[str, Any]) -> Given:
-    """The flags of the connection, which are no longer among `values` then."""
+def taken(values: dict[str, Any]) -> Given:
+    """What the flags of the connection say; they are no longer among `values` then."""
     names = ("coordinator", "token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
     return Given(**{name: values.pop(name) for name in names}, insecure=values.pop("insecure"))

@@ -6,13 +6,13 @@ import click
 
 from remy_services.cli.options import json_option, threads_option
 from remy_services.cli.service.connecting import connected
-from remy_services.cli.service.job_options import quiet_option
+from remy_services.cli.service.job_options import JobName, quiet_option
 from remy_services.cli.service.watching import watch_campaign_to_its_end, watch_job_to_its_end
 from remy_services.client import DesignClient
 
 
 @click.command("watch")
-@click.argument("job", metavar="[JOB]", required=False)
+@click.argument("job", metavar="[JOB]", required=False, type=JobName())
 @click.option("--campaign", metavar="NAME", help="Watch all jobs of this sweep instead.")
 @click.option("--history", "with_past", is_flag=True, help="Show what has happened so far, too.")
 @threads_option()

@@ -1,0 +1,96 @@
+"""`remy-farm doctor`: what is wrong with the way to a coordinator, or with the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from remy_services.cli.failures import ExitCode
+from remy_services.cli.options import FiniteRange, json_option
+from remy_services.cli.output import print_json
+from remy_services.cli.service.connecting import (
+    connection_settings,
+    taken,
+    with_connection_options,
+)
+from remy_services.client import Given, SettingsError
+from remy_services.client.diagnosis import Check, Finding, Verdict, Versions, diagnose
+
+_CODES = {
+    Check.SETTINGS: ExitCode.BAD_INPUT,
+    Check.ADDRESS: ExitCode.UNREACHABLE,
+    Check.TLS: ExitCode.UNREACHABLE,
+    Check.COORDINATOR: ExitCode.UNREACHABLE,
+    Check.TOKEN: ExitCode.NOT_ALLOWED,
+}
+_COLORS = {
+    Verdict.OK: "green",
+    Verdict.WARNING: "yellow",
+    Verdict.PROBLEM: "red",
+    Verdict.SKIPPED: "bright_black",
+}
+_CHECK_WIDTH = max(len(check) for check in Check)
+_VERDICT_WIDTH = max(len(verdict) for verdict in Verdict)
+
+
+@click.command("doctor")
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=FiniteRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a single check may take.",
+)
+@json_option()
+@with_connection_options
+@click.pass_context
+def command(
+    context: click.Context, /, timeout_seconds: float, as_json: bool, **connection: Any
+) -> None:
+    """Check, one after another: settings, address, TLS (names, expiry), token and role, the
+    store's durability, workers, versions, and the clocks; and say what to do.
+
+    Ends with 0 if there is no problem (warnings are none), 2 if the settings are at fault, 3 if the
+    coordinator cannot be reached, 4 if the token is at fault, and 6 for any other problem.
+    """
+    findings = []
+    for finding in _findings(taken(connection), timeout_seconds):
+        findings.append(finding)
+        if not as_json:
+            _print(finding)
+    problems = [finding for finding in findings if finding.verdict == Verdict.PROBLEM]
+    if as_json:
+        print_json({"ok": not problems, "checks": [_tree(finding) for finding in findings]})
+    context.exit(_exit_code(problems))
+
+
+def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
+    own = Versions(client=version("remy-farm"), simulator=version("remy-simulator"))
+    try:
+        settings = connection_settings(given)
+    except SettingsError as error:
+        yield Finding(Check.SETTINGS, Verdict.PROBLEM, str(error), "put that right")
+        return
+    yield from diagnose(settings, own, timeout_seconds=timeout_seconds)
+
+
+def _exit_code(problems: Sequence[Finding]) -> int:
+    return _CODES.get(problems[0].check, ExitCode.REFUSED) if problems else 0
+
+
+def _tree(finding: Finding) -> dict[str, Any]:
+    tree = asdict(finding)
+    return {**tree, "verdict": finding.verdict.lower(), "check": finding.check.lower()}
+
+
+def _print(finding: Finding) -> None:
+    verdict = click.style(f"{finding.verdict:<{_VERDICT_WIDTH}}", fg=_COLORS[finding.verdict])
+    click.echo(f"{finding.check:<{_CHECK_WIDTH}}  {verdict}  {finding.text}")
+    if finding.advice:
+        click.echo(f"{'':<{_CHECK_WIDTH + _VERDICT_WIDTH + 4}}-> {finding.advice}")
