@@ -42,13 +42,19 @@ the paper (section 4.3), and `PatternSearch` makes small tables for people to re
 """
 
 from remy_services.designer.designer import Designer
-from remy_services.designer.errors import CheckpointError, DesignerError, OutcomeError
+from remy_services.designer.errors import (
+    CheckpointError,
+    DesignerError,
+    OtherVersionError,
+    OutcomeError,
+)
 from remy_services.designer.strategy import StepReport, Strategy, Verdict
 
 __all__ = [
     "CheckpointError",
     "Designer",
     "DesignerError",
+    "OtherVersionError",
     "OutcomeError",
     "StepReport",
     "Strategy",

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import sealing
-from remy_services.designer.errors import CheckpointError, DesignerError
+from remy_services.designer.errors import CheckpointError, DesignerError, OtherVersionError
 from remy_services.designer.given_table import design_digest, with_signals_of
 from remy_services.designer.outcome_shape import check_outcome
 from remy_services.designer.scoring import SpecimenScore, simulated_packets
@@ -66,7 +66,7 @@ class Designer:
                 f"`stop` and the number of steps may differ"
             )
         if checkpoint.simulator_version != expected.simulator_version:
-            raise CheckpointError(
+            raise OtherVersionError(
                 f"the checkpoint was made with simulator {checkpoint.simulator_version}; "
                 f"this is simulator {expected.simulator_version}"
             )

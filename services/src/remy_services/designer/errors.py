@@ -9,5 +9,9 @@ class CheckpointError(DesignerError):
     """A checkpoint is damaged, or belongs to another specification or version."""
 
 
+class OtherVersionError(CheckpointError):
+    """A checkpoint was made by another version of the program or of the simulator."""
+
+
 class OutcomeError(DesignerError):
     """An outcome does not answer the request."""

@@ -7,7 +7,7 @@ import hashlib
 from google.protobuf.message import DecodeError
 
 from remy_farm.v1 import checkpoint_pb2
-from remy_services.designer.errors import CheckpointError
+from remy_services.designer.errors import CheckpointError, OtherVersionError
 
 #: Version of the message Checkpoint. Another one cannot be read.
 FORMAT_VERSION = 1
@@ -26,7 +26,7 @@ def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
         sealed.ParseFromString(data)
         intact = _seal(sealed.checkpoint) == data
         if not intact and sealed.format_version not in (0, FORMAT_VERSION):
-            raise CheckpointError(
+            raise OtherVersionError(
                 f"the checkpoint has format version {sealed.format_version}; "
                 f"this program reads version {FORMAT_VERSION} only"
             )

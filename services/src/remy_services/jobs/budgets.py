@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remy_farm.v1 import spec_pb2
+from remy_services.designer import DesignerError
 from remy_services.designer.schedule_length import with_steps
 from remy_services.spec import SpecError, Violation, check_spec
 
@@ -10,7 +11,7 @@ from remy_services.spec import SpecError, Violation, check_spec
 def extended(
     spec: spec_pb2.DesignSpec, *, stop: spec_pb2.Stop | None, joint_steps: int | None
 ) -> spec_pb2.DesignSpec:
-    """The specification with other stop rules, or with another number of steps of a joint search;
+    """The specification with other stop rules, or with another length of its schedule;
     None leaves either as it is. Raises SpecError, whose paths are those of the request."""
     if stop is None and joint_steps is None:
         problem = "or joint_steps must be given; there is nothing to change"
@@ -20,9 +21,10 @@ def extended(
     if stop is not None:
         changed.stop.CopyFrom(stop)
     if joint_steps is not None:
-        if spec.search.mode != spec_pb2.SEARCH_MODE_JOINT:
-            problem = "can be set for a joint search only; this job's search has another mode"
-            raise SpecError("the request", [Violation("joint_steps", problem)])
-        changed = with_steps(changed, joint_steps)
+        try:
+            changed = with_steps(changed, joint_steps)
+        except DesignerError as error:
+            problem = f"cannot be {joint_steps}: {error}"
+            raise SpecError("the request", [Violation("joint_steps", problem)]) from error
     check_spec(changed, source="the job's specification with these budgets")
     return changed
