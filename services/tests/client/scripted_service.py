@@ -75,13 +75,18 @@ class ScriptedService:
                 each.abort(context)
             yield each
 
-    def serve(self) -> grpc.Server:
-        """Starts it on a free port of this machine."""
+    def serve(self, credentials: grpc.ServerCredentials | None = None) -> grpc.Server:
+        """Starts it on a free port of this machine, in plain text without credentials."""
         server = grpc.server(futures.ThreadPoolExecutor(4))
         design_service_pb2_grpc.add_DesignServiceServicer_to_server(  # type: ignore[no-untyped-call]
             _servicer(self), server
         )
-        self.address = Address("127.0.0.1", server.add_insecure_port("127.0.0.1:0"))
+        port = (
+            server.add_insecure_port("127.0.0.1:0")
+            if credentials is None
+            else server.add_secure_port("127.0.0.1:0", credentials)
+        )
+        self.address = Address("127.0.0.1", port)
         server.start()
         return server
 

@@ -18,6 +18,8 @@ from remy_services.client.settings import TlsSettings
 # certificate of the client says so only after the handshake, when it is spoken to.
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
+_CLOSED = "CONNECTION_CLOSED"
+
 
 @dataclass(frozen=True)
 class Handshake:
@@ -84,9 +86,8 @@ def _alert(secure: ssl.SSLSocket) -> str:
     """What the other side has against us; empty if it talks on."""
     try:
         secure.sendall(_GREETING)
-        secure.recv(1)
+        return "" if secure.recv(1) else _CLOSED
     except ssl.SSLError as error:
         return (error.reason or "UNKNOWN").rpartition("ALERT_")[2]
     except OSError:
-        return "CLOSED"
-    return ""
+        return _CLOSED

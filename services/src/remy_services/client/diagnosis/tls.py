@@ -31,10 +31,11 @@ def check_tls(
         findings = [_secure(address, settings.tls, shaken, now)]
         return findings + _own_certificate(settings.tls, now)
     except ssl.SSLError as error:
+        why = _words(error.reason or str(error))
         return [
             problem(
                 Check.TLS,
-                f"the files of the --tls flags cannot be used ({_words(error)})",
+                f"the files of the --tls flags cannot be used ({why})",
                 "each must be a PEM file without a password, and the key that of the certificate",
             )
         ]
@@ -114,12 +115,12 @@ def _turned_away(tls: TlsSettings, alert: str) -> Finding:
     if tls.cert is None:
         return problem(
             Check.TLS,
-            f"the coordinator wants to see a certificate of this client ({alert.lower()})",
+            f"the coordinator wants to see a certificate of this client ({_words(alert)})",
             "give one with --tls-cert and --tls-key",
         )
     return problem(
         Check.TLS,
-        f"the coordinator does not accept the certificate in {tls.cert} ({alert.lower()})",
+        f"the coordinator does not accept the certificate in {tls.cert} ({_words(alert)})",
         "have it signed by the authority that the coordinator trusts",
     )
 
@@ -138,5 +139,5 @@ def _own_certificate(tls: TlsSettings, now: datetime) -> list[Finding]:
     return []
 
 
-def _words(error: ssl.SSLError) -> str:
-    return (error.reason or str(error)).lower().replace("_", " ")
+def _words(reason: str) -> str:
+    return reason.lower().replace("_", " ")

@@ -1,0 +1,99 @@
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.client.diagnosis import Versions
+from remy_services.client.diagnosis.answer import (
+    check_clock,
+    check_role,
+    check_store,
+    check_versions,
+    check_workers,
+)
+from remy_services.client.diagnosis.finding import Finding, Verdict
+
+Info = messages.GetServerInfoResponse
+
+
+def verdict_and_words(finding: Finding) -> tuple[Verdict, str]:
+    assert bool(finding.advice) == (finding.verdict != Verdict.OK)
+    return finding.verdict, finding.text
+
+
+@pytest.mark.parametrize(
+    ("role", "verdict"),
+    [
+        ("admin", Verdict.OK),
+        ("submitter", Verdict.OK),
+        ("viewer", Verdict.WARNING),
+        ("worker", Verdict.WARNING),
+        ("", Verdict.WARNING),
+    ],
+)
+def test_role(role: str, verdict: Verdict) -> None:
+    found, text = verdict_and_words(check_role(Info(caller="ann", role=role)))
+    assert found == verdict
+    assert text.startswith(f"you are ann, role {role or 'none'}")
+
+
+def test_store() -> None:
+    store = messages.StoreInfo(
+        kind="redis", version="7.2", durability="every write", durable=True, available=True
+    )
+    assert verdict_and_words(check_store(Info(store=store))) == (
+        Verdict.OK,
+        "redis 7.2: every write",
+    )
+    store.durable = False
+    verdict, text = verdict_and_words(check_store(Info(store=store)))
+    assert (verdict, text) == (
+        Verdict.PROBLEM,
+        "redis 7.2 may lose acknowledged work: every write",
+    )
+    store.available, store.trouble = False, "disk full"
+    verdict, text = verdict_and_words(check_store(Info(store=store)))
+    assert verdict == Verdict.PROBLEM
+    assert "disk full" in text
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "verdict"),
+    [
+        (messages.EvaluatorsInfo(kind="local", threads=4), Verdict.OK),
+        (messages.EvaluatorsInfo(kind="workers", workers=3, threads=12), Verdict.OK),
+        (messages.EvaluatorsInfo(kind="workers", tasks_waiting=7), Verdict.PROBLEM),
+        (
+            messages.EvaluatorsInfo(kind="workers", workers=3, quarantined_workers=1),
+            Verdict.PROBLEM,
+        ),
+    ],
+)
+def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
+    assert verdict_and_words(check_workers(Info(evaluators=evaluators)))[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "simulator", "verdict"),
+    [("1.2", "3.4", Verdict.OK), ("1.3", "3.4", Verdict.WARNING), ("1.2", "", Verdict.WARNING)],
+)
+def test_versions(version: str, simulator: str, verdict: Verdict) -> None:
+    info = Info(version=version, simulator_version=simulator)
+    own = Versions(client="1.2", simulator="3.4")
+    assert verdict_and_words(check_versions(info, own))[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "asked", "heard", "verdict"),
+    [
+        (1000.0, 1000.0, 1000.1, Verdict.OK),
+        (1020.0, 1000.0, 1000.1, Verdict.PROBLEM),
+        (980.0, 1000.0, 1000.1, Verdict.PROBLEM),
+        # The answer took so long that nothing can be said against the clock.
+        (1020.0, 1000.0, 1040.0, Verdict.OK),
+        (1001.0, 1000.0, 1040.0, Verdict.OK),
+    ],
+)
+def test_clock(coordinator: float, asked: float, heard: float, verdict: Verdict) -> None:
+    finding = check_clock(
+        Info(unix_seconds=coordinator), asked_unix_seconds=asked, heard_unix_seconds=heard
+    )
+    assert verdict_and_words(finding)[0] == verdict
