@@ -1,0 +1,27 @@
+"""All that a store holds, as one value to compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remy_services.stores import CheckpointStore, Snapshot, StoredJob
+
+
+@dataclass(frozen=True)
+class JobContents:
+    job: StoredJob
+    events: list[tuple[int, bytes]]
+    epochs: dict[int, bytes]
+    snapshots: list[Snapshot]
+
+
+def contents(store: CheckpointStore) -> dict[str, JobContents]:
+    """Everything, by job."""
+    return {job.job_id: job_contents(store, job.job_id) for job in store.jobs()}
+
+
+def job_contents(store: CheckpointStore, job_id: str) -> JobContents:
+    """Everything of one job, whose history has no more than 1000 entries."""
+    return JobContents(
+        store.job(job_id), store.events(job_id), store.epochs(job_id), store.snapshots(job_id)
+    )
