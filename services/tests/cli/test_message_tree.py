@@ -1,0 +1,61 @@
+import json
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, progress_pb2
+from remy_services.cli.service.message_tree import job_tree, message_tree
+from remy_services.spec import parse_spec, spec_of_tree
+from services.tests.cli.conftest import SMALL_SPEC
+
+
+def test_a_job() -> None:
+    spec = parse_spec(SMALL_SPEC)
+    job = job_pb2.Job(
+        id="7",
+        state=job_pb2.JOB_STATE_SUCCEEDED,
+        stop_reason=progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN,
+        spec=spec,
+        create_time=Timestamp(seconds=1, nanos=500_000_000),
+        revision=2**63,
+    )
+    tree = job_tree(job)
+    assert tree["state"] == "succeeded"
+    assert tree["stop_reason"] == "epochs_without_gain"
+    assert tree["failure_reason"] is None
+    assert tree["create_time"] == "1970-01-01T00:00:01.500Z"
+    assert tree["end_time"] is None
+    assert tree["revision"] == 2**63
+    assert spec_of_tree(tree["spec"]) == spec
+    assert list(tree)[-1] == "spec"
+    assert {field.name for field in job.DESCRIPTOR.fields} == set(tree)
+
+
+def test_absent_is_null_and_zero_is_zero() -> None:
+    progress = job_pb2.JobProgress(share_done=0.0, cpu_seconds=float("nan"))
+    tree = message_tree(progress)
+    assert tree["share_done"] == 0.0
+    assert tree["estimated_cost"] is None
+    assert tree["step"] == 0
+    assert tree["cpu_seconds"] is None
+    json.dumps(tree, allow_nan=False)
+
+
+def test_messages_in_messages_and_lists() -> None:
+    response = messages.CompareJobsResponse(
+        differences=[messages.SettingDifference(path="a.b", values=["1", ""])]
+    )
+    assert message_tree(response) == {
+        "jobs": [],
+        "differences": [{"path": "a.b", "values": ["1", ""]}],
+    }
+
+
+def test_bytes_are_hexadecimal() -> None:
+    assert message_tree(messages.ExportJobRequest(job="x")) == {"job": "x"}
+    assert message_tree(messages.ExportJobResponse(part=b"\x00\xff")) == {"part": "00ff"}
+
+
+def test_an_enum_of_a_newer_coordinator_is_shown_by_its_number() -> None:
+    job = job_pb2.Job.FromString(bytes([0x20, 99]))
+    assert job_tree(job)["state"] == "unknown_99"

@@ -1,0 +1,172 @@
+"""What is shown of a watched job, from updates that a test makes up."""
+
+import io
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from rich.console import Console
+from rich.live import Live
+
+from remy_farm.v1 import job_pb2, progress_pb2
+from remy_services.cli.service.campaign_views import LiveCampaignView, PlainCampaignView
+from remy_services.cli.service.job_words import state
+from remy_services.cli.service.watch_status import history_sentence
+from remy_services.cli.service.watch_views import LiveView, PlainView
+
+RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
+
+
+def job(**figures: float) -> job_pb2.Job:
+    progress = job_pb2.JobProgress(
+        epoch=3,
+        rules=12,
+        step=140,
+        candidates=60,
+        candidates_done=20,
+        score=progress_pb2.Estimate(mean=-0.5, standard_error=0.02, specimens=16),
+    )
+    for name, value in figures.items():
+        setattr(progress, name, value)
+    return job_pb2.Job(id="j1", name="demo", state=RUNNING, progress=progress)
+
+
+def step(revision: int, score: float) -> job_pb2.JobEvent:
+    finished = progress_pb2.StepFinished(score=progress_pb2.Estimate(mean=score))
+    return job_pb2.JobEvent(
+        revision=revision, progress=progress_pb2.ProgressEvent(step_finished=finished)
+    )
+
+
+def changed(to: job_pb2.JobState, **more: str) -> job_pb2.JobEvent:
+    return job_pb2.JobEvent(state_changed=job_pb2.StateChanged(to=to, **more))
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (step(1, 0.5), None),
+        (changed(RUNNING), "running"),
+        (changed(PAUSED, by="ann", message="lunch"), "paused by ann: lunch"),
+        (
+            job_pb2.JobEvent(recovered=job_pb2.Recovered(step=7, coordinator="c2")),
+            "taken up after step 7 by c2",
+        ),
+        (
+            job_pb2.JobEvent(
+                snapshot_refused=job_pb2.SnapshotRefused(snapshot_revision=9, why="its hash")
+            ),
+            "the snapshot of revision 9 is not used: its hash",
+        ),
+        (job_pb2.JobEvent(budget_changed=job_pb2.BudgetChanged(by="bob")), "budget changed by bob"),
+        (job_pb2.JobEvent(), None),
+    ],
+)
+def test_history_in_words(event: job_pb2.JobEvent, sentence: str | None) -> None:
+    assert history_sentence(event) == sentence
+
+
+@pytest.mark.parametrize("reason", job_pb2.FailureReason.values()[1:])
+def test_every_reason_to_fail_has_words(reason: job_pb2.FailureReason) -> None:
+    failed = job_pb2.Job(state=job_pb2.JOB_STATE_FAILED, failure_reason=reason)
+    assert state(failed).startswith("failed: ")
+    assert "does not know" not in state(failed)
+
+
+class Screen:
+    """A terminal that is drawn on when a test looks, not when a clock says so."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self._file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+        console = Console(file=self._file, force_terminal=True, width=100, color_system=None)
+        self.live = Live(console=console, auto_refresh=False)
+
+    def text(self) -> str:
+        self.live.refresh()
+        self._file.flush()
+        assert isinstance(self._file.buffer, io.BytesIO)
+        return self._file.buffer.getvalue().decode(self._file.encoding)
+
+
+def test_live() -> None:
+    screen = Screen()
+    with screen.live:
+        view = LiveView(screen.live)
+        for revision, score in enumerate((-3.0, -2.0, -1.0), start=1):
+            view.event(step(revision, score), is_past=True)
+        view.job(job(share_done=0.35, packets_per_second=2.5e6, workers=4, eta_seconds=90))
+        text = screen.text()
+    for words in (
+        "demo (j1) running",
+        "epoch 3, 12 rules, step 140",
+        "35%, 20 of 60 candidates",
+        "score ▁▅█ -0.500 ± 0.020",
+        "2.5 M packets/s",
+        "4 workers",
+        "ETA 1 min 30 s",
+    ):
+        assert words in text
+
+
+def test_live_with_letters_alone() -> None:
+    screen = Screen("ascii")
+    with screen.live:
+        view = LiveView(screen.live)
+        for revision, score in enumerate((1.0, 2.0), start=1):
+            view.event(step(revision, score), is_past=True)
+        view.job(job())
+        assert "score _@ -0.500" in screen.text()
+
+
+def test_live_says_that_the_coordinator_is_away_until_it_is_back() -> None:
+    screen = Screen()
+    with screen.live:
+        view = LiveView(screen.live)
+        view.job(job())
+        view.lost("nobody there")
+        assert "nobody there; waiting for it" in screen.text()
+        before = len(screen.text())
+        view.back()
+        assert "waiting for it" not in screen.text()[before:].rpartition("demo (j1)")[2]
+
+
+def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    view = PlainView()
+    view.event(changed(RUNNING), is_past=True)
+    view.job(job())
+    view.event(changed(PAUSED), is_past=False)
+    view.lost("nobody there")
+    view.back()
+    assert capsys.readouterr().err.splitlines() == [
+        "paused",
+        "nobody there; waiting for it",
+        "the coordinator is back",
+    ]
+
+
+def test_a_campaign_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    view = PlainCampaignView()
+    first, second = job_pb2.Job(id="1", name="a"), job_pb2.Job(id="2", name="b")
+    first.state = second.state = job_pb2.JOB_STATE_PENDING
+    view.jobs([first, second])
+    view.lost("nobody there")
+    view.lost("nobody there")
+    second.state = RUNNING
+    view.jobs([first, second])
+    assert capsys.readouterr().err.splitlines() == [
+        "a is pending",
+        "b is pending",
+        "nobody there; waiting for it",
+        "b is running",
+    ]
+
+
+def test_a_campaign_live() -> None:
+    screen = Screen()
+    ended = job_pb2.Job(
+        id="1", name="a", state=job_pb2.JOB_STATE_SUCCEEDED, create_time=Timestamp(seconds=1)
+    )
+    with screen.live:
+        LiveCampaignView(screen.live).jobs([ended, job()])
+        text = screen.text()
+    assert "1 of 2 ended: 1 running, 1 succeeded" in text
+    assert "demo" in text
