@@ -64,6 +64,10 @@ fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from t
 proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
 	$(VENV_PYTHON) scripts/generate_proto.py
 
+.PHONY: dashboards
+dashboards: $(VENV)/.members  ## Write the Grafana dashboards in dashboards/generated anew
+	$(VENV_PYTHON) -m dashboards
+
 .PHONY: check-proto
 check-proto: $(VENV)/.requirements  ## Fail if that code is stale
 	$(VENV_PYTHON) scripts/generate_proto.py --check

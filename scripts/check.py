@@ -47,6 +47,7 @@ def lint() -> Outcome:
         "format of C++": ("clang-format", "--dry-run", "-Werror", *cpp_sources()),
         "lint of wire formats": ("buf", "lint", "proto"),
         "freshness of generated code": ("python", "scripts/generate_proto.py", "--check"),
+        "freshness of dashboards": ("python", "-m", "dashboards", "--check"),
     }
     outcome = Outcome()
     for name, command in checks.items():

@@ -1,0 +1,4 @@
+"""Grafana dashboards and Prometheus rules of remy-farm, as code.
+
+`python -m dashboards` writes what is in `generated/`; docs/observability.md shows what comes of it.
+"""

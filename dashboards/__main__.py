@@ -1,0 +1,58 @@
+"""Writes `generated/`, or with --check fails if it is not what the code says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from dashboards.compare import compare
+from dashboards.farm import farm
+from dashboards.job import job
+from dashboards.reliability import reliability
+
+GENERATED = Path(__file__).resolve().parent / "generated"
+DASHBOARDS = {"farm": farm, "job": job, "compare": compare, "reliability": reliability}
+
+
+def wanted_files() -> dict[Path, str]:
+    """What `generated/` should hold."""
+    return {
+        GENERATED / f"{name}.json": json.dumps(make(), cls=JSONEncoder, indent=1, sort_keys=True)
+        + "\n"
+        for name, make in DASHBOARDS.items()
+    }
+
+
+def stale_files() -> list[Path]:
+    """Files of `generated/` that are missing, differ, or should not be there."""
+    wanted = wanted_files()
+    present = {path: path.read_text(encoding="utf-8") for path in GENERATED.glob("*.json")}
+    return sorted(
+        path for path in wanted.keys() | present.keys() if wanted.get(path) != present.get(path)
+    )
+
+
+def main() -> int:
+    """Returns 1 if files were only to be checked and some are stale."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if stale")
+    stale = stale_files()
+    if parser.parse_args().check:
+        for path in stale:
+            print(f"{path.relative_to(GENERATED.parent.parent)} is stale: run `make dashboards`.")
+        return 1 if stale else 0
+    wanted = wanted_files()
+    for path in stale:
+        if path in wanted:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""A dashboard put together: variables, links to the others, sections of panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.parts import DATA_SOURCE, Panel
+
+#: Every dashboard has it, and links to all that do.
+TAG = "remy-farm"
+
+#: Jobs of the time range, by name and id; the ids are what queries use.
+_JOBS = (
+    'query_result(label_join(last_over_time(remy_farm_job_info[$__range]), "shown", " ",'
+    ' "job_name", "job_id"))'
+)
+_JOBS_REGEX = '/job_id="(?<value>[^"]+)".*shown="(?<text>[^"]+)"/'
+
+
+@dataclass(frozen=True)
+class Section:
+    """Panels under one heading."""
+
+    title: str
+    panels: Sequence[Panel]
+
+
+def board(
+    uid: str,
+    title: str,
+    description: str,
+    sections: Sequence[Section],
+    *,
+    jobs: bool = False,
+    many_jobs: bool = False,
+) -> models.Dashboard:
+    """A dashboard; with `jobs` its reader chooses a job, with `many_jobs` several."""
+    builder = (
+        dashboard.Dashboard(f"remy-farm / {title}")
+        .uid(uid)
+        .description(description)
+        .tags([TAG])
+        .editable()
+        .timezone("browser")
+        .tooltip(models.DashboardCursorSync.CROSSHAIR)
+        .refresh("30s")
+        .time("now-6h", "now")
+        .with_variable(_data_source())
+        .link(_links())
+    )
+    if jobs or many_jobs:
+        builder.with_variable(_job(many=many_jobs))
+    identifiers = iter(range(1, 1000))
+    for section in sections:
+        builder.with_row(dashboard.Row(section.title).id(next(identifiers)))
+        for panel in section.panels:
+            builder.with_panel(_Numbered(panel, next(identifiers)))
+    return builder.build()
+
+
+class _Numbered(Builder[models.Panel]):
+    """A panel with an identifier, which the dashboard gives it."""
+
+    def __init__(self, panel: Panel, identifier: int) -> None:
+        self._panel = panel
+        self._identifier = identifier
+
+    def build(self) -> models.Panel:
+        built = self._panel.build()
+        built.id_val = self._identifier
+        return built
+
+
+def _data_source() -> dashboard.DatasourceVariable:
+    return dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
+
+
+def _job(*, many: bool) -> dashboard.QueryVariable:
+    return (
+        dashboard.QueryVariable("job")
+        .label("Jobs" if many else "Job")
+        .description("Jobs that were there in the time range.")
+        .datasource(DATA_SOURCE)
+        .query(_JOBS)
+        .regex(_JOBS_REGEX)
+        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(models.VariableSort.ALPHABETICAL_CASE_INSENSITIVE_ASC)
+        .multi(many)
+        .include_all(many)
+    )
+
+
+def _links() -> dashboard.DashboardLink:
+    return (
+        dashboard.DashboardLink("remy-farm")
+        .type(models.DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .as_dropdown(False)
+        .include_vars(True)
+        .keep_time(True)
+    )

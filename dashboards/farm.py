@@ -1,0 +1,182 @@
+"""The farm at a glance: is there work, who does it, how fast, at what cost, with what faults."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards import fleet
+from dashboards.board import Section, board
+from dashboards.parts import Query, bars, lines, number
+from dashboards.queries import (
+    JOB_ADDRESS,
+    JOB_LABELS,
+    JOB_LEGEND,
+    by_job,
+    grown,
+    per_second,
+    unfinished,
+)
+from dashboards.tables import Column, rows
+
+UID = "remy-farm-farm"
+
+_COST_OF_AN_HOUR = f"3600 * {per_second('remy_farm_job_cost_total')}"
+
+
+def farm() -> models.Dashboard:
+    """The dashboard."""
+    return board(
+        UID,
+        "Farm",
+        "All jobs, all workers: throughput, queue, cost and faults.",
+        [
+            _now(),
+            _jobs(),
+            fleet.workers(),
+            fleet.throughput(),
+            fleet.queue(),
+            _cost(),
+            fleet.faults(),
+        ],
+    )
+
+
+def _now() -> Section:
+    return Section(
+        "Now",
+        [
+            number(
+                "Jobs running",
+                "Jobs in the state RUNNING.",
+                "none",
+                Query('sum(remy_farm_jobs{state="RUNNING"})'),
+            ),
+            number(
+                "Jobs waiting",
+                "Jobs that wait for their turn.",
+                "none",
+                Query('sum(remy_farm_jobs{state="PENDING"})'),
+            ),
+            number(
+                "Workers",
+                "Workers that are connected. Without any, jobs wait.",
+                "none",
+                Query("sum(remy_farm_workers_connected)"),
+                thresholds=((None, "red"), (1, "green")),
+            ),
+            number(
+                "Threads",
+                "Simulating threads of all connected workers.",
+                "none",
+                Query("sum(remy_farm_worker_threads)"),
+            ),
+            number(
+                "Threads busy",
+                "CPU time of evaluations by the time that all threads had. Low while jobs run:"
+                " tasks are too few or too short, or workers wait for the network.",
+                "percentunit",
+                Query(
+                    f"{per_second('remy_farm_evaluation_cpu_seconds_total')}"
+                    " / sum(remy_farm_worker_threads)"
+                ),
+                decimals=0,
+            ),
+            number(
+                "Tasks waiting",
+                "Tasks that no worker has yet.",
+                "short",
+                Query("sum(remy_farm_tasks_waiting)"),
+            ),
+            number(
+                "Packets",
+                "Packets sent in simulations, by second.",
+                "pps",
+                Query(per_second("remy_farm_simulated_packets_total")),
+            ),
+            number(
+                "Cost of an hour",
+                "What the evaluations of an hour cost at the present rate, in the currency of the"
+                " coordinator's price of a CPU-hour. None without a price.",
+                "short",
+                Query(_COST_OF_AN_HOUR),
+                decimals=2,
+                no_value="no price",
+            ),
+        ],
+    )
+
+
+def _column(title: str, metric: str, unit: str = "none") -> Column:
+    return Column(title, unfinished(by_job(metric)), unit)
+
+
+def _jobs() -> Section:
+    return Section(
+        "Jobs",
+        [
+            rows(
+                "Jobs at work",
+                "Every job that is not finished. Its name leads to its own dashboard.",
+                [
+                    _column("priority", "remy_farm_job_priority"),
+                    _column("score", "remy_farm_job_score"),
+                    _column("rules", "remy_farm_job_rules"),
+                    _column("epoch", "remy_farm_job_epoch"),
+                    _column("step", "remy_farm_job_step"),
+                    _column("CPU time", "remy_farm_job_cpu_seconds_total", "s"),
+                    _column("time left", "remy_farm_job_eta_seconds", "s"),
+                    _column("workers", "remy_farm_job_workers"),
+                ],
+                by=JOB_LABELS,
+                shown=("job_name",),
+                link=("Show this job", JOB_ADDRESS),
+            ),
+            lines(
+                "Jobs by state",
+                "Finished jobs count for as long as they are kept.",
+                "none",
+                Query("sum by (state) (remy_farm_jobs) > 0", "{{state}}"),
+                stacked=True,
+            ),
+            lines(
+                "Scores of jobs at work",
+                "Score of the table that each job works on. Jobs with different objectives or"
+                " networks cannot be compared by it.",
+                "none",
+                Query(unfinished(by_job("remy_farm_job_score")), JOB_LEGEND),
+                from_zero=False,
+            ),
+        ],
+    )
+
+
+def _cost() -> Section:
+    spent = grown("remy_farm_job_cpu_seconds_total", "job_id, job_name", "$__range")
+    paid = grown("remy_farm_job_cost_total", "job_id, job_name", "$__range")
+    return Section(
+        "Cost",
+        [
+            bars(
+                "CPU time by job",
+                "CPU time that evaluations took in the time range; the ten largest.",
+                "s",
+                Query(f"topk(10, {spent} > 0)", JOB_LEGEND),
+                width=8,
+            ),
+            bars(
+                "Cost by job",
+                "By the coordinator's price of a CPU-hour, in the time range; the ten largest.",
+                "short",
+                Query(f"topk(10, {paid} > 0)", JOB_LEGEND),
+                width=8,
+            ),
+            lines(
+                "Cost over time",
+                "What the evaluations of an hour cost at the rate of the moment.",
+                "short",
+                Query(_COST_OF_AN_HOUR, "cost of an hour"),
+                width=8,
+                no_value="no price",
+            ),
+        ],
+    )

@@ -1,0 +1,137 @@
+"""One job: is it getting better, how long will it take, what is it held up by."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards import running, score
+from dashboards.board import Section, board
+from dashboards.parts import Query, lines, number
+
+UID = "remy-farm-job"
+
+_JOB = '{job_id="$job"}'
+
+
+def job() -> models.Dashboard:
+    """The dashboard."""
+    return board(
+        UID,
+        "Job",
+        "One job: score, convergence, cost, throughput and interruptions.",
+        [_now(), _search(), _convergence(), running.throughput(_JOB), running.interruptions(_JOB)],
+        jobs=True,
+    )
+
+
+def _now() -> Section:
+    return Section(
+        "Now",
+        [
+            number(
+                "State",
+                "Where the job is in its life.",
+                "none",
+                Query(f"max by (state) (remy_farm_job_state{_JOB})", "{{state}}"),
+                text_is_name=True,
+                no_value="no such job",
+            ),
+            number(
+                "Score",
+                "Score of the table being worked on, in units of the job's objective.",
+                "none",
+                Query(f"max(remy_farm_job_score{_JOB})"),
+                decimals=3,
+                no_value="not yet",
+            ),
+            number(
+                "Rules",
+                "Rules of the table being worked on.",
+                "none",
+                Query(f"max(remy_farm_job_rules{_JOB})"),
+            ),
+            number(
+                "Epoch",
+                "The running epoch, from 0.",
+                "none",
+                Query(f"max(remy_farm_job_epoch{_JOB})"),
+            ),
+            number(
+                "Done",
+                "How much of a search of fixed length is done. Other searches end when they are"
+                " told to, or when they stop getting better.",
+                "percentunit",
+                Query(f"max(remy_farm_job_done_ratio{_JOB})"),
+                no_value="open end",
+            ),
+            number(
+                "Time left",
+                "A guess by what is left of the job's budgets and the present speed.",
+                "s",
+                Query(f"max(remy_farm_job_eta_seconds{_JOB})"),
+                no_value="unknown",
+            ),
+            number(
+                "CPU time",
+                "CPU time of the job's evaluations since it began.",
+                "s",
+                Query(f"max(remy_farm_job_cpu_seconds_total{_JOB})"),
+            ),
+            number(
+                "Cost",
+                "That CPU time by the coordinator's price of a CPU-hour.",
+                "short",
+                Query(f"max(remy_farm_job_cost_total{_JOB})"),
+                decimals=2,
+                no_value="no price",
+            ),
+        ],
+    )
+
+
+def _search() -> Section:
+    return Section(
+        "Search",
+        [
+            score.score_over_cpu_hours(_JOB),
+            score.score_over_time(_JOB),
+            lines(
+                "Rules and epochs",
+                "Rules of the table, and the running epoch.",
+                "none",
+                Query(f"max(remy_farm_job_rules{_JOB})", "rules"),
+                Query(f"max(remy_farm_job_epoch{_JOB})", "epoch"),
+            ),
+            lines(
+                "Step",
+                "Candidates of the running step that are not done. Each descent is a step; one that"
+                " does not end lacks workers.",
+                "short",
+                Query(f"max(remy_farm_job_candidates_left{_JOB})", "candidates left"),
+                Query(f"max(remy_farm_job_candidates{_JOB})", "candidates"),
+            ),
+        ],
+    )
+
+
+def _convergence() -> Section:
+    return Section(
+        "Convergence",
+        [
+            score.gain(_JOB),
+            lines(
+                "Epochs without gain",
+                "Epochs in a row, up to the last, that brought no gain on fresh specimens.",
+                "none",
+                Query(f"max(remy_farm_job_epochs_without_gain{_JOB})", "epochs without gain"),
+                width=6,
+            ),
+            lines(
+                "Steps",
+                "Steps that were finished by minute.",
+                "none",
+                Query(f"60 * sum(deriv(remy_farm_job_step{_JOB}[5m]))", "steps a minute"),
+                width=6,
+            ),
+        ],
+    )

@@ -1,0 +1,169 @@
+"""What dashboards are made of: queries, panels, variables, links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grafana_foundation_sdk.builders import (
+    bargauge,
+    common,
+    dashboard,
+    prometheus,
+    stat,
+    timeseries,
+)
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.cog.variants import Dataquery
+from grafana_foundation_sdk.models import common as common_models
+from grafana_foundation_sdk.models import dashboard as models
+
+#: The Prometheus that a reader has chosen.
+DATA_SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+#: A panel's width and height, in Grafana's units: a dashboard is 24 wide.
+WIDTH = 24
+HEIGHT = 8
+_NUMBER_HEIGHT = 4
+
+#: Names of a panel's queries.
+REF_IDS = "ABCDEFGHIJ"
+
+Panel = Builder[models.Panel]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A PromQL expression and what its series are called."""
+
+    expression: str
+    legend: str = ""
+
+
+def lines(
+    title: str,
+    description: str,
+    unit: str,
+    *queries: Query,
+    width: int = 12,
+    stacked: bool = False,
+    from_zero: bool = True,
+    no_value: str = "no data",
+) -> timeseries.Panel:
+    """Values over time."""
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .unit(unit)
+        .span(width)
+        .height(HEIGHT)
+        .targets(targets(queries))
+        .no_value(no_value)
+        .fill_opacity(30 if stacked else 8)
+        .line_width(1)
+        .show_points(common_models.VisibilityMode.AUTO)
+        .legend(_legend())
+        .tooltip(common.VizTooltipOptions().mode(common_models.TooltipDisplayMode.MULTI))
+    )
+    if stacked:
+        panel.stacking(common.StackingConfig().mode(common_models.StackingMode.NORMAL))
+    if from_zero:
+        panel.axis_soft_min(0)
+    return panel
+
+
+def number(
+    title: str,
+    description: str,
+    unit: str,
+    query: Query,
+    *,
+    width: int = 3,
+    thresholds: Sequence[tuple[float | None, str]] = ((None, "blue"),),
+    decimals: int | None = None,
+    no_value: str = "none",
+    text_is_name: bool = False,
+) -> stat.Panel:
+    """The present value in large figures; `thresholds` say from which value on it has a colour."""
+    panel = (
+        stat.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .unit(unit)
+        .span(width)
+        .height(_NUMBER_HEIGHT)
+        .targets(targets([query]))
+        .no_value(no_value)
+        .color_mode(common_models.BigValueColorMode.VALUE)
+        .graph_mode(
+            common_models.BigValueGraphMode.NONE
+            if text_is_name
+            else common_models.BigValueGraphMode.AREA
+        )
+        .thresholds(_thresholds(thresholds))
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+    )
+    if text_is_name:
+        panel.text_mode(common_models.BigValueTextMode.NAME)
+    if decimals is not None:
+        panel.decimals(decimals)
+    return panel
+
+
+def bars(
+    title: str, description: str, unit: str, query: Query, *, width: int = 12
+) -> bargauge.Panel:
+    """The present values side by side."""
+    return (
+        bargauge.Panel()
+        .title(title)
+        .description(description)
+        .datasource(DATA_SOURCE)
+        .unit(unit)
+        .span(width)
+        .height(HEIGHT)
+        .targets([target(query, 0).instant()])
+        .no_value("no data")
+        .orientation(common_models.VizOrientation.HORIZONTAL)
+        .display_mode(common_models.BarGaugeDisplayMode.BASIC)
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC))
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+    )
+
+
+def targets(queries: Sequence[Query]) -> list[Builder[Dataquery]]:
+    """Queries over the time range, named A, B, C and so on."""
+    return [target(query, position) for position, query in enumerate(queries)]
+
+
+def target(query: Query, position: int) -> prometheus.Dataquery:
+    """A query over the time range; `position` names it."""
+    built = (
+        prometheus.Dataquery()
+        .ref_id(REF_IDS[position])
+        .expr(query.expression)
+        .datasource(DATA_SOURCE)
+    )
+    if query.legend:
+        built.legend_format(query.legend)
+    return built.range()
+
+
+def _thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.ThresholdsConfig:
+    return (
+        dashboard.ThresholdsConfig()
+        .mode(models.ThresholdsMode.ABSOLUTE)
+        .steps([models.Threshold(value=value, color=color) for value, color in steps])
+    )
+
+
+def _legend() -> common.VizLegendOptions:
+    return (
+        common.VizLegendOptions()
+        .display_mode(common_models.LegendDisplayMode.LIST)
+        .placement(common_models.LegendPlacement.BOTTOM)
+        .show_legend(True)
+    )

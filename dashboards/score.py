@@ -1,0 +1,123 @@
+"""Panels about a job's score, which several dashboards show."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import common, timeseries, trend
+from grafana_foundation_sdk.models import common as common_models
+from grafana_foundation_sdk.models import dashboard as models
+
+from dashboards.parts import DATA_SOURCE, Query, lines, targets
+
+#: Half the width of a normal distribution's 95 % interval, in standard errors.
+_INTERVAL = "1.96"
+_SECONDS_PER_HOUR = "3600"
+
+_SCORE, _LOW, _HIGH, _HOURS = "score", "95 % interval, low", "95 % interval, high", "CPU-hours"
+
+
+def _estimate(of: str, error: str, chosen: str) -> list[Query]:
+    """A mean and the bounds of its interval."""
+    mean, half = f"max({of}{chosen})", f"{_INTERVAL} * max({error}{chosen})"
+    return [
+        Query(mean, _SCORE),
+        Query(f"{mean} - {half}", _LOW),
+        Query(f"{mean} + {half}", _HIGH),
+    ]
+
+
+def _score(chosen: str) -> list[Query]:
+    return _estimate("remy_farm_job_score", "remy_farm_job_score_standard_error", chosen)
+
+
+def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
+    """`chosen` selects one job's series, as in `{job_id="$job"}`."""
+    panel = lines(
+        "Score over time",
+        "Score of the table being worked on, with its 95 % interval over specimens. It jumps where"
+        " a step draws other specimens.",
+        "none",
+        *_score(chosen),
+        width=width,
+        from_zero=False,
+    )
+    _draw_band(panel)
+    return panel
+
+
+def score_over_cpu_hours(
+    chosen: str, *, title: str = "Score over CPU-hours", width: int = 12
+) -> trend.Panel:
+    """The same over the CPU time that the job has used."""
+    hours = Query(f"max(remy_farm_job_cpu_seconds_total{chosen}) / {_SECONDS_PER_HOUR}", _HOURS)
+    panel = (
+        trend.Panel()
+        .title(title)
+        .description(
+            "Score of the table being worked on against the CPU time that the job has used, with"
+            " the score's 95 % interval. Where the curve is flat, more time buys little."
+        )
+        .datasource(DATA_SOURCE)
+        .unit("none")
+        .span(width)
+        .height(8)
+        .targets(targets([hours, *_score(chosen)]))
+        .no_value("no data")
+        .x_field(_HOURS)
+        .with_transformation(
+            models.DataTransformerConfig(
+                id_val="joinByField", options={"byField": "Time", "mode": "inner"}
+            )
+        )
+        .override_by_name(_HOURS, [models.DynamicConfigValue("unit", "none")])
+        .legend(
+            common.VizLegendOptions()
+            .display_mode(common_models.LegendDisplayMode.LIST)
+            .placement(common_models.LegendPlacement.BOTTOM)
+            .show_legend(True)
+        )
+    )
+    _draw_band(panel)
+    return panel
+
+
+def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
+    """What epochs brought."""
+    panel = lines(
+        "Gain of the last epoch",
+        "What each epoch gained on fresh specimens, with its 95 % interval. A search has converged"
+        " when it stays within the interval around zero.",
+        "none",
+        *_estimate("remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen),
+        width=width,
+        from_zero=False,
+        no_value="no epoch yet",
+    )
+    _draw_band(panel)
+    return panel
+
+
+def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
+    faint = [
+        models.DynamicConfigValue("custom.lineWidth", 0),
+        models.DynamicConfigValue("custom.showPoints", "never"),
+        models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
+        models.DynamicConfigValue(
+            "custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}
+        ),
+    ]
+    panel.override_by_name(_LOW, [*faint, models.DynamicConfigValue("custom.fillOpacity", 0)])
+    panel.override_by_name(
+        _HIGH,
+        [
+            *faint,
+            models.DynamicConfigValue("custom.fillBelowTo", _LOW),
+            models.DynamicConfigValue("custom.fillOpacity", 20),
+        ],
+    )
+    panel.override_by_name(
+        _SCORE,
+        [
+            models.DynamicConfigValue("custom.lineWidth", 2),
+            models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
+        ],
+    )
