@@ -1,0 +1,106 @@
+"""Commits to one job until it is killed: python -m services.tests.stores.committer STORE
+
+Prints the revision after each acknowledged commit. What a commit holds follows from the revision it
+leads to, so that whoever looks afterwards can tell that all of it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from remy_services.stores import CheckpointStore, Commit, Conflict, StoreUnavailable, open_store
+
+JOB = "job"
+_ROOT = Path(__file__).parents[3]
+_EVENTS = 3
+_SNAPSHOT_BYTES = 20_000
+_SNAPSHOTS = 2
+
+
+def commit_to(revision: int) -> Commit:
+    """The commit that leads to this revision."""
+    text = b"%d" % revision
+    return Commit(
+        record=text,
+        events=[b"%d of %d" % (part, revision) for part in range(_EVENTS)],
+        snapshot=text.ljust(_SNAPSHOT_BYTES, b"."),
+        schema_version=1,
+        epochs={revision: text},
+    )
+
+
+def begin(store: CheckpointStore) -> None:
+    """Makes the job that is committed to."""
+    store.create(JOB, commit_to(_EVENTS))
+
+
+def commit_once(store: CheckpointStore, token: int, revision: int) -> int:
+    """One more commit, repeated until the store has answered; the new revision."""
+    commit = commit_to(revision + _EVENTS)
+    while True:
+        try:
+            return store.commit(JOB, token, revision, commit)
+        except StoreUnavailable:
+            time.sleep(0.01)
+        except Conflict as conflict:
+            if conflict.revision != revision + _EVENTS:
+                raise
+            return conflict.revision
+
+
+def prune(store: CheckpointStore, token: int) -> None:
+    """Removes old snapshots, if that can be done now."""
+    with suppress(StoreUnavailable):
+        store.prune_snapshots(JOB, token, keep=_SNAPSHOTS)
+
+
+def check(store: CheckpointStore, acknowledged: int) -> int:
+    """Asserts that every acknowledged commit is there, and each whole; the job's revision."""
+    job = store.job(JOB)
+    assert acknowledged <= job.revision <= acknowledged + _EVENTS
+    assert job.revision % _EVENTS == 0
+    last = commit_to(job.revision)
+    assert job.record == last.record
+
+    made = [commit_to(revision) for revision in range(_EVENTS, job.revision + 1, _EVENTS)]
+    expected = [event for commit in made for event in commit.events]
+    events: list[tuple[int, bytes]] = []
+    while page := store.events(JOB, after=len(events)):
+        events += page
+    assert events == list(enumerate(expected, 1))
+    assert store.epochs(JOB) == {n: epoch for commit in made for n, epoch in commit.epochs.items()}
+
+    snapshots = store.snapshots(JOB)
+    assert [each.data for each in snapshots[:1]] == [last.snapshot]
+    assert 1 <= len(snapshots) <= _SNAPSHOTS + 1
+    return job.revision
+
+
+def start(url: str) -> subprocess.Popen[str]:
+    """This program in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "services.tests.stores.committer", url],
+        cwd=_ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def main() -> None:
+    with closing(open_store(sys.argv[1])) as store:
+        token = store.acquire(JOB, "committer")
+        revision = store.job(JOB).revision
+        while True:
+            revision = commit_once(store, token, revision)
+            print(revision, flush=True)
+            prune(store, token)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Processes that are killed in the middle of commits, over and over."""
+
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from remy_services.stores import CheckpointStore, StoreUnavailable, open_store
+from services.tests.stores import committer
+from services.tests.stores.local_redis import LocalRedis
+
+_KILLS = 10
+_DEADLINE_SECONDS = 120
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite://{tmp_path}/jobs.db"
+    server: LocalRedis = request.getfixturevalue("own_redis")
+    return server.url
+
+
+def test_a_killed_writer_leaves_whole_commits(url: str) -> None:
+    moments = random.Random(1)
+    with closing(open_store(url)) as store:
+        committer.begin(store)
+        acknowledged = store.job(committer.JOB).revision
+        tokens = []
+        for _ in range(_KILLS):
+            process = committer.start(url)
+            assert process.stdout is not None
+            for _ in range(1 + moments.randrange(8)):
+                acknowledged = int(process.stdout.readline())
+            # Somewhere in the next commits.
+            time.sleep(moments.random() * 0.02)
+            process.kill()
+            rest, _ = process.communicate()
+            *lines, _ = rest.split("\n")
+            acknowledged = committer.check(store, int(lines[-1]) if lines else acknowledged)
+            tokens.append(store.job(committer.JOB).token)
+
+        assert tokens == sorted(set(tokens))
+        store.check()
+
+
+def test_a_killed_server_forgets_nothing_that_it_acknowledged(own_redis: LocalRedis) -> None:
+    moments = random.Random(2)
+    with closing(open_store(own_redis.url)) as store:
+        committer.begin(store)
+        token = store.acquire(committer.JOB, "me")
+        writer = _Writer(store, token)
+        try:
+            for _ in range(_KILLS):
+                writer.wait_for(1 + moments.randrange(8))
+                time.sleep(moments.random() * 0.01)
+                own_redis.kill()
+                acknowledged = writer.revision
+                with pytest.raises(StoreUnavailable, match="cannot be reached"):
+                    store.check()
+                own_redis.start()
+                with closing(open_store(own_redis.url)) as fresh:
+                    assert fresh.job(committer.JOB).revision >= acknowledged
+        finally:
+            writer.stop()
+        committer.check(store, writer.revision)
+
+
+class _Writer:
+    """A thread that commits one after another."""
+
+    def __init__(self, store: CheckpointStore, token: int) -> None:
+        #: The last that was acknowledged.
+        self.revision = store.job(committer.JOB).revision
+        self._store = store
+        self._token = token
+        self._is_over = False
+        self._moved = threading.Condition()
+        self._pool = ThreadPoolExecutor(1)
+        self._running = self._pool.submit(self._run)
+
+    def wait_for(self, commits: int) -> None:
+        """Returns when so many more were acknowledged."""
+        goal = self.revision + 3 * commits
+        with self._moved:
+            assert self._moved.wait_for(
+                lambda: self.revision >= goal or self._running.done(), _DEADLINE_SECONDS
+            )
+
+    def stop(self) -> None:
+        """Ends it, and raises what it raised."""
+        self._is_over = True
+        self._pool.shutdown()
+        self._running.result()
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over:
+                revision = committer.commit_once(self._store, self._token, self.revision)
+                with self._moved:
+                    self.revision = revision
+                    self._moved.notify_all()
+                committer.prune(self._store, self._token)
+        finally:
+            with self._moved:
+                self._moved.notify_all()
