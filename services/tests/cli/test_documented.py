@@ -1,0 +1,31 @@
+"""docs/command-line.md names what there is."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from remy_services.cli.failures import ExitCode
+from remy_services.cli.main import main
+
+TEXT = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
+COMMANDS = main.list_commands(click.Context(main))
+# What starts servers has a page of its own.
+ELSEWHERE = {"coordinator"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_its_flags(name: str) -> None:
+    assert re.search(rf"^    remy-farm ([\w-]+ \| )*{name}\b", TEXT, re.MULTILINE), name
+    if name in ELSEWHERE:
+        return
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    flags = {flag for each in command.params for flag in each.opts if flag.startswith("--")}
+    assert sorted(flag for flag in flags if flag not in TEXT) == []
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_every_exit_code(code: ExitCode) -> None:
+    assert f"\n| {code.value} | " in TEXT
