@@ -1,0 +1,227 @@
+"""How commands end when a coordinator refuses, is away, or is none."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from services.tests.client.scripted_service import Failure, ScriptedService, later
+
+JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_PAUSED)
+
+
+@pytest.fixture(autouse=True)
+def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of who runs the tests."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("REMY_FARM_TOKEN", raising=False)
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedService]:
+    scripted = ScriptedService()
+    server = scripted.serve()
+    monkeypatch.setenv("REMY_FARM_COORDINATOR", str(scripted.address))
+    yield scripted
+    server.stop(grace=None).wait()
+
+
+@pytest.mark.parametrize(
+    ("status", "exit_code"),
+    [
+        ("INVALID_ARGUMENT", 2),
+        ("OUT_OF_RANGE", 2),
+        ("UNAUTHENTICATED", 4),
+        ("PERMISSION_DENIED", 4),
+        ("NOT_FOUND", 6),
+        ("ALREADY_EXISTS", 6),
+        ("FAILED_PRECONDITION", 6),
+        ("RESOURCE_EXHAUSTED", 6),
+        ("UNIMPLEMENTED", 6),
+        ("INTERNAL", 1),
+        ("UNKNOWN", 1),
+    ],
+)
+@pytest.mark.parametrize("words", [("status", "demo"), ("status", "demo", "--json")])
+def test_the_exit_code_says_what_kind_of_failure_it_was(
+    status: str, exit_code: int, words: tuple[str, ...], service: ScriptedService, run: Any
+) -> None:
+    service.script("GetJob", Failure(grpc.StatusCode[status], "it will not be"))
+    result = run(*words)
+    assert result.exit_code == exit_code
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "it will not be" in result.stderr
+
+
+def test_a_coordinator_that_is_away(run: Any) -> None:
+    result = run("list", "--coordinator", "127.0.0.1:1", "--patience", 0)
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "remy-farm: the coordinator at 127.0.0.1:1 cannot be reached (Connection refused); "
+        "'remy-farm doctor' looks for the cause\n"
+    )
+
+
+def test_a_coordinator_that_is_away_for_a_moment(service: ScriptedService, run: Any) -> None:
+    service.script("GetJob", later(0.01), messages.GetJobResponse(job=JOB))
+    result = run("status", "demo", "--patience", 60, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["id"] == "j1"
+    assert result.stderr == "remy-farm: starting up; trying again\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--coordinator", "a b"), "must be HOST:PORT"),
+        (("--token-file", "/nowhere"), "the token file /nowhere"),
+        (("--tls-ca", "/nowhere"), "--tls-ca: /nowhere"),
+        (("--tls-cert", "cert.pem"), "--tls-key is missing"),
+        (("--insecure", "--tls-ca", "ca.pem"), "exclude each other"),
+    ],
+)
+def test_bad_settings(words: tuple[str, ...], problem: str, run: Any) -> None:
+    result = run("list", *words)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_configuration_file_and_its_token_are_used(
+    service: ScriptedService, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.script("GetJob", messages.GetJobResponse(job=JOB))
+    monkeypatch.delenv("REMY_FARM_COORDINATOR")
+    folder = tmp_path / "config" / "remy-farm"
+    folder.mkdir(parents=True)
+    (folder / "token").write_text("secret-token\n")
+    (folder / "config.yaml").write_text(f"coordinator: {service.address}\ntoken_file: token\n")
+    assert run("status", "demo").exit_code == 0
+    assert service.metadata[-1]["authorization"] == "Bearer secret-token"
+    monkeypatch.setenv("REMY_FARM_CONFIG", str(tmp_path / "nowhere"))
+    assert run("status", "demo").exit_code == 2
+
+
+def test_delete_needs_somebody_to_ask(service: ScriptedService, run: Any) -> None:
+    result = run("delete", "demo")
+    assert result.exit_code == 2
+    assert "--yes" in result.stderr
+    assert service.requests == []
+
+
+def test_extend_keeps_the_budgets_that_are_not_named(service: ScriptedService, run: Any) -> None:
+    job = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_SUCCEEDED)
+    job.spec.stop.epochs = 4
+    job.spec.stop.cpu_seconds = 100
+    service.script("GetJob", messages.GetJobResponse(job=job))
+    service.script("ExtendJob", messages.ExtendJobResponse(job=job))
+    assert run("extend", "demo", "--max-epochs", 8, "--steps", 50).exit_code == 0
+    request = service.requests[-1]
+    assert isinstance(request, messages.ExtendJobRequest)
+    assert (request.stop.epochs, request.stop.cpu_seconds) == (8, 100)
+    assert request.joint_steps == 50
+    assert run("extend", "demo", "--steps", 60).exit_code == 0
+    request = service.requests[-1]
+    assert isinstance(request, messages.ExtendJobRequest)
+    assert not request.HasField("stop")
+    assert run("extend", "demo").exit_code == 2
+
+
+def test_a_damaged_remycc_leaves_the_file_as_it_was(
+    service: ScriptedService, run: Any, tmp_path: Path
+) -> None:
+    service.script("GetRemyCC", messages.GetRemyCCResponse(content=b"{}", sha256=b"other"))
+    out = tmp_path / "demo.json"
+    out.write_text("before")
+    result = run("fetch", "demo", "-o", out)
+    assert result.exit_code == 1
+    assert "arrived damaged" in result.stderr
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_fetch_refuses_a_name_that_says_no_format(service: ScriptedService, run: Any) -> None:
+    result = run("fetch", "demo", "-o", "demo.txt")
+    assert result.exit_code == 2
+    assert "demo.txt must be a name that ends in .json or .dna" in result.stderr
+    assert service.requests == []
+
+
+def test_a_sweep_that_fails_on_the_way_says_how_far_it_came(
+    service: ScriptedService, run: Any, spec_file: Path
+) -> None:
+    service.script(
+        "SubmitJob",
+        messages.SubmitJobResponse(job=JOB),
+        Failure(grpc.StatusCode.RESOURCE_EXHAUSTED, "ann has 10 jobs, and 10 are allowed"),
+    )
+    result = run("submit", spec_file, "--sweep", "objective.delta=0.1,1,10")
+    assert result.exit_code == 6
+    said = result.stderr.splitlines()
+    assert said[0].startswith(
+        "remy-farm: 1 of 3 jobs were submitted before this, as the campaign small-"
+    )
+    assert said[1] == "remy-farm: ann has 10 jobs, and 10 are allowed"
+
+
+def test_the_jobs_of_a_sweep(service: ScriptedService, run: Any, spec_file: Path) -> None:
+    service.script("SubmitJob", messages.SubmitJobResponse(job=JOB))
+    words = ("--sweep", "objective.delta=0.1,1", "--sweep", "signals=[rtt_ratio],[send_ewma]")
+    assert run("submit", spec_file, *words, "--priority", -2, "--weight", 3).exit_code == 0
+    sent = [each for each in service.requests if isinstance(each, messages.SubmitJobRequest)]
+    assert [each.name for each in sent] == [
+        "small_delta-0.1_signals-rtt_ratio",
+        "small_delta-0.1_signals-send_ewma",
+        "small_delta-1_signals-rtt_ratio",
+        "small_delta-1_signals-send_ewma",
+    ]
+    assert [each.spec.objective.delta for each in sent] == [0.1, 0.1, 1, 1]
+    assert len({each.campaign for each in sent}) == 1
+    assert len({each.client_request_id for each in sent}) == 4
+    assert {(each.priority, each.weight) for each in sent} == {(-2, 3)}
+
+
+def test_a_bad_specification_never_leaves_the_machine(
+    service: ScriptedService, run: Any, spec_file: Path
+) -> None:
+    spec_file.write_text(spec_file.read_text().replace("rtt_ms: 100", "rtt_ms: -5"))
+    result = run("submit", spec_file)
+    assert result.exit_code == 2
+    assert "network.rtt_ms" in result.stderr
+    assert service.requests == []
+
+
+def test_completion_knows_jobs(service: ScriptedService) -> None:
+    from click.shell_completion import BashComplete
+
+    from remy_services.cli.main import main
+
+    service.script("ListJobs", messages.ListJobsResponse(jobs=[JOB, job_pb2.Job(name="other")]))
+    complete = BashComplete(main, {}, "remy-farm", "_REMY_FARM_COMPLETE")
+    found = complete.get_completions(["status"], "de")
+    assert [(item.value, item.help) for item in found] == [("demo", "paused")]
+
+
+def test_completion_without_a_coordinator_completes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from click.shell_completion import BashComplete
+
+    from remy_services.cli.main import main
+
+    monkeypatch.setenv("REMY_FARM_COORDINATOR", "127.0.0.1:1")
+    complete = BashComplete(main, {}, "remy-farm", "_REMY_FARM_COMPLETE")
+    assert complete.get_completions(["status"], "de") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell(shell: str, run: Any) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"_REMY_FARM_COMPLETE={shell}_complete" in result.stdout
