@@ -15,7 +15,7 @@ _MEANINGS = {
     sqlite3.SQLITE_LOCKED: "is locked by another process",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened, or its folder cannot be written to",
     sqlite3.SQLITE_PERM: "may not be opened by this user",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: the operating system reports an error",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: its disk is full or fails",
     sqlite3.SQLITE_NOMEM: "cannot be used: this process is out of memory",
     sqlite3.SQLITE_PROTOCOL: "is being opened by another process",
 }

@@ -1,0 +1,50 @@
+"""A store whose files become read-only: python -m services.tests.stores.read_only PATH
+
+Prints what the store said. To be run without root's right to write everywhere.
+"""
+
+import stat
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from remy_services.stores import CheckpointStore, Commit, SqliteStore, StoreUnavailable
+
+_READ_ONLY = stat.S_IRUSR
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    with closing(SqliteStore(path)) as store:
+        store.create("job", Commit(b"record", [b"one"]))
+        token = store.acquire("job", "me")
+    _set_modes(path, _READ_ONLY)
+    with closing(SqliteStore(path)) as store:
+        print(f"read: {store.job('job').record!r}")
+        _try(store, token)
+        _set_modes(path, _READ_ONLY | stat.S_IWUSR)
+        store.check()
+        print(f"later: {store.commit('job', token, 1, Commit(b'', [b'two']))}")
+    path.parent.chmod(_READ_ONLY | stat.S_IXUSR)
+    try:
+        SqliteStore(path.parent / "other.db")
+    except StoreUnavailable as error:
+        print(f"other: {error}")
+
+
+def _set_modes(path: Path, mode: int) -> None:
+    """Of the file and of its write-ahead log."""
+    for each in path.parent.glob(f"{path.name}*"):
+        each.chmod(mode)
+
+
+def _try(store: CheckpointStore, token: int) -> None:
+    for call in (store.check, lambda: store.commit("job", token, 1, Commit(b"", [b"no"]))):
+        try:
+            call()
+        except StoreUnavailable as error:
+            print(f"refused: {error}")
+
+
+if __name__ == "__main__":
+    main()
