@@ -97,6 +97,8 @@ _OPTIONS = (
 _PATIENCE = click.option(
     "--patience",
     "patience_seconds",
+    envvar="REMY_FARM_PATIENCE",
+    show_envvar=True,
     type=FiniteRange(min=0),
     default=PATIENCE_SECONDS,
     show_default=True,

@@ -10,7 +10,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.campaign import members_of, parse_sweep
 from remy_services.spec import load_spec, load_tree
 
-_LONGEST_NAME = 100
+_LONGEST_NAME = 200
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -1,0 +1,62 @@
+"""A real coordinator, and its commands called within this process."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.tests.cli.conftest import SMALL_SPEC
+from services.tests.cli.service.real_coordinator import DEADLINE_SECONDS, Coordinator
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of who runs the tests."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("REMY_FARM_TOKEN", "REMY_FARM_TOKEN_FILE", "REMY_FARM_COORDINATOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def shared_coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinator]:
+    """For tests that neither end it nor count its jobs."""
+    coordinator = Coordinator(tmp_path_factory.mktemp("coordinator"))
+    coordinator.start()
+    yield coordinator
+    coordinator.close()
+
+
+@pytest.fixture
+def farm(shared_coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch) -> Coordinator:
+    """What the commands of a test talk to."""
+    monkeypatch.setenv("REMY_FARM_COORDINATOR", shared_coordinator.address)
+    monkeypatch.setenv("REMY_FARM_PATIENCE", str(DEADLINE_SECONDS))
+    return shared_coordinator
+
+
+@pytest.fixture
+def endless_spec(spec_file: Path) -> Path:
+    """A design that ends only when it is told to."""
+    spec_file.write_text(SMALL_SPEC.replace("epochs: 2", "epochs: 1000000"))
+    return spec_file
+
+
+@pytest.fixture
+def until(run_json: RunJson) -> Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]:
+    """The job once it is as wanted."""
+
+    def wait(job: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        ends = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            found = run_json("status", job)
+            if wanted(found):
+                return found
+            assert time.monotonic() < ends, json.dumps(found, indent=2)
+            time.sleep(0.05)
+
+    return wait

@@ -1,0 +1,66 @@
+"""`remy-farm coordinator` as a process that may be killed and started again in its place."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+REMY_FARM = Path(sys.executable).with_name("remy-farm")
+# Machines that build and test at once are slow.
+DEADLINE_SECONDS = 120.0
+
+
+class Coordinator:
+    """One coordinator on a store in a folder of its own; every start listens at the same port."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._flags = flags
+        self._process: subprocess.Popen[bytes] | None = None
+        #: Of the first start, and of all after it.
+        self.address = "127.0.0.1:0"
+
+    def start(self) -> None:
+        """Returns when it serves."""
+        ready = self._folder / "ready"
+        ready.unlink(missing_ok=True)
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(REMY_FARM, "coordinator", "--listen", self.address, "--threads", "1"),
+                    *("--store", f"sqlite://{self._folder / 'farm.db'}", "--ready-file", ready),
+                    *self._flags,
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        ends = time.monotonic() + DEADLINE_SECONDS
+        while not ready.exists():
+            assert self._process.poll() is None, self.log()
+            assert time.monotonic() < ends, self.log()
+            time.sleep(0.02)
+        self.address = ready.read_text().strip()
+
+    def kill(self) -> None:
+        """Without a chance to do anything about it."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """As an administrator would; it must end well."""
+        assert self._end(signal.SIGTERM) == 0, self.log()
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text(errors="replace")
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def _end(self, number: int) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process.wait(timeout=DEADLINE_SECONDS)
