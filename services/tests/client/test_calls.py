@@ -113,6 +113,19 @@ def test_a_deletion_that_took_effect_unheard_is_no_error(
         ),
         (
             Failure(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "2 jobs are named 'demo'; use an id: j1, j2",
+                (
+                    error_details_pb2.BadRequest(
+                        field_violations=[violation("job", "is not unambiguous")]
+                    ),
+                ),
+            ),
+            BadRequest,
+            "2 jobs are named 'demo'; use an id: j1, j2",
+        ),
+        (
+            Failure(
                 grpc.StatusCode.FAILED_PRECONDITION,
                 "demo cannot be paused",
                 (

@@ -137,21 +137,23 @@ def _details(error: grpc.Call) -> list[Message]:
     return known
 
 
-def _parts(details: list[Message]) -> list[str]:
-    """What the details say of single fields, preconditions and limits."""
+def _parts(details: list[Message]) -> list[tuple[str, str]]:
+    """What the details say of single fields, preconditions and limits, each with the words that
+    show that a message says it already."""
     parts = []
     for detail in details:
         match detail:
             case error_details_pb2.BadRequest():
-                parts += [f"{each.field} {each.description}" for each in detail.field_violations]
+                for each in detail.field_violations:
+                    parts.append((each.field, f"{each.field} {each.description}"))
             case error_details_pb2.PreconditionFailure() | error_details_pb2.QuotaFailure():
-                parts += [each.description for each in detail.violations]
-    return [part.strip().rstrip(".") for part in parts]
+                parts += [(each.description, each.description) for each in detail.violations]
+    return [(sign.strip(), part.strip().rstrip(".")) for sign, part in parts]
 
 
-def _with_parts(message: str, parts: list[str]) -> str:
+def _with_parts(message: str, parts: list[tuple[str, str]]) -> str:
     """The message and those parts that it does not say itself."""
-    new = [part for part in parts if part and part not in message]
+    new = [part for sign, part in parts if part and sign.rstrip(".") not in message]
     shown = new[:_MOST_SHOWN]
     if len(new) > len(shown):
         shown.append(f"and {len(new) - len(shown)} more")

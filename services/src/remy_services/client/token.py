@@ -10,8 +10,8 @@ from remy_services.client.errors import SettingsError
 from remy_services.files import FileError, read_file
 
 _MOST_BYTES = 16 << 10
-# RFC 6750, section 2.1.
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+# What a header of a request may hold.
+_TOKEN = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Token:
             raise SettingsError(f"the token in {self.source} is empty")
         if not _TOKEN.fullmatch(self.text):
             raise SettingsError(
-                f"the token in {self.source} has a character that tokens do not have; letters, "
-                "digits and . _ ~ + / - are allowed, and = at its end"
+                f"the token in {self.source} has a character that tokens do not have; printable "
+                "ASCII without spaces is allowed"
             )
 
 

@@ -82,7 +82,7 @@ def test_an_ambiguous_name_is_refused_with_ids(
 ) -> None:
     ids = [run_json("submit", spec_file, "--name", "twin")["id"] for _ in range(2)]
     result = run("status", "twin")
-    assert result.exit_code == 6
+    assert result.exit_code == 2
     assert all(each in result.stderr for each in ids)
 
 
