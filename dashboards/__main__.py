@@ -1,4 +1,4 @@
-"""Writes `generated/`, or with --check fails if it is not what the code says."""
+"""Writes `generated/` and docs/metrics.md, or with --check fails if they are not fresh."""
 
 from __future__ import annotations
 
@@ -12,25 +12,32 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from dashboards.compare import compare
 from dashboards.farm import farm
 from dashboards.job import job
+from dashboards.metrics_page import metrics_page
 from dashboards.reliability import reliability
 
-GENERATED = Path(__file__).resolve().parent / "generated"
+ROOT = Path(__file__).resolve().parent.parent
+GENERATED = ROOT / "dashboards" / "generated"
+METRICS_PAGE = ROOT / "docs" / "metrics.md"
 DASHBOARDS = {"farm": farm, "job": job, "compare": compare, "reliability": reliability}
 
 
 def wanted_files() -> dict[Path, str]:
-    """What `generated/` should hold."""
-    return {
+    """What is generated, by its place."""
+    boards = {
         GENERATED / f"{name}.json": json.dumps(make(), cls=JSONEncoder, indent=1, sort_keys=True)
-        + "\n"
         for name, make in DASHBOARDS.items()
     }
+    return {path: f"{text}\n" for path, text in boards.items()} | {METRICS_PAGE: metrics_page()}
 
 
 def stale_files() -> list[Path]:
-    """Files of `generated/` that are missing, differ, or should not be there."""
+    """Generated files that are missing, differ, or should not be there."""
     wanted = wanted_files()
-    present = {path: path.read_text(encoding="utf-8") for path in GENERATED.glob("*.json")}
+    present = {
+        path: path.read_text(encoding="utf-8")
+        for path in (*GENERATED.glob("*.json"), METRICS_PAGE)
+        if path.exists()
+    }
     return sorted(
         path for path in wanted.keys() | present.keys() if wanted.get(path) != present.get(path)
     )
@@ -43,7 +50,7 @@ def main() -> int:
     stale = stale_files()
     if parser.parse_args().check:
         for path in stale:
-            print(f"{path.relative_to(GENERATED.parent.parent)} is stale: run `make dashboards`.")
+            print(f"{path.relative_to(ROOT)} is stale: run `make dashboards`.")
         return 1 if stale else 0
     wanted = wanted_files()
     for path in stale:

@@ -50,6 +50,7 @@ def _figures() -> Section:
                     Column("rules", _latest("remy_farm_job_rules"), "none"),
                     Column("epoch", _latest("remy_farm_job_epoch"), "none"),
                     Column("step", _latest("remy_farm_job_step"), "none"),
+                    Column("run time", _latest("remy_farm_job_run_seconds_total"), "s"),
                     Column("CPU-hours", cpu_hours, "none"),
                     Column("cost", _latest("remy_farm_job_cost_total"), "short"),
                 ],

@@ -68,7 +68,7 @@ def _now() -> Section:
                 "Threads",
                 "Simulating threads of all connected workers.",
                 "none",
-                Query("sum(remy_farm_worker_threads)"),
+                Query("sum(remy_farm_threads_connected)"),
             ),
             number(
                 "Threads busy",
@@ -77,7 +77,7 @@ def _now() -> Section:
                 "percentunit",
                 Query(
                     f"{per_second('remy_farm_evaluation_cpu_seconds_total')}"
-                    " / sum(remy_farm_worker_threads)"
+                    " / sum(remy_farm_threads_connected)"
                 ),
                 decimals=0,
             ),

@@ -13,7 +13,7 @@ def workers() -> Section:
         "Fleet",
         [
             lines(
-                "Workers",
+                "Workers over time",
                 "Connected workers; those that have a task; those not heard of for longer than they"
                 " should; and those that get no tasks because their results were wrong.",
                 "none",
@@ -33,10 +33,10 @@ def workers() -> Section:
                 no_value="none",
             ),
             lines(
-                "Threads",
+                "Threads over time",
                 "Simulating threads, and how many of them the evaluations have kept busy.",
                 "none",
-                Query("sum(remy_farm_worker_threads)", "threads"),
+                Query("sum(remy_farm_threads_connected)", "threads"),
                 Query(per_second("remy_farm_evaluation_cpu_seconds_total"), "busy"),
             ),
             lines(
@@ -64,21 +64,29 @@ def throughput() -> Section:
                 "Simulations of one specimen under one candidate that were finished.",
                 "ops",
                 Query(per_second("remy_farm_evaluations_total"), "evaluations"),
-                width=8,
+                width=6,
+            ),
+            lines(
+                "Tasks done",
+                "Tasks whose outcome is known: parts of requests, of up to a second each.",
+                "ops",
+                Query(per_second("remy_farm_tasks_total"), "tasks"),
+                width=6,
+                no_value="no workers",
             ),
             lines(
                 "Packets over time",
                 "Packets sent in simulations.",
                 "pps",
                 Query(per_second("remy_farm_simulated_packets_total"), "packets"),
-                width=8,
+                width=6,
             ),
             lines(
                 "Faster than real time",
                 "Seconds of network time that are simulated in a second.",
                 "none",
                 Query(per_second("remy_farm_simulated_seconds_total"), "simulated seconds"),
-                width=8,
+                width=6,
             ),
         ],
     )
@@ -146,10 +154,12 @@ def faults() -> Section:
             ),
             lines(
                 "Wrong results",
-                "Results that failed their checks, tasks on which workers disagreed, and tasks"
-                " given up because they kept ending their workers. Each deserves a look.",
+                "Results that failed their checks, earlier results of quarantined workers, tasks on"
+                " which workers disagreed, and tasks given up because they kept ending"
+                " their workers. Each deserves a look.",
                 "none",
                 Query(grown("remy_farm_results_rejected_total", "reason"), "rejected: {{reason}}"),
+                Query(grown("remy_farm_results_revoked_total"), "revoked"),
                 Query(grown("remy_farm_tasks_disputed_total"), "disputed"),
                 Query(grown("remy_farm_tasks_quarantined_total"), "quarantined"),
                 width=8,

@@ -19,6 +19,7 @@ _CHECKPOINT_AGE = (
     f"(time() - {by_job('remy_farm_job_last_checkpoint_timestamp_seconds')})"
     ' and on (job_id) remy_farm_job_state{state=~"RUNNING|PAUSING|CANCELLING"}'
 )
+_FAILED_CHECKPOINTS = 'remy_farm_checkpoint_failures_total{reason!="conflict"}'
 _LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent|goodbye"}'
 
 
@@ -96,6 +97,41 @@ def _now() -> Section:
                 Query('sum(remy_farm_jobs{state="FAILED"})'),
                 thresholds=_OK_IF_ZERO,
             ),
+            number(
+                "Database",
+                "The database that keeps jobs, and its version.",
+                "none",
+                Query("max by (kind, version) (remy_farm_store_info)", "{{kind}} {{version}}"),
+                width=6,
+                text_is_name=True,
+                no_value="no coordinator",
+            ),
+            number(
+                "Version",
+                "Its version, and that of its simulator. Two are there while one takes over.",
+                "none",
+                Query(
+                    "max by (version, simulator_version) (remy_farm_build_info)",
+                    "{{version}}, simulator {{simulator_version}}",
+                ),
+                width=6,
+                text_is_name=True,
+                no_value="no coordinator",
+            ),
+            number(
+                "Recoveries in a day",
+                "How often jobs went on after their coordinator had ended unexpectedly.",
+                "none",
+                Query(f"round({grown('remy_farm_job_recoveries_total', window='1d')})"),
+                width=6,
+            ),
+            number(
+                "Failed checkpoints in a day",
+                "Commits with a snapshot that failed, but for those that turned out to be made.",
+                "none",
+                Query(f"round({grown(_FAILED_CHECKPOINTS, window='1d')})"),
+                width=6,
+            ),
         ],
     )
 
@@ -121,12 +157,10 @@ def _checkpoints() -> Section:
             ),
             lines(
                 "Size",
-                "Last snapshot of every job.",
+                "Last snapshot of every job, and the 99th percentile of all.",
                 "bytes",
-                Query(
-                    by_job("remy_farm_job_checkpoint_bytes"),
-                    JOB_LEGEND,
-                ),
+                Query(by_job("remy_farm_job_checkpoint_bytes"), JOB_LEGEND),
+                quantiles("remy_farm_checkpoint_size_bytes")[-1],
                 width=6,
             ),
             lines(

@@ -6,6 +6,9 @@ from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import grown, per_second, tail
 
+_LOOKUPS = "remy_farm_evaluation_cache_lookups_total"
+_HITS = _LOOKUPS + '{result="hit"}'
+
 
 def store() -> Section:
     """Whether the store keeps up."""
@@ -20,7 +23,7 @@ def store() -> Section:
                     tail("remy_farm_store_operation_duration_seconds", "operation"),
                     "{{operation}}",
                 ),
-                width=8,
+                width=6,
             ),
             lines(
                 "Round trips",
@@ -30,7 +33,7 @@ def store() -> Section:
                     per_second("remy_farm_store_operation_duration_seconds_count", "operation"),
                     "{{operation}}",
                 ),
-                width=8,
+                width=6,
                 stacked=True,
             ),
             lines(
@@ -41,8 +44,17 @@ def store() -> Section:
                     grown("remy_farm_store_errors_total", "operation"),
                     "{{operation}}",
                 ),
-                width=8,
+                width=6,
                 no_value="none",
+            ),
+            lines(
+                "Evaluation cache",
+                "Share of look-ups that were answered. After a recovery it shows what need not be"
+                " simulated again.",
+                "percentunit",
+                Query(f"{per_second(_HITS)} / {per_second(_LOOKUPS)}", "answered"),
+                width=6,
+                no_value="not asked",
             ),
         ],
     )

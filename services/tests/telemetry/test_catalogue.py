@@ -15,7 +15,7 @@ _UNITS = ("seconds", "bytes", "ratio", "info", "total")
 _PLAIN = re.compile(
     r"jobs|job_(state|priority|score|score_standard_error|epoch|epoch_gain"
     r"|epoch_gain_standard_error|epochs_without_gain|step|rules|candidates|candidates_left|workers)"
-    r"|workers_\w+|worker_threads|tasks_(waiting|running)|store_(durable|available)"
+    r"|workers_\w+|threads_connected|tasks_(waiting|running)|store_(durable|available)"
     r"|grpc_server_open_calls"
 )
 

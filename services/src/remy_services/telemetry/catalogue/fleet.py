@@ -13,7 +13,7 @@ WORKERS_SILENT = gauge(
 WORKERS_QUARANTINED = gauge(
     "workers_quarantined", "Workers that get no tasks because their results were wrong."
 )
-WORKER_THREADS = gauge("worker_threads", "Simulating threads of all connected workers.")
+THREADS_CONNECTED = gauge("threads_connected", "Simulating threads of all connected workers.")
 TASKS_WAITING = gauge("tasks_waiting", "Tasks that no worker has yet.")
 TASKS_RUNNING = gauge("tasks_running", "Tasks that a worker has.")
 
@@ -72,7 +72,7 @@ METRICS: tuple[Metric, ...] = (
     WORKERS_BUSY,
     WORKERS_SILENT,
     WORKERS_QUARANTINED,
-    WORKER_THREADS,
+    THREADS_CONNECTED,
     TASKS_WAITING,
     TASKS_RUNNING,
     TASK_DURATION,

@@ -1,0 +1,53 @@
+"""The page about metrics, written from what is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
+from remy_workers.telemetry.metrics import WorkerMetrics
+
+_HEAD = """\
+# Metrics
+
+Written by `make dashboards` from the declarations in the code. [observability.md](observability.md)
+says how to have them scraped, and shows them. Histograms have the series `_bucket`, `_sum` and
+`_count`; they are classic ones, because the client library cannot export native ones.
+Beside these there are the usual `process_` metrics of each process.
+"""
+
+_SECTIONS = (
+    ("Jobs", jobs.METRICS),
+    ("Evaluations and workers, as the coordinator sees them", fleet.METRICS),
+    ("Store and checkpoints", store.METRICS),
+    ("Coordinator", server.METRICS),
+)
+
+
+def metrics_page() -> str:
+    """The page's text."""
+    parts = [_HEAD]
+    for title, metrics in _SECTIONS:
+        parts += [f"\n## {title}\n\n", *_table(_row(metric) for metric in metrics)]
+    parts += ["\n## Workers\n\n", *_table(_worker_rows())]
+    return "".join(parts)
+
+
+def _table(rows: Iterable[tuple[str, str, Iterable[str], str]]) -> Iterator[str]:
+    yield "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
+    for name, kind, labels, meaning in rows:
+        shown = ", ".join(f"`{label}`" for label in labels)
+        yield f"| `{name}` | {kind} | {shown} | {meaning} |\n"
+
+
+def _row(metric: Metric) -> tuple[str, str, Iterable[str], str]:
+    return metric.name, metric.kind.value, metric.labels, metric.help
+
+
+def _worker_rows() -> Iterator[tuple[str, str, Iterable[str], str]]:
+    for family in WorkerMetrics(1).registry.collect():
+        if not family.name.startswith("remy_farm_"):
+            continue
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        yield name, family.type, sorted(labels), family.documentation

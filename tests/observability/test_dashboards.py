@@ -1,0 +1,156 @@
+"""A linter for dashboards: what is generated is fresh, complete, and asks for what there is."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+
+import pytest
+
+from dashboards.__main__ import DASHBOARDS, stale_files
+from dashboards.board import TAG
+from remy_services.telemetry.catalogue import METRICS
+from tests.observability.queries import (
+    PROCESS_METRICS,
+    Tree,
+    dashboards,
+    exported_series,
+    panel_queries,
+    panels,
+    recorded_series,
+    rules,
+    series_in,
+)
+
+_DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_OF_GRAFANA = {
+    "__rate_interval",
+    "__range",
+    "__data",
+    "__url_time_range",
+}
+_SELECTOR = re.compile(r"(remy_farm_\w+)\{([^}]*)\}")
+_OF_TARGETS = {"instance", "job"}
+
+each_dashboard = pytest.mark.parametrize(
+    "dashboard", [pytest.param(tree, id=name) for name, tree in dashboards().items()]
+)
+each_panel = pytest.mark.parametrize(
+    "panel",
+    [
+        pytest.param(panel, id=f"{name}/{panel['title']}")
+        for name, tree in dashboards().items()
+        for panel in panels(tree)
+    ],
+)
+
+
+def test_generated_files_are_what_the_code_says() -> None:
+    assert not stale_files(), "run `make dashboards`"
+
+
+def test_dashboards_have_identities_of_their_own() -> None:
+    assert set(dashboards()) == set(DASHBOARDS)
+    identities = [tree["uid"] for tree in dashboards().values()]
+    assert len(set(identities)) == len(identities)
+
+
+@each_dashboard
+def test_a_dashboard_has_a_description_a_data_source_and_links(dashboard: Tree) -> None:
+    assert dashboard["description"].endswith(".")
+    first = dashboard["templating"]["list"][0]
+    assert (first["name"], first["type"], first["query"]) == (
+        "datasource",
+        "datasource",
+        "prometheus",
+    )
+    (link,) = dashboard["links"]
+    assert link["tags"] == dashboard["tags"] == [TAG]
+    assert link["includeVars"]
+    assert link["keepTime"]
+
+
+@each_dashboard
+def test_panels_have_identities_of_their_own(dashboard: Tree) -> None:
+    for key in ("id", "title"):
+        counts = Counter(panel[key] for panel in dashboard["panels"])
+        assert [value for value, count in counts.items() if count > 1] == []
+
+
+@each_dashboard
+def test_panels_lie_beside_each_other(dashboard: Tree) -> None:
+    places = [panel["gridPos"] for panel in dashboard["panels"]]
+    for place in places:
+        assert place["x"] + place["w"] <= 24
+    for one, other in itertools.combinations(places, 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or below
+
+
+@each_panel
+def test_a_panel_says_what_it_shows_and_in_which_unit(panel: Tree) -> None:
+    assert panel["description"].endswith(".")
+    assert len(panel["description"]) > 20
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert panel["fieldConfig"]["defaults"]["noValue"]
+
+
+@each_panel
+def test_a_panel_asks_the_chosen_data_source(panel: Tree) -> None:
+    assert panel["datasource"] == _DATA_SOURCE
+    assert panel["targets"]
+    for target in panel["targets"]:
+        assert target["datasource"] == _DATA_SOURCE
+    names = [target["refId"] for target in panel["targets"]]
+    assert len(set(names)) == len(names)
+
+
+@each_dashboard
+def test_every_variable_that_is_used_is_declared_and_the_reverse(dashboard: Tree) -> None:
+    declared = {variable["name"] for variable in dashboard["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", str(dashboard["panels"]))) - _OF_GRAFANA
+    assert used == declared
+
+
+@each_dashboard
+def test_links_of_rows_lead_to_dashboards(dashboard: Tree) -> None:
+    identities = {tree["uid"] for tree in dashboards().values()}
+    targets = set(re.findall(r"/d/([\w-]+)", str(dashboard["panels"])))
+    assert targets <= identities
+
+
+def test_queries_ask_for_metrics_that_exist() -> None:
+    known = exported_series() | PROCESS_METRICS
+    unknown = {
+        (str(query), name)
+        for query in panel_queries()
+        for name in series_in(query.expression)
+        if name not in known
+    }
+    assert not unknown
+
+
+def test_rules_ask_for_metrics_that_exist() -> None:
+    known = exported_series() | recorded_series()
+    unknown = {name for rule in rules() for name in series_in(rule["expr"]) if name not in known}
+    assert not unknown
+
+
+def test_queries_select_by_labels_that_exist() -> None:
+    labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
+    expressions = [query.expression for query in panel_queries()]
+    expressions += [rule["expr"] for rule in rules()]
+    selectors = [found for each in expressions for found in _SELECTOR.findall(each)]
+    assert len(selectors) > 20
+    for name, matchers in selectors:
+        assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels[name] | _OF_TARGETS
+
+
+def test_every_metric_of_the_coordinator_is_shown_somewhere() -> None:
+    asked = set().union(*(series_in(query.expression) for query in panel_queries()))
+    asked |= set().union(*(series_in(rule["expr"]) for rule in rules()))
+    asked.add("remy_farm_job_info")  # The variable that chooses a job.
+    unseen = {metric.name for metric in METRICS if asked.isdisjoint(metric.series)}
+    assert unseen == set()

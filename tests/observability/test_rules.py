@@ -1,0 +1,54 @@
+"""Alerts fire when they should, stay silent otherwise, and say what to do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.programs import ROOT
+from tests.observability.programs import promtool
+from tests.observability.queries import RULES, rule_files, rules
+
+CASES = sorted((RULES / "tests").glob("*.yaml"))
+ALERTS = [rule for rule in rules() if "alert" in rule]
+
+
+def run(*arguments: object) -> None:
+    done = subprocess.run(
+        [promtool(), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rules_are_well_formed() -> None:
+    run("check", "rules", *rule_files())
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_alerts_fire_and_stay_silent(path: Path) -> None:
+    run("test", "rules", path)
+
+
+def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_does_not() -> None:
+    fires: set[str] = set()
+    silent: set[str] = set()
+    for path in CASES:
+        for case in yaml.safe_load(path.read_text())["tests"]:
+            for check in case["alert_rule_test"]:
+                (fires if check["exp_alerts"] else silent).add(check["alertname"])
+    names = {rule["alert"] for rule in ALERTS}
+    assert fires == names
+    assert silent == names
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, dict[str, str]]) -> None:
+    assert rule["labels"]["severity"] in {"page", "ticket", "info"}
+    assert rule["annotations"]["summary"].endswith(".")
+    document, _, anchor = rule["annotations"]["runbook"].partition("#")
+    headings = re.findall(r"^#+ (.*)$", (ROOT / document).read_text(), re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}

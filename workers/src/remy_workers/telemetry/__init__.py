@@ -1,0 +1,1 @@
+"""What a worker lets people see of itself: metrics, logs, traces."""
