@@ -60,6 +60,15 @@ def test_trials_of_divisions_cost_four_steps() -> None:
     assert seconds == 1 + 10 + (4 + 5) * 2 + (4 + 25) * 4 + 4
 
 
+def test_wide_steps_are_fewer() -> None:
+    plan = search(steps_per_epoch=50, tuned_for_specimens=16)
+    plan.specimens, plan.joint.validation_specimens = 64, 128
+    # One comparison at the beginning, 100 steps in place of 400, a comparison after each 12 of them
+    # (50 / 4, rounded) and at the end.
+    assert expected_seconds(plan, 400, [3.0]) == 3 * (1 + 100 + 9)
+    assert 400 <= steps_within(plan, 330, [3.0]) < 404
+
+
 def test_there_is_always_a_step() -> None:
     assert steps_within(search(), 1e-9, [1.0]) == 1
 

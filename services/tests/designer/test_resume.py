@@ -16,11 +16,19 @@ from services.tests.designer.walk import Walk, finish, make_steps, table_bytes
 
 _EVALUATE = AnalyticEvaluator(noise=2.0).evaluate
 
+
+def _wide() -> spec_pb2.DesignSpec:
+    spec = small_joint_spec(tuned_for_specimens=16, steps=40)
+    spec.search.specimens = 32
+    return spec
+
+
 _SPECS = {
     "paper": small_spec(signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=3),
     "joint": small_joint_spec(),
     "joint-starts": small_joint_spec(starts=3, start_steps=5, steps=14),
     "joint-disagreement": small_joint_spec(splits="disagreement"),
+    "joint-wide": _wide(),
     "pattern": small_pattern_spec(steps=51),
 }
 _JOINT_STEPS = {
@@ -37,6 +45,7 @@ _STEPS = {
     },
     "joint": _JOINT_STEPS,
     "joint-starts": _JOINT_STEPS,
+    "joint-wide": _JOINT_STEPS,
     "joint-disagreement": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_TRY_SPLITS},
     "pattern": {
         progress_pb2.STEP_PURPOSE_COUNT_USES,

@@ -202,6 +202,8 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
     )
     if draw(st.booleans()):
         search.cpu_seconds = draw(st.floats(1e-9, 1e9))
+    if draw(st.booleans()):
+        search.tuned_for_specimens = draw(st.integers(16, 100000))
     return search
 
 

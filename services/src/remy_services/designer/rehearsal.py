@@ -26,6 +26,7 @@ class Rehearsal:
         joint = plan.search.joint
         joint.starts, joint.first_split, joint.steps_per_split, joint.fine_share = 1, 1, 1, 0
         joint.steps_per_epoch = joint.steps
+        joint.ClearField("tuned_for_specimens")
         self._designer = Designer(plan)
         self._limit_seconds = _SHARE_OF_BUDGET * spec.search.joint.cpu_seconds
         self._used_seconds = 0.0

@@ -23,7 +23,8 @@ class Context(StrategyContext):
 
     @property
     def search(self) -> spec_pb2.JointSearch:
-        return self.spec.search.joint
+        """The settings as they are followed."""
+        return self.schedule.search
 
     @property
     def starts(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from remy_farm.v1 import spec_pb2
+from remy_services.designer.joint.pace import widening
 from remy_services.designer.joint.schedule import Schedule
 from remy_services.designer.joint.starts import start_count
 
@@ -25,7 +26,9 @@ def steps_within(search: spec_pb2.Search, cpu_seconds: float, step_seconds: Sequ
     """
     if min(step_seconds) <= 0:
         raise ValueError(f"a step takes {min(step_seconds)} s; a positive time is needed")
-    low, high = 1, max(1, min(_MAXIMUM_STEPS, int(cpu_seconds / min(step_seconds))))
+    # One step may take the place of several that the settings count.
+    most = cpu_seconds / min(step_seconds) * max(widening(search), 1.0)
+    low, high = 1, max(1, min(_MAXIMUM_STEPS, int(most)))
     while low < high:
         middle = (low + high + 1) // 2
         if expected_seconds(search, middle, step_seconds) <= cpu_seconds:
@@ -36,7 +39,7 @@ def steps_within(search: spec_pb2.Search, cpu_seconds: float, step_seconds: Sequ
 
 
 def expected_seconds(search: spec_pb2.Search, steps: int, step_seconds: Sequence[float]) -> float:
-    """CPU time, in seconds, of a design with a climb of `steps` steps.
+    """CPU time, in seconds, of a design whose settings say `steps` steps.
 
     Divisions cost no more than a step or two in all, and are left out, but for their trials.
     """
@@ -44,13 +47,14 @@ def expected_seconds(search: spec_pb2.Search, steps: int, step_seconds: Sequence
     planned.CopyFrom(search)
     planned.joint.steps = steps
     schedule = Schedule(planned)
+    joint = schedule.search
     # A comparison simulates each of its specimens once, a step each of its own twice.
-    validation = search.joint.validation_specimens / (2 * search.specimens)
+    validation = joint.validation_specimens / (2 * search.specimens)
     # Every start makes the first steps, and is compared after the last of them.
-    starts = start_count(search.joint)
-    tried = min(search.joint.start_steps, steps) if starts > 1 else 0
+    starts = start_count(joint)
+    tried = min(joint.start_steps, joint.steps) if starts > 1 else 0
     total, splits = step_seconds[0] * validation, 0
-    for step in range(steps):
+    for step in range(joint.steps):
         pairs = schedule.settings(step).specimens / search.specimens
         # Each division adds a rule at least.
         if schedule.split_is_due(step, rules=1 + splits):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import remy_simulator
 from remy_farm.v1 import spec_pb2
+from remy_services.designer.joint.pace import paced, widening
 
 # Growing: the perturbation shrinks to about half over the first 70 % and stays there; the step size
 # shrinks to 15 % over the last 40 %.
@@ -42,9 +44,15 @@ class Schedule:
 
     def __init__(self, search: spec_pb2.Search) -> None:
         self._specimens = search.specimens
-        self._joint = search.joint
-        self._refining = round(search.joint.steps * search.joint.fine_share)
-        self._growing = search.joint.steps - self._refining
+        self._joint = paced(search)
+        self._widening = widening(search)
+        self._refining = round(self._joint.steps * self._joint.fine_share)
+        self._growing = self._joint.steps - self._refining
+
+    @property
+    def search(self) -> spec_pb2.JointSearch:
+        """The settings as they are followed."""
+        return self._joint
 
     @property
     def steps(self) -> int:
@@ -63,7 +71,7 @@ class Schedule:
                 * _between(1.0, _PERTURBATION_AFTER_GROWING, shrunk),
                 step_size=joint.step_size * _between(1.0, _STEP_SIZE_AFTER_GROWING, late),
                 specimens=self._specimens,
-                averaging=_GROWING_AVERAGE,
+                averaging=self._kept(_GROWING_AVERAGE),
             )
         done = (step - self._growing) / max(self._refining, 1)
         return Settings(
@@ -73,8 +81,12 @@ class Schedule:
             * _STEP_SIZE_REFINING
             * _between(1.0, _STEP_SIZE_AFTER_REFINING, done),
             specimens=self._specimens * _SPECIMENS_REFINING,
-            averaging=_REFINING_AVERAGE,
+            averaging=self._kept(_REFINING_AVERAGE),
         )
+
+    def _kept(self, past: float) -> float:
+        """What a step keeps of an average that keeps `past` at a step of the usual width."""
+        return past if self._widening == 1 else remy_simulator.power(past, self._widening)
 
     @property
     def trial_specimens(self) -> int:
