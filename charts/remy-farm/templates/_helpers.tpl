@@ -1,0 +1,218 @@
+{{/* Names and labels. */}}
+
+{{- define "remy-farm.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 34 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 34 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 34 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* remy-farm.name: (list $ "coordinator") -> the name of a component's objects. */}}
+{{- define "remy-farm.name" -}}
+{{- printf "%s-%s" (include "remy-farm.fullname" (index . 0)) (index . 1) -}}
+{{- end -}}
+
+{{/* remy-farm.selector: (list $ "coordinator") -> the labels that never change. */}}
+{{- define "remy-farm.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride }}
+app.kubernetes.io/instance: {{ include "remy-farm.fullname" $root }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "remy-farm.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "remy-farm.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: remy-farm
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- with $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* remy-farm.image: (list $ .Values.coordinator.image) -> a reference. */}}
+{{- define "remy-farm.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- with $root.Values.image.registry -}}{{ trimSuffix "/" . }}/{{- end -}}
+{{- $image.repository -}}:{{- default $root.Chart.AppVersion $image.tag -}}
+{{- end -}}
+
+{{/* Redis comes from elsewhere: no registry of ours before its name. */}}
+{{- define "remy-farm.redisImage" -}}
+{{- .Values.redis.image.repository }}:{{ .Values.redis.image.tag -}}
+{{- end -}}
+
+{{- define "remy-farm.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* remy-farm.serviceAccount: (list $ "coordinator") -> the account of a component. */}}
+{{- define "remy-farm.serviceAccount" -}}
+{{- $root := index . 0 -}}
+{{- $account := (index $root.Values (index . 1)).serviceAccount -}}
+{{- if $account.create -}}
+{{- default (include "remy-farm.name" .) $account.name -}}
+{{- else -}}
+{{- default "default" $account.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What the Pod Security Standard "restricted" asks for, and a root file system that stays as it is. */}}
+{{- define "remy-farm.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "remy-farm.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* remy-farm.placement: (list $ component-values capacity-labels) -> where its pods should run. */}}
+{{- define "remy-farm.placement" -}}
+{{- $component := index . 1 -}}
+{{- $labels := index . 2 -}}
+{{- with $component.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $component.affinity }}
+affinity:
+  {{- toYaml $component.affinity | nindent 2 }}
+{{- else if $labels }}
+affinity:
+  nodeAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      {{- range $labels }}
+      - weight: 100
+        preference:
+          matchExpressions:
+            - {key: {{ .key | quote }}, operator: In, values: [{{ .value | quote }}]}
+      {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* remy-farm.tolerations: component-values -> its tolerations, and patience with silent nodes. */}}
+{{- define "remy-farm.tolerations" -}}
+tolerations:
+  {{- if .unreachableSeconds }}
+  - key: node.kubernetes.io/unreachable
+    operator: Exists
+    effect: NoExecute
+    tolerationSeconds: {{ .unreachableSeconds }}
+  - key: node.kubernetes.io/not-ready
+    operator: Exists
+    effect: NoExecute
+    tolerationSeconds: {{ .unreachableSeconds }}
+  {{- end }}
+  {{- with .tolerations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{- define "remy-farm.priorityClass" -}}
+{{- $root := index . 0 -}}
+{{- if $root.Values.priorityClasses.create }}
+priorityClassName: {{ printf "%s-%s" $root.Release.Namespace (include "remy-farm.name" .) }}
+{{- end }}
+{{- end -}}
+
+{{/* Where the coordinator is, as its clients inside of the cluster name it. */}}
+{{- define "remy-farm.host" -}}
+{{- printf "%s.%s.svc" (include "remy-farm.name" (list . "coordinator")) .Release.Namespace -}}
+{{- end -}}
+
+{{- define "remy-farm.address" -}}
+{{- printf "%s:%v" (include "remy-farm.host" .) .Values.coordinator.service.port -}}
+{{- end -}}
+
+{{/* Secrets: ours, or those that were there before. */}}
+{{- define "remy-farm.tlsSecret" -}}
+{{- default (include "remy-farm.name" (list . "tls")) .Values.tls.existingSecret -}}
+{{- end -}}
+
+{{- define "remy-farm.tokensSecret" -}}
+{{- default (include "remy-farm.name" (list . "tokens")) .Values.tokens.existingSecret -}}
+{{- end -}}
+
+{{- define "remy-farm.redisSecret" -}}
+{{- default (include "remy-farm.name" (list . "redis")) .Values.redis.existingSecret -}}
+{{- end -}}
+
+{{- define "remy-farm.storeUrl" -}}
+{{- $external := .Values.redis.external -}}
+{{- if .Values.redis.enabled -}}
+{{- printf "redis://%s:6379/0" (include "remy-farm.name" (list . "redis")) -}}
+{{- else if $external.caSecret.name -}}
+{{- $external.url }}{{ ternary "&" "?" (contains "?" $external.url) }}tls_ca=/etc/remy-farm/redis-ca/{{ $external.caSecret.key -}}
+{{- else -}}
+{{- required "redis.external.url is needed where redis.enabled is false" $external.url -}}
+{{- end -}}
+{{- end -}}
+
+{{/* remy-farm.kept: (list $ secret-name key) -> what the key held before, base64; empty if nothing. */}}
+{{- define "remy-farm.kept" -}}
+{{- $root := index . 0 -}}
+{{- $secret := lookup "v1" "Secret" $root.Release.Namespace (index . 1) -}}
+{{- if $secret -}}{{- index (default dict $secret.data) (index . 2) -}}{{- end -}}
+{{- end -}}
+
+{{/* A worker's environment, volumes and mounts, the same for every backend. */}}
+{{- define "remy-farm.workerEnvironment" -}}
+- {name: REMY_FARM_COORDINATOR, value: {{ include "remy-farm.address" . | quote }}}
+- {name: REMY_FARM_TOKEN_FILE, value: /etc/remy-farm/token/token}
+{{- if .Values.tls.enabled }}
+- {name: REMY_FARM_TLS_CA, value: /etc/remy-farm/tls/ca.crt}
+{{- else }}
+- {name: REMY_FARM_INSECURE, value: "true"}
+{{- end }}
+{{- with .Values.workers.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "remy-farm.workerMounts" -}}
+- {name: tmp, mountPath: /tmp}
+- {name: token, mountPath: /etc/remy-farm/token, readOnly: true}
+{{- if .Values.tls.enabled }}
+- {name: tls, mountPath: /etc/remy-farm/tls, readOnly: true}
+{{- end }}
+{{- with .Values.workers.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "remy-farm.workerVolumes" -}}
+- name: tmp
+  emptyDir: {}
+- name: token
+  secret:
+    secretName: {{ include "remy-farm.tokensSecret" . }}
+    items: [{key: worker, path: token}]
+{{- if .Values.tls.enabled }}
+- name: tls
+  secret:
+    secretName: {{ include "remy-farm.tlsSecret" . }}
+    items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
+{{- with .Values.workers.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

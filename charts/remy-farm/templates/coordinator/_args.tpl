@@ -1,0 +1,42 @@
+{{/* How the coordinator is told what the values say. */}}
+{{- define "remy-farm.coordinatorArgs" -}}
+{{- $values := .Values.coordinator -}}
+- coordinator
+- --listen=0.0.0.0:7390
+- --health-listen=0.0.0.0:7391
+- --metrics-listen=0.0.0.0:9390
+- --store={{ include "remy-farm.storeUrl" . }}
+{{- if $values.acceptDataLoss }}
+- --accept-data-loss
+{{- end }}
+{{- if eq .Values.workers.backend "ray" }}
+- --evaluator=ray
+{{- else }}
+- --evaluator=workers
+{{- end }}
+{{- if eq .Values.workers.backend "jobs" }}
+- --kubernetes-workers=/etc/remy-farm/launcher/launcher.yaml
+{{- end }}
+- --tokens-file=/etc/remy-farm/tokens/tokens.yaml
+{{- if .Values.tls.enabled }}
+- --tls-cert=/etc/remy-farm/tls/tls.crt
+- --tls-key=/etc/remy-farm/tls/tls.key
+{{- else }}
+- --insecure
+{{- end }}
+- --maximum-running-jobs={{ $values.maximumRunningJobs }}
+- --maximum-running-jobs-per-user={{ $values.maximumRunningJobsPerUser }}
+{{- with $values.pricePerCpuHour }}
+- --price-per-cpu-hour={{ . }}
+{{- end }}
+{{- if not $values.reflection }}
+- --no-reflection
+{{- end }}
+- --log-level={{ $values.logLevel }}
+{{- with .Values.mirror.url }}
+- --mirror={{ . }}
+{{- end }}
+{{- range $values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,12 @@
+{{/* All names by which the coordinator may be called, localhost for a port-forward. */}}
+{{- define "remy-farm.certificateNames" -}}
+{{- $name := include "remy-farm.name" (list . "coordinator") -}}
+- {{ include "remy-farm.host" . }}
+- {{ $name }}
+- {{ $name }}.{{ .Release.Namespace }}
+- {{ include "remy-farm.host" . }}.{{ .Values.clusterDomain }}
+- localhost
+{{- range .Values.tls.extraNames }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,48 @@
+{{/*
+remy-farm.jobTemplate: the batch/v1 Job that the coordinator makes for each design. It adds the name,
+the design's id, and how many workers.
+*/}}
+{{- define "remy-farm.jobTemplate" -}}
+{{- $jobs := .Values.workers.jobs -}}
+metadata:
+  labels:
+    {{- include "remy-farm.labels" (list . "worker-job") | nindent 4 }}
+    {{- with $jobs.queueName }}
+    kueue.x-k8s.io/queue-name: {{ . | quote }}
+    {{- end }}
+spec:
+  backoffLimit: {{ $jobs.backoffLimit }}
+  {{- with $jobs.activeDeadlineSeconds }}
+  activeDeadlineSeconds: {{ . }}
+  {{- end }}
+  ttlSecondsAfterFinished: {{ $jobs.ttlSecondsAfterFinished }}
+  podReplacementPolicy: Failed
+  podFailurePolicy:
+    rules:
+      # The worker's own codes for what no other node would do better: a defect, another version of
+      # the simulator, a token that is not accepted.
+      - action: FailJob
+        onExitCodes: {containerName: worker, operator: In, values: [70, 76, 77]}
+      # Preempted, evicted, drained, or its node is gone: no failure, however often.
+      - action: Ignore
+        onPodConditions:
+          - {type: DisruptionTarget}
+      # Told to end, and did: there are to be fewer workers.
+      - action: Ignore
+        onExitCodes: {containerName: worker, operator: In, values: [143]}
+  template:
+    metadata:
+      labels:
+        {{- include "remy-farm.labels" (list . "worker-job") | nindent 8 }}
+        remy-farm/worker: "true"
+        {{- with .Values.workers.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .Values.workers.podAnnotations }}
+      annotations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    spec:
+      restartPolicy: Never
+      {{- include "remy-farm.workerPod" (list . "worker-job" (list "--exit-when-idle")) | nindent 6 }}
+{{- end -}}

@@ -1,0 +1,52 @@
+{{/*
+remy-farm.workerPod: (list $ component arguments) -> the spec of a worker's pod, for a Job of the
+coordinator and for the Deployment alike.
+*/}}
+{{- define "remy-farm.workerPod" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $workers := $root.Values.workers -}}
+serviceAccountName: {{ include "remy-farm.serviceAccount" (list $root "workers") }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- include "remy-farm.pullSecrets" $root }}
+{{- include "remy-farm.priorityClass" (list $root "workers") }}
+terminationGracePeriodSeconds: {{ $workers.terminationGracePeriodSeconds }}
+securityContext:
+  {{- include "remy-farm.podSecurity" 10001 | nindent 2 }}
+{{- include "remy-farm.placement" (list $root $workers $root.Values.capacity.spot) }}
+{{ include "remy-farm.tolerations" $workers }}
+{{- with $workers.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range . }}
+  - {{ toYaml . | nindent 4 | trim }}
+    labelSelector:
+      matchLabels:
+        {{- include "remy-farm.selector" (list $root $component) | nindent 8 }}
+  {{- end }}
+{{- end }}
+containers:
+  - name: worker
+    image: {{ include "remy-farm.image" (list $root $workers.image) | quote }}
+    imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+    args:
+      - --metrics-listen=0.0.0.0:9391
+      {{- range index . 2 }}
+      - {{ . | quote }}
+      {{- end }}
+      {{- range $workers.extraArgs }}
+      - {{ . | quote }}
+      {{- end }}
+    env:
+      {{- include "remy-farm.workerEnvironment" $root | nindent 6 }}
+    ports:
+      - {name: metrics, containerPort: 9391}
+    resources:
+      {{- toYaml $workers.resources | nindent 6 }}
+    securityContext:
+      {{- include "remy-farm.containerSecurity" $root | nindent 6 }}
+    volumeMounts:
+      {{- include "remy-farm.workerMounts" $root | nindent 6 }}
+volumes:
+  {{- include "remy-farm.workerVolumes" $root | nindent 2 }}
+{{- end -}}
