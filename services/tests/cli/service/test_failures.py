@@ -1,6 +1,8 @@
 """How commands end when a coordinator refuses, is away, or is none."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -218,3 +220,15 @@ def test_the_script_for_a_shell(shell: str, run: Any) -> None:
     result = run("completion", shell)
     assert result.exit_code == 0
     assert f"_REMY_FARM_COMPLETE={shell}_complete" in result.stdout
+
+
+@pytest.mark.parametrize("module", ["submit", "list_jobs", "status", "watch", "fetch", "doctor"])
+def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
+    script = (
+        f"import sys, remy_services.cli.service.{module}\n"
+        "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Sequence
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.campaign import members_of, parse_sweep
 from remy_services.spec import load_spec, load_tree
 
 _LONGEST_NAME = 200
@@ -27,6 +26,9 @@ def submissions(
         return [
             messages.SubmitJobRequest(spec=spec, name=name or "", priority=priority, weight=weight)
         ]
+    # Campaigns are also compared, and what compares takes long to import.
+    from remy_services.campaign import members_of, parse_sweep
+
     members = members_of(load_tree(path), [parse_sweep(each) for each in sweeps], source=path)
     base = name or members[0].spec.name
     campaign = f"{base[: _LONGEST_NAME - 7]}-{secrets.token_hex(3)}"

@@ -10,7 +10,6 @@ import click
 from remy_farm.v1 import job_pb2
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.output import print_json
-from remy_services.cli.service.campaign_result import campaign_result, print_campaign
 from remy_services.cli.service.campaign_views import campaign_view
 from remy_services.cli.service.campaign_watch import watch_campaign
 from remy_services.cli.service.job_output import print_job
@@ -33,6 +32,9 @@ def watch_campaign_to_its_end(
     client: DesignClient, campaign: str, *, threads: int, quiet: bool, as_json: bool
 ) -> None:
     """Follows a campaign's jobs, prints how their RemyCCs compare, and ends the command."""
+    # What compares takes longer to import than a short command takes to run.
+    from remy_services.cli.service.campaign_result import campaign_result, print_campaign
+
     with _may_be_left("the jobs go on", f"--campaign {campaign}"):
         with campaign_view(quiet=quiet) as view:
             jobs = watch_campaign(client, campaign, view)
