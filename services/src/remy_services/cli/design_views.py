@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from remy_farm.v1 import progress_pb2
-from remy_services.cli.design_status import DesignStatus, event_sentence, start_sentence
+from remy_services.cli.design_status import DesignStatus, start_sentence
+from remy_services.cli.event_wording import event_sentence
 from remy_services.embedded import Observer, RunStarted, SilentObserver, StepProgress
 
 _SECONDS_BETWEEN_LINES = 10.0

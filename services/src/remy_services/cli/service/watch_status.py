@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from remy_farm.v1 import job_pb2
-from remy_services.cli.design_status import event_sentence
+from remy_services.cli.event_wording import event_sentence
 from remy_services.cli.service.job_words import state_name
 
 _SCORES_KEPT = 2000
