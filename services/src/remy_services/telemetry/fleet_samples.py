@@ -15,7 +15,7 @@ def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sampl
     yield Sample(fleet.WORKERS_CONNECTED, info.workers)
     yield Sample(fleet.WORKERS_BUSY, info.busy_workers)
     yield Sample(fleet.WORKERS_QUARANTINED, info.quarantined_workers)
-    yield Sample(fleet.WORKER_THREADS, info.threads)
+    yield Sample(fleet.THREADS_CONNECTED, info.threads)
     yield Sample(fleet.TASKS_WAITING, info.tasks_waiting)
     yield Sample(fleet.TASKS_RUNNING, info.tasks_running)
 

@@ -31,14 +31,20 @@ class Profiler:
         self._folder = folder
         self._step_seconds = step_seconds
         self._seconds = seconds
-        self._busy = threading.Lock()
+        self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
         """Begins in a thread of its own; False if a profile is being made already."""
-        if not self._busy.acquire(blocking=False):
+        if self._thread is not None and self._thread.is_alive():
             return False
-        threading.Thread(target=self._run, name="profile", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="profile", daemon=True)
+        self._thread.start()
         return True
+
+    def wait(self) -> None:
+        """Returns when no profile is being made."""
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         try:
@@ -47,8 +53,6 @@ class Profiler:
             _LOG.info("profile written", path=str(path))
         except FileError as error:
             _LOG.error("profile lost", why=str(error))
-        finally:
-            self._busy.release()
 
     def take(self) -> Path:
         """Profiles for the time that was asked for; the file with the result. Raises FileError."""

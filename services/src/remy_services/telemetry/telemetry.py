@@ -19,6 +19,7 @@ from remy_services.telemetry.exposition import in_loop
 from remy_services.telemetry.fleet_samples import board_samples, evaluator_samples
 from remy_services.telemetry.grpc_metrics import MeasuringInterceptor
 from remy_services.telemetry.instruments import Instruments
+from remy_services.telemetry.job_observer import JobObserver
 from remy_services.telemetry.job_samples import job_samples
 from remy_services.telemetry.measured_cache import MeasuredCache
 from remy_services.telemetry.measured_evaluator import MeasuredEvaluator
@@ -76,6 +77,10 @@ class Telemetry:
     def cache(self, inner: EvaluationCache) -> MeasuredCache:
         """The cache, watched."""
         return MeasuredCache(inner, self.instruments)
+
+    def observer(self) -> JobObserver:
+        """To be told what happens to jobs."""
+        return JobObserver(self.step_times)
 
     def interceptor(self) -> MeasuringInterceptor:
         """To be the first of the server's interceptors."""

@@ -1,0 +1,57 @@
+"""A profile names the functions that were busy, and where the time of steps went."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from remy_services.telemetry.profiling import Profiler, step_report
+
+
+def a_spinning_function(stop: threading.Event) -> None:
+    for _ in range(2000):
+        if stop.is_set():
+            return
+
+
+def test_a_profile_sees_threads_that_were_there_before(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            a_spinning_function(stop)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    readings = iter([{"search": 1.0, "store": 0.0}, {"search": 4.0, "store": 1.0}])
+    try:
+        path = Profiler(tmp_path, lambda: next(readings), seconds=0.5).take()
+    finally:
+        stop.set()
+        thread.join()
+    text = path.read_text()
+    assert path.parent == tmp_path
+    assert "a_spinning_function (test_profiling.py:" in text
+    assert "search            3.000 s   75.0 %" in text
+
+
+def test_one_profile_at_a_time(tmp_path: Path) -> None:
+    profiler = Profiler(tmp_path, dict, seconds=0.2)
+    assert profiler.start()
+    assert not profiler.start()
+    profiler.wait()
+    assert len(list(tmp_path.glob("profile-*.txt"))) == 1
+    assert profiler.start()
+    profiler.wait()
+
+
+def test_a_folder_that_cannot_be_written_to_ends_nothing(tmp_path: Path) -> None:
+    profiler = Profiler(tmp_path / "missing", dict, seconds=0.01)
+    assert profiler.start()
+    profiler.wait()
+    assert profiler.start()
+    profiler.wait()
+
+
+def test_a_report_without_steps_divides_by_nothing() -> None:
+    assert "0.0 %" in step_report({"search": 1.0}, {"search": 1.0}, 30)
