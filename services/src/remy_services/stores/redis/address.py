@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from remy_services.stores.contract import StoreError
 
@@ -55,54 +55,51 @@ def parse_address(url: str) -> RedisAddress:
 
     All take `replicas=NUMBER`. Raises StoreError, which never shows a password.
     """
-    try:
-        parts = urlsplit(url)
-        # urlsplit checks a port when it is asked for it, and only one.
-        user, hosts = _authority(parts)
-        options = dict(
-            parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        )
-    except ValueError:
-        raise StoreError(
-            "the URL of the Redis store cannot be read; redis://HOST:PORT/DATABASE is one"
-        ) from None
-    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    reader = _Reader(shown, options)
-    address = _address(parts, shown, user, hosts, reader)
-    reader.finish()
-    return address
-
-
-def _authority(parts: SplitResult) -> tuple[str | None, tuple[str, ...]]:
-    """User and hosts with their ports."""
-    credentials, _, hosts = parts.netloc.rpartition("@")
+    scheme, _, rest = url.partition("://")
+    authority = re.match("[^/?]*", rest)[0]  # type: ignore[index]
+    path, _, query = rest[len(authority) :].partition("?")
+    credentials, _, hosts = authority.rpartition("@")
     user, colon, _ = credentials.partition(":")
     if colon:
         raise StoreError(
-            f"the URL of the {parts.scheme} store holds a password, which everybody who may list "
+            f"the URL of the {scheme} store holds a password, which everybody who may list "
             "processes or settings would see; put it into a file or an environment variable"
         )
-    return unquote(user) or None, tuple(host for host in hosts.split(",") if host)
+    shown = f"{scheme}://{hosts}{path}"
+    url_parts = _Parts(scheme, shown, unquote(user) or None, hosts, path)
+    options = _Options(shown, query)
+    address = _address(url_parts, options)
+    options.finish()
+    return address
 
 
-def _address(
-    parts: SplitResult, shown: str, user: str | None, hosts: tuple[str, ...], options: _Reader
-) -> RedisAddress:
+@dataclass(frozen=True)
+class _Parts:
+    scheme: str
+    shown: str
+    user: str | None
+    hosts: str
+    path: str
+
+
+def _address(url: _Parts, options: _Options) -> RedisAddress:
+    shown = url.shown
     replicas = options.number("replicas")
-    path = [unquote(part) for part in parts.path.split("/") if part]
-    if parts.scheme == "unix":
-        if hosts or not path:
+    path = [unquote(part) for part in url.path.split("/") if part]
+    if url.scheme == "unix":
+        if url.hosts or not path:
             raise StoreError(f"{shown} does not name a socket; unix:///run/redis.sock would")
         return RedisAddress(
             shown,
-            socket=unquote(parts.path),
-            user=user,
+            socket=unquote(url.path),
+            user=url.user,
             database=options.number("database"),
             replicas=replicas,
         )
+    hosts = [host for host in url.hosts.split(",") if host]
     if not hosts:
-        raise StoreError(f"{shown} names no host; {parts.scheme}://HOST:PORT would")
-    if parts.scheme == "redis+sentinel":
+        raise StoreError(f"{shown} names no host; {url.scheme}://HOST:PORT would")
+    if url.scheme == "redis+sentinel":
         if not 1 <= len(path) <= 2:
             raise StoreError(
                 f"{shown} does not name the service that its Sentinels watch; "
@@ -113,17 +110,17 @@ def _address(
             hosts=tuple(_host(shown, host, _SENTINEL_PORT) for host in hosts),
             service=path[0],
             sentinel_password=options.choice("sentinel_password"),
-            user=user,
+            user=url.user,
             database=_database(shown, path[1:]),
             replicas=replicas,
         )
     if len(hosts) > 1 or len(path) > 1:
-        raise StoreError(f"{shown} does not name one server; {parts.scheme}://HOST:PORT/0 would")
+        raise StoreError(f"{shown} does not name one server; {url.scheme}://HOST:PORT/0 would")
     return RedisAddress(
         shown,
         hosts=(_host(shown, hosts[0], _PORT),),
-        tls=options.tls() if parts.scheme == "rediss" else None,
-        user=user,
+        tls=options.tls() if url.scheme == "rediss" else None,
+        user=url.user,
         database=_database(shown, path),
         replicas=replicas,
     )
@@ -147,12 +144,16 @@ def _database(shown: str, path: list[str]) -> int:
     return int(path[0])
 
 
-class _Reader:
-    """Options of a URL, each of which must be read."""
+class _Options:
+    """Options of a URL, each of which must be asked for."""
 
-    def __init__(self, shown: str, options: Mapping[str, str]) -> None:
+    def __init__(self, shown: str, query: str) -> None:
+        try:
+            options = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+        except ValueError:
+            raise StoreError(f"the options of {shown} are not of the form NAME=VALUE") from None
         self._shown = shown
-        self._options = options
+        self._options = dict(options)
         self._known: set[str] = set()
 
     def number(self, name: str) -> int:

@@ -59,10 +59,15 @@ def guarantee(facts: ServerFacts, *, replicas: int, has_failover: bool) -> Guara
         else "every write is acknowledged when WAITAOF says that it is on the disk"
     )
     if replicas:
-        how += f", and {replicas} {'replica has' if replicas == 1 else 'replicas have'} it"
+        how += f", and once it is on {counted(replicas)}"
     return Guarantee(
         Durability("redis", facts.version, not losses, "; ".join(losses) or how), waits, replicas
     )
+
+
+def counted(replicas: int) -> str:
+    """So many replicas, in words."""
+    return f"{replicas} replica" if replicas == 1 else f"{replicas} replicas"
 
 
 def _losses(facts: ServerFacts, *, disk: bool, replicas: int, has_failover: bool) -> list[str]:

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import redis
+from redis.client import Pipeline
 
 from remy_services.stores.contract import Durability, StoreError, StoreUnavailable
 from remy_services.stores.redis.address import RedisAddress
 from remy_services.stores.redis.client import new_client
-from remy_services.stores.redis.durability import Guarantee, guarantee
+from remy_services.stores.redis.durability import Guarantee, counted, guarantee
 from remy_services.stores.redis.errors import translated
 from remy_services.stores.redis.facts import read_facts
 
@@ -45,8 +46,8 @@ class RedisServer:
             address,
             password,
             connect_seconds=connect_seconds,
-            # The server gives up waiting first, and says so.
-            answer_seconds=2 * answer_seconds,
+            # The server gives up waiting first, and says so; it looks at the time now and then.
+            answer_seconds=2 * answer_seconds + 1,
         )
         try:
             self._guarantee = self._promise()
@@ -73,7 +74,7 @@ class RedisServer:
         with self._translating(), self._client.pipeline(transaction=True) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            return pipeline.execute()
+            return _answers(pipeline)
 
     def write(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> list[bytes]:
         """The script's answer, once what it wrote is safe. Raises StoreUnavailable."""
@@ -88,7 +89,7 @@ class RedisServer:
                 pipeline.waitaof(1, 0, self._wait_milliseconds)
             if promise.waits_for_replicas:
                 pipeline.wait(promise.waits_for_replicas, self._wait_milliseconds)
-            answer, *waits = pipeline.execute()
+            answer, *waits = _answers(pipeline)
         self._check_waits(promise, waits[1:])
         return list(answer)
 
@@ -105,8 +106,8 @@ class RedisServer:
             )
         if promise.waits_for_replicas and answers.pop(0) < promise.waits_for_replicas:
             raise StoreUnavailable(
-                f"Redis at {self.shown} did not have a write on {promise.waits_for_replicas} "
-                f"replicas within {seconds:g} s"
+                f"Redis at {self.shown} did not have a write on "
+                f"{counted(promise.waits_for_replicas)} within {seconds:g} s"
             )
 
     def _promise(self) -> Guarantee:
@@ -130,3 +131,15 @@ class RedisServer:
             yield
         except redis.RedisError as error:
             raise translated(self.shown, error) from error
+
+
+def _answers(pipeline: Pipeline) -> list[Any]:
+    """Carries out what is in the pipeline, and raises the first error.
+
+    The pipeline's own way of raising writes the whole request into the message.
+    """
+    answers = pipeline.execute(raise_on_error=False)
+    for answer in answers:
+        if isinstance(answer, redis.RedisError):
+            raise answer
+    return answers

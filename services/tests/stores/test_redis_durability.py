@@ -1,0 +1,178 @@
+"""What a Redis server's acknowledgements are worth: decided right, and asked for right."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remy_services.stores import (
+    Commit,
+    Conflict,
+    RedisStore,
+    StoreError,
+    StoreUnavailable,
+    open_store,
+)
+from remy_services.stores.redis.address import parse_address
+from remy_services.stores.redis.durability import Guarantee, ServerFacts, guarantee
+from services.tests.stores.local_redis import DURABLE, LocalRedis
+
+OLD = ServerFacts(
+    version="7.0.15",
+    appends=True,
+    appendfsync="always",
+    pauses_fsync=False,
+    maxmemory=0,
+    maxmemory_policy="noeviction",
+)
+NEW = replace(OLD, version="7.2.0")
+
+
+def _of(facts: ServerFacts, *, replicas: int = 0, has_failover: bool = False) -> Guarantee:
+    return guarantee(facts, replicas=replicas, has_failover=has_failover)
+
+
+@pytest.mark.parametrize(
+    ("facts", "waits"),
+    [
+        (OLD, False),
+        (NEW, False),
+        (replace(NEW, appendfsync="everysec"), True),
+        (replace(NEW, appendfsync=None, pauses_fsync=None), True),
+        (replace(NEW, pauses_fsync=True), True),
+        (replace(NEW, appendfsync="everysec", version="10.0.1"), True),
+        (replace(OLD, maxmemory=1, maxmemory_policy="volatile-lru"), False),
+        (replace(OLD, maxmemory=0, maxmemory_policy="allkeys-lru"), False),
+    ],
+)
+def test_these_lose_nothing(facts: ServerFacts, waits: bool) -> None:
+    found = _of(facts)
+
+    assert found.durability.durable
+    assert found.waits_for_disk == waits
+    assert ("WAITAOF" in found.durability.description) == waits
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (replace(OLD, appends=False), "appendonly is no; yes is needed"),
+        (replace(NEW, appends=False), "appendonly is no; yes is needed"),
+        (replace(OLD, appendfsync="everysec"), "appendfsync is everysec; always"),
+        (replace(OLD, appendfsync=None), "appendfsync is unknown; always, or Redis 7.2"),
+        (replace(OLD, version="unstable", appendfsync="everysec"), "appendfsync is everysec"),
+        (replace(NEW, appendfsync="no"), "appendfsync is no; always is needed"),
+        (replace(OLD, pauses_fsync=True), "no-appendfsync-on-rewrite is yes; no is needed"),
+        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-lru"), "noeviction is needed"),
+        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-random"), "noeviction is needed"),
+    ],
+)
+def test_these_may_lose_something(facts: ServerFacts, why: str) -> None:
+    durability = _of(facts).durability
+
+    assert not durability.durable
+    assert why in durability.description
+
+
+def test_a_failover_needs_a_replica_that_has_everything() -> None:
+    assert not _of(OLD, has_failover=True).durability.durable
+    assert "replicas=1" in _of(OLD, has_failover=True).durability.description
+
+    found = _of(OLD, has_failover=True, replicas=2)
+    assert found.durability.durable
+    assert found.waits_for_replicas == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (("--appendonly", "no"), "appendonly is no"),
+        (("--appendonly", "yes", "--appendfsync", "no"), "appendfsync is no"),
+        (
+            (
+                *("--appendonly", "yes", "--appendfsync", "always"),
+                *("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"),
+            ),
+            "maxmemory-policy is allkeys-lru",
+        ),
+    ],
+)
+def test_a_server_that_may_lose_jobs_is_refused(
+    tmp_path: Path, settings: tuple[str, ...], why: str
+) -> None:
+    with LocalRedis(tmp_path, *settings) as server:
+        with pytest.raises(StoreError, match=f"{server.url} may lose jobs: .*{why}") as raised:
+            open_store(server.url)
+        assert not isinstance(raised.value, StoreUnavailable)
+
+        with closing(open_store(server.url, accept_data_loss=True)) as store:
+            store.check()
+            assert not store.durability().durable
+            assert why in store.durability().description
+
+
+def test_a_server_that_becomes_unsafe_is_noticed(own_redis: LocalRedis) -> None:
+    with closing(open_store(own_redis.url)) as store, own_redis.admin() as admin:
+        admin.config_set("appendonly", "no")
+
+        with pytest.raises(StoreError, match="appendonly is no"):
+            store.check()
+
+        admin.config_set("appendonly", "yes")
+        store.check()
+
+
+def test_a_server_that_does_not_tell_its_settings_is_taken_for_the_worst(tmp_path: Path) -> None:
+    with LocalRedis(
+        tmp_path,
+        *("--appendonly", "yes", "--appendfsync", "everysec"),
+        *("--user", *"farm on nopass ~* +@all -config".split()),
+    ) as server:
+        url = f"unix://farm@{server.socket}"
+        with closing(open_store(url, accept_data_loss=True)) as store:
+            durability = store.durability()
+
+    numbers = tuple(int(each) for each in durability.version.split(".")[:2])
+    assert durability.durable == (numbers >= (7, 2))
+    assert ("WAITAOF" if durability.durable else "unknown") in durability.description
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[LocalRedis, LocalRedis]]:
+    """A server and its replica, which has caught up."""
+    for name in ("master", "replica"):
+        (tmp_path / name).mkdir()
+    at_once = ("--repl-diskless-sync-delay", "0")
+    with LocalRedis(tmp_path / "master", *DURABLE, *at_once, listens=True) as master:
+        to_master = ("--replicaof", "127.0.0.1", str(master.port))
+        with LocalRedis(tmp_path / "replica", *DURABLE, *to_master) as replica:
+            yield master, replica
+
+
+def test_writes_wait_for_replicas(pair: tuple[LocalRedis, LocalRedis]) -> None:
+    master, replica = pair
+    with (
+        closing(open_store(f"{master.url}?replicas=1")) as patient,
+        closing(RedisStore(parse_address(f"{master.url}?replicas=1"), answer_seconds=2)) as hasty,
+        replica.admin() as admin,
+    ):
+        patient.create("job", Commit(b"", [b"one"]))
+        token = patient.acquire("job", "me")
+        assert admin.hget("{remy-farm}:job:job", "token") == str(token).encode()
+        assert "once it is on 1 replica" in patient.durability().description
+
+        replica.freeze()
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable) as raised:
+                hasty.commit("job", token, 1, Commit(b"", [b"two"]))
+            assert str(raised.value) == (
+                f"Redis at {master.url} did not have a write on 1 replica within 2 s"
+            )
+        replica.thaw()
+
+        # What the refusal rests on is on the replica too.
+        with pytest.raises(Conflict):
+            patient.commit("job", token, 1, Commit(b"", [b"two"]))
+        assert admin.hget("{remy-farm}:job:job", "revision") == b"2"
