@@ -56,7 +56,7 @@ class TrySplitsStep:
             events.append(split.event(climb.table.rule_count))
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_TRY_SPLITS,
-            rules=climb.table.rule_count,
+            rules=state.climb.table.rule_count,
             score=scoring.estimate(middles(up, down)),
             events=events,
         )
