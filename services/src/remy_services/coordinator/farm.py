@@ -1,62 +1,90 @@
-"""All jobs of a coordinator."""
+"""A coordinator without its server: jobs, who evaluates for them, and when they run."""
 
 from __future__ import annotations
 
-import asyncio
-import secrets
-import time
-
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from remy_farm.v1 import job_pb2
-from remy_services.coordinator.job_keeper import JobKeeper
-from remy_services.coordinator.job_run import JobRun
-from remy_services.coordinator.threads import Threads
+from remy_services.coordinator.catalogue import Catalogue
+from remy_services.coordinator.keeping import Environment, JobKeeper
+from remy_services.coordinator.keeping.job_keeper import Edit
+from remy_services.coordinator.scheduler import Scheduler
+from remy_services.coordinator.settings import FarmSettings
 from remy_services.evaluation import SharedEvaluator
-from remy_services.jobs.draft import Draft
-from remy_services.jobs.states import PENDING, SCHEDULING
-from remy_services.stores import CheckpointStore, Commit
-
-
-def now() -> Timestamp:
-    stamp = Timestamp()
-    stamp.FromNanoseconds(time.time_ns())
-    return stamp
+from remy_services.jobs.states import FINAL, PENDING
 
 
 class Farm:
-    """Keeps the jobs, and has those run whose turn it is."""
+    """What calls are answered from."""
 
-    def __init__(self, store: CheckpointStore, evaluator: SharedEvaluator, name: str) -> None:
-        self.store = store
-        self.threads = Threads()
-        self._evaluator = evaluator
-        self.name = name
-        self.jobs: dict[str, JobKeeper] = {}
-        self.runs: dict[str, JobRun] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def submit(self, record: job_pb2.JobRecord, request_key: str | None) -> JobKeeper:
-        record.job.id = f"{int(time.time()):08x}{secrets.token_hex(4)}"
-        draft = Draft(record, now())
-        draft.job.create_time.CopyFrom(now())
-        draft.move(PENDING)
-        commit = Commit(
-            draft.record.SerializeToString(), [event.SerializeToString() for event in draft.events]
+    def __init__(
+        self, environment: Environment, evaluator: SharedEvaluator, settings: FarmSettings
+    ) -> None:
+        self.environment = environment
+        self.evaluator = evaluator
+        self.settings = settings
+        #: Why jobs cannot be asked for at present; empty if they can.
+        self.not_ready = "the jobs are being read from the store"
+        #: Why nothing may be changed any more; empty while it may.
+        self.closing = ""
+        self.catalogue = Catalogue(environment)
+        self.scheduler = Scheduler(
+            environment, self.catalogue, evaluator, settings.runs, settings.jobs
         )
-        job_id = await self.threads.store(
-            self.store.create, record.job.id, commit, request_key=request_key
-        )
-        if job_id not in self.jobs:
-            stored = await self.threads.store(self.store.job, job_id)
-            keeper = JobKeeper(self.store, self.threads, stored, now)
-            await keeper.hold(self.name)
-            self.jobs[job_id] = keeper
-            task = asyncio.create_task(self._run(keeper))
-            self._tasks.add(task)
-        return self.jobs[job_id]
 
-    async def _run(self, keeper: JobKeeper) -> None:
-        await keeper.change(lambda draft: draft.move(SCHEDULING))
-        run = self.runs[keeper.job_id] = JobRun(keeper, self._evaluator, self.threads)
-        await run.run()
+    async def load(self) -> None:
+        """Takes up the jobs in the store, and has them run. Waits for the store."""
+        await self.catalogue.load(self._in_trouble)
+        self.not_ready = ""
+        self.scheduler.look()
+
+    async def change(self, keeper: JobKeeper, edit: Edit) -> None:
+        """Changes a job for somebody, and has that take effect.
+
+        What `edit` raises comes out. Raises JobLost for a job that another coordinator is at work
+        on, StoreInTrouble and StoreError.
+        """
+        if keeper.token is None and keeper.job.state in FINAL:
+            await keeper.hold()
+        await keeper.change_soon(edit)
+        self.scheduler.look()
+
+    async def delete(self, keeper: JobKeeper) -> None:
+        """Removes a job. Raises JobLost or StoreError."""
+        if keeper.token is None and keeper.job.state in FINAL:
+            await keeper.hold()
+        await keeper.delete()
+        self.catalogue.remove(keeper.job_id)
+        self.scheduler.look()
+
+    def shown(self, keeper: JobKeeper, *, with_spec: bool = True) -> job_pb2.Job:
+        """The job as it is committed, with what is known of it at this moment."""
+        job = job_pb2.Job()
+        job.CopyFrom(keeper.job)
+        if not with_spec:
+            job.ClearField("spec")
+        run = self.scheduler.run_of(keeper.job_id)
+        if run is not None:
+            run.write_live(job.progress)
+        if keeper.trouble:
+            job.status_message = f"waits for the store: {keeper.trouble}"
+        elif run is not None and self.evaluator.info().threads == 0:
+            job.status_message = "waits for workers: none is connected"
+        elif run is None and job.state == PENDING and not job.status_message:
+            job.status_message = self._why_it_waits()
+        return job
+
+    async def close(self, why: str, timeout_seconds: float) -> None:
+        """Has all jobs keep what they have. `why` is for people."""
+        self.closing = why
+        for keeper in self.catalogue:
+            keeper.feed.wake()
+        await self.scheduler.close(why, timeout_seconds)
+        await self.catalogue.close()
+
+    def _in_trouble(self, why: str) -> None:
+        self.not_ready = f"the jobs cannot be read from the store: {why}"
+
+    def _why_it_waits(self) -> str:
+        limits, running = self.scheduler.limits, self.scheduler.running
+        if running >= limits.running_jobs:
+            return f"waits for its turn: {running} jobs run, as many as may at once"
+        return f"waits for its turn: its owner may run {limits.running_jobs_per_owner} jobs at once"

@@ -8,7 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
-from remy_services.jobs.states import FINAL, RUNNING, TRANSITIONS, name_of
+from remy_services.jobs.states import CANCELLED, FINAL, RUNNING, TRANSITIONS, name_of
 
 
 class Draft:
@@ -46,8 +46,13 @@ class Draft:
                 job.ClearField(field)
         self._add(job_pb2.JobEvent(state_changed=changed))
 
-    def succeed(self, reason: progress_pb2.StopReason, to: JobState) -> None:
-        """The design is finished, for this reason."""
+    def cancel(self, *, by: str) -> None:
+        """Somebody ended the job, which was not at work."""
+        self.move(CANCELLED, by=by)
+        self.record.job.stop_reason = progress_pb2.STOP_REASON_CANCELLED
+
+    def finish(self, reason: progress_pb2.StopReason, to: JobState) -> None:
+        """The design has come to its end, for this reason."""
         self.move(to)
         self.record.job.stop_reason = reason
 
@@ -74,6 +79,16 @@ class Draft:
     def changed_budget(self, spec: spec_pb2.DesignSpec, by: str) -> None:
         """The job's specification differs in its budgets from now on."""
         self.record.job.spec.CopyFrom(spec)
+        self._changed_budget(by)
+
+    def measured_length(self, spec: spec_pb2.DesignSpec) -> None:
+        """A budget of CPU time has come to a number of steps, which `spec` has."""
+        job = self.record.job
+        job.spec.search.CopyFrom(spec.search)
+        self._changed_budget(by="")
+
+    def _changed_budget(self, by: str) -> None:
+        spec = self.record.job.spec
         changed = job_pb2.BudgetChanged(stop=spec.stop, joint_steps=spec.search.joint.steps, by=by)
         self._add(job_pb2.JobEvent(budget_changed=changed))
 

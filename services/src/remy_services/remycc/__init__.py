@@ -1,6 +1,6 @@
 """RemyCCs as files: the reference tool's .dna and our .json, and their rules for people to read."""
 
-from remy_services.remycc.file import check_remycc_name, read_remycc, write_remycc
+from remy_services.remycc.file import check_remycc_name, read_remycc, to_bytes, write_remycc
 from remy_services.remycc.readable import ReadableRule, readable_rules
 from remy_services.remycc.remycc import RemyCC, RemyCCError
 
@@ -11,5 +11,6 @@ __all__ = [
     "check_remycc_name",
     "read_remycc",
     "readable_rules",
+    "to_bytes",
     "write_remycc",
 ]

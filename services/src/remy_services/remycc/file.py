@@ -41,10 +41,14 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
     name ends in neither, and FileError if the file cannot be written.
     """
     check_remycc_name(path)
-    is_json = _suffix(path) == ".json"
-    write_file(
-        path, to_json(remycc.to_message()) if is_json else remycc.table.to_dna(remycc.dna_metadata)
-    )
+    write_file(path, to_bytes(remycc, _suffix(path)))
+
+
+def to_bytes(remycc: RemyCC, suffix: str) -> bytes:
+    """What a file of the RemyCC holds if its name ends in `suffix`, ".json" or ".dna"."""
+    if suffix == ".json":
+        return to_json(remycc.to_message()).encode()
+    return remycc.table.to_dna(remycc.dna_metadata)
 
 
 def check_remycc_name(path: str | os.PathLike[str]) -> None:

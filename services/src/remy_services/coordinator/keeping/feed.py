@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 
 from remy_farm.v1 import job_pb2
 
-_RECENT = 2000
+_RECENT = 500
 
 
 class Feed:
@@ -33,6 +34,10 @@ class Feed:
             self.revision = revision
             self.wake()
 
+    def forget(self) -> None:
+        """Keeps no events: the job is over, and its history is in the store."""
+        self._recent.clear()
+
     def wake(self) -> None:
         """Has everybody look who waits for news."""
         bell, self._bell = self._bell, asyncio.Event()
@@ -49,8 +54,5 @@ class Feed:
 
     async def news(self, timeout_seconds: float) -> None:
         """Returns at the next news, or when the time is up."""
-        bell = self._bell
-        try:
-            await asyncio.wait_for(bell.wait(), timeout_seconds)
-        except TimeoutError:
-            pass
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.wait(), timeout_seconds)

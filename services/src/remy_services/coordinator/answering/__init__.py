@@ -1,0 +1,1 @@
+"""How calls are refused, and how failures are kept from callers."""

@@ -1,0 +1,123 @@
+"""Calls that make jobs: SubmitJob and ForkJob."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+from google.protobuf.message import Message
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
+from remy_services.coordinator.access.caller import current_caller
+from remy_services.coordinator.answering.refusal import bad_field
+from remy_services.coordinator.calls.tables import epoch_table, newest_table
+from remy_services.coordinator.farm import Farm
+from remy_services.designer import Designer
+from remy_services.jobs.forks import with_settings
+from remy_services.jobs.naming import problem_with_name
+from remy_services.spec import check_spec, parse_spec
+from remy_simulator.messages import from_native, to_native
+
+_LONGEST_REQUEST_ID = 200
+_LONGEST_CAMPAIGN = 200
+_LARGEST_WEIGHT = 1e6
+
+
+async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.Job:
+    """Stores a job, unless the request is only to be checked."""
+    spec = await farm.environment.threads.compute(_spec_of, farm, request)
+    job = _checked(
+        job_pb2.Job(
+            name=request.name or spec.name,
+            owner=current_caller().name,
+            priority=request.priority,
+            weight=request.weight if request.HasField("weight") else 1.0,
+            spec=spec,
+            campaign=request.campaign,
+        )
+    )
+    return await _store(
+        farm, request, job, request.client_request_id, validate_only=request.validate_only
+    )
+
+
+async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
+    """Stores a job that begins with the table of another."""
+    keeper = await farm.catalogue.find(request.job)
+    origin = keeper.job
+    if request.HasField("epoch"):
+        table, epoch = await epoch_table(farm, keeper, request.epoch), request.epoch
+    else:
+        table, epoch = await newest_table(farm, keeper), origin.progress.epoch
+    settings = list(request.settings)
+    spec = await farm.environment.threads.compute(with_settings, origin.spec, settings)
+    job = _checked(
+        job_pb2.Job(
+            name=request.name or origin.name,
+            owner=current_caller().name,
+            priority=request.priority if request.HasField("priority") else origin.priority,
+            weight=origin.weight,
+            spec=spec,
+            campaign=origin.campaign,
+            fork=job_pb2.ForkOrigin(job_id=origin.id, epoch=epoch),
+        )
+    )
+    return await _store(farm, request, job, request.client_request_id, first_table=table)
+
+
+async def _store(
+    farm: Farm,
+    request: Message,
+    job: job_pb2.Job,
+    request_id: str,
+    *,
+    first_table: rule_table_pb2.RuleTable | None = None,
+    validate_only: bool = False,
+) -> job_pb2.Job:
+    if len(request_id) > _LONGEST_REQUEST_ID:
+        raise bad_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
+    # A search that cannot begin is refused here rather than when its turn comes.
+    native = None if first_table is None else to_native(first_table)
+    await farm.environment.threads.compute(Designer, job.spec, first_table=native)
+    if validate_only:
+        return job
+    record = job_pb2.JobRecord(
+        job=job,
+        client_request_id=request_id,
+        request_sha256=hashlib.sha256(request.SerializeToString(deterministic=True)).digest(),
+        first_table=None if native is None else from_native(native),
+    )
+    key = f"{job.owner}/{request_id}" if request_id else None
+    keeper, is_new = await farm.catalogue.submit(record, key)
+    if is_new:
+        farm.scheduler.look()
+    return farm.shown(keeper)
+
+
+def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignSpec:
+    most = farm.settings.calls.spec_bytes
+    match request.WhichOneof("what"):
+        case "spec":
+            if request.spec.ByteSize() > most:
+                raise bad_field("spec", f"has more than {most} bytes")
+            check_spec(request.spec)
+            return request.spec
+        case "spec_text":
+            if len(request.spec_text.encode()) > most:
+                raise bad_field("spec_text", f"has more than {most} bytes")
+            return parse_spec(request.spec_text)
+    raise bad_field("spec", "or spec_text must be given")
+
+
+def _checked(job: job_pb2.Job) -> job_pb2.Job:
+    problem = problem_with_name(job.name)
+    if problem is not None:
+        raise bad_field("name", problem)
+    if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
+        raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
+    if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
+        raise bad_field(
+            "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
+        )
+    return job

@@ -1,0 +1,94 @@
+"""What happens before a run's first step: the designer, and the length of its search."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from remy_farm.v1 import evaluation_pb2, job_pb2, spec_pb2
+from remy_services.coordinator.keeping import Environment, JobKeeper
+from remy_services.coordinator.keeping.patience import patiently
+from remy_services.coordinator.running.resume import Refused, beginning_of, first_table
+from remy_services.designer import Designer
+from remy_services.designer.joint.cpu_budget import is_by_cpu_time
+from remy_services.designer.rehearsal import Rehearsal
+from remy_services.evaluation import Evaluation
+
+# A step that took no time would buy any number of them.
+_SHORTEST_STEP_SECONDS = 1e-6
+_EVENTS_PER_PAGE = 1000
+
+#: Evaluates a request; None if the run is to end.
+Evaluate = Callable[[evaluation_pb2.EvaluationRequest], Awaitable[Evaluation | None]]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A designer that is ready to go on."""
+
+    designer: Designer
+    #: What it goes by.
+    spec: spec_pb2.DesignSpec
+    #: Snapshots that could not be used, newest first.
+    refused: tuple[Refused, ...]
+    #: Of the last progress event in the history.
+    last_sequence: int
+
+
+async def begin(environment: Environment, keeper: JobKeeper, evaluate: Evaluate) -> Begun | None:
+    """The job's designer; None if the run was to end meanwhile.
+
+    Raises SnapshotsLost or DesignerError.
+    """
+    store, threads = environment.store, environment.threads
+    snapshots = await patiently(
+        lambda: threads.store(store.snapshots, keeper.job_id), on_trouble=keeper.in_trouble
+    )
+    keeper.well_again()
+    record = keeper.record
+    beginning = await threads.compute(beginning_of, record, snapshots)
+    designer, spec = beginning.designer, record.job.spec
+    last_sequence = designer.event_sequence
+    if beginning.refused:
+        last_sequence = await _last_sequence(environment, keeper, beginning.revision or 0)
+    if beginning.revision is None and is_by_cpu_time(spec):
+        resolved = await _rehearsed(environment, spec, evaluate)
+        if resolved is None:
+            return None
+        spec = resolved
+        designer = await threads.compute(Designer, spec, first_table=first_table(record))
+    return Begun(designer, spec, tuple(beginning.refused), last_sequence)
+
+
+async def _rehearsed(
+    environment: Environment, spec: spec_pb2.DesignSpec, evaluate: Evaluate
+) -> spec_pb2.DesignSpec | None:
+    """The specification with steps in place of CPU time."""
+    compute = environment.threads.compute
+    rehearsal = await compute(Rehearsal, spec)
+    while (request := await compute(rehearsal.next_request)) is not None:
+        evaluation = await evaluate(request)
+        if evaluation is None:
+            return None
+        seconds = max(evaluation.cpu_seconds, _SHORTEST_STEP_SECONDS)
+        await compute(rehearsal.receive, evaluation.outcome, seconds)
+    return await compute(rehearsal.resolved)
+
+
+async def _last_sequence(environment: Environment, keeper: JobKeeper, revision: int) -> int:
+    """Of the last progress event in the history, when newer snapshots than that of `revision`
+    were lost: the steps since then are made again, and are in the history already."""
+    store, threads = environment.store, environment.threads
+    last, after = 0, 0
+    while True:
+        page = await patiently(
+            lambda after=after: threads.store(  # type: ignore[misc]
+                store.events, keeper.job_id, after=after, limit=_EVENTS_PER_PAGE
+            ),
+            on_trouble=keeper.in_trouble,
+        )
+        for after, data in page:  # noqa: B007
+            event = job_pb2.JobEvent.FromString(data)
+            last = max(last, event.progress.sequence)
+        if len(page) < _EVENTS_PER_PAGE:
+            return last

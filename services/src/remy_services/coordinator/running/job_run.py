@@ -1,0 +1,259 @@
+"""One run of a job: from its turn to its end, or until it has to wait."""
+
+from __future__ import annotations
+
+import asyncio
+
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_services.coordinator.errors import JobLost
+from remy_services.coordinator.keeping import Environment, JobKeeper
+from remy_services.coordinator.running.beginning import Begun, begin
+from remy_services.coordinator.running.desk import Desk
+from remy_services.coordinator.running.failures import WorkLimitReached, reason_for
+from remy_services.coordinator.running.interruptible import evaluate_unless
+from remy_services.coordinator.running.live import LiveProgress
+from remy_services.coordinator.running.orders import Order, order_for
+from remy_services.coordinator.running.resume import first_table
+from remy_services.coordinator.running.saver import Saver
+from remy_services.coordinator.running.settings import RunSettings
+from remy_services.coordinator.running.stopwatch import Stopwatch
+from remy_services.designer.clock_budgets import Elapsed, exhausted
+from remy_services.evaluation import Evaluation, Share, SharedEvaluator
+from remy_services.jobs.draft import Draft
+from remy_services.jobs.states import (
+    ACTIVE,
+    CANCELLED,
+    CANCELLING,
+    FAILED,
+    PAUSED,
+    PENDING,
+    RECOVERING,
+    RUNNING,
+    SCHEDULING,
+    SUCCEEDED,
+)
+
+_BY_CLOCK = (progress_pb2.STOP_REASON_CPU_SECONDS, progress_pb2.STOP_REASON_WALL_SECONDS)
+
+
+class _BudgetsChanged(Exception):
+    """The job was extended while its design came to its end."""
+
+
+class JobRun:
+    """Drives the designer of one job that this coordinator holds."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        keeper: JobKeeper,
+        evaluator: SharedEvaluator,
+        settings: RunSettings,
+    ) -> None:
+        self._environment = environment
+        self._keeper = keeper
+        self._evaluator = evaluator
+        self._settings = settings
+        self._bell = asyncio.Event()
+        self._why_leave: str | None = None
+        self._is_stopping = False
+        self._is_hurried = False
+        progress = keeper.job.progress
+        self._stopwatch = Stopwatch(Elapsed(progress.wall_seconds, progress.cpu_seconds))
+        self._live = LiveProgress(self._stopwatch, progress, settings.price_per_cpu_hour)
+        self._desk: Desk | None = None
+        self._saver: Saver | None = None
+
+    def look(self) -> None:
+        """The job's record has changed."""
+        self._bell.set()
+
+    def leave(self, why: str) -> None:
+        """Has the job keep what it has, and wait for another turn. `why` is for people."""
+        self._why_leave = why
+        self._bell.set()
+
+    def hurry(self) -> None:
+        """A job that is being cancelled ends at once, without its closing evaluation."""
+        self._is_hurried = True
+        self._bell.set()
+
+    def write_live(self, progress: job_pb2.JobProgress) -> None:
+        """Sets what is known besides what was committed."""
+        self._live.write(progress)
+        if self._desk is not None:
+            self._live.write_eta(progress, self._keeper.job.spec.stop, self._desk)
+
+    async def run(self) -> None:
+        """Returns when the job is not active any more, or belongs to another coordinator."""
+        try:
+            await self._run()
+        except JobLost:
+            pass
+        except Exception as error:
+            await self._fail(error)
+        finally:
+            if self._saver is not None:
+                await self._saver.close()
+
+    async def _run(self) -> None:
+        keeper = self._keeper
+        if keeper.job.state == PENDING:
+            await keeper.change(_schedule)
+        begun = await begin(self._environment, keeper, self._evaluate)
+        if begun is None:
+            await self._settle()
+            return
+        desk, saver = self._set_up(begun)
+        await saver.save(lambda draft: self._start(draft, begun))
+        spent = exhausted(keeper.job.spec.stop, self._stopwatch.elapsed())
+        if keeper.job.state == RUNNING and not (spent and desk.finished in _BY_CLOCK):
+            await desk.reconsider(keeper.job.spec)
+        while await self._step(desk, saver):
+            pass
+
+    def _set_up(self, begun: Begun) -> tuple[Desk, Saver]:
+        record = self._keeper.record
+        self._desk = Desk(
+            self._environment,
+            record.job.id,
+            begun.designer,
+            spec=begun.spec,
+            first_table=first_table(record),
+            progress=record.job.progress,
+            last_sequence=begun.last_sequence,
+            elapsed=self._stopwatch.elapsed,
+        )
+        self._saver = Saver(
+            self._keeper, self._desk, self.write_live, self._settings.checkpoint_seconds
+        )
+        return self._desk, self._saver
+
+    def _start(self, draft: Draft, begun: Begun) -> None:
+        for refused in begun.refused:
+            draft.refused_snapshot(refused.revision, refused.why)
+        if begun.spec.search != draft.job.spec.search:
+            draft.measured_length(begun.spec)
+        if draft.job.state == RECOVERING:
+            draft.recovered(begun.designer.steps, self._environment.name)
+        if draft.job.state in (SCHEDULING, RECOVERING):
+            draft.move(RUNNING)
+
+    async def _step(self, desk: Desk, saver: Saver) -> bool:
+        """One request and its outcome; False if the run is over."""
+        order = self._order()
+        if order is Order.VANISH:
+            return False
+        if order is Order.LEAVE or (order is Order.STOP and self._is_hurried):
+            await self._settle()
+            return False
+        if order is Order.STOP and not self._is_stopping:
+            self._is_stopping = True
+            await desk.stop(progress_pb2.STOP_REASON_CANCELLED)
+        if order is Order.GO_ON:
+            await self._follow_budgets(desk)
+        request = await desk.next_request()
+        if request is None:
+            return not await self._finish(desk, saver)
+        with self._environment.observer.step(self._keeper.job, request):
+            self._live.began(request, desk)
+            evaluation = await self._evaluate(request)
+            if evaluation is None:
+                return True
+            self._live.evaluated(evaluation)
+            await desk.receive(evaluation.outcome)
+        self._check_work(desk)
+        await saver.keep_up()
+        saver.note()
+        return True
+
+    async def _follow_budgets(self, desk: Desk) -> None:
+        spec = self._keeper.job.spec
+        if spec != desk.spec:
+            await desk.reconsider(spec)
+        spent = exhausted(spec.stop, self._stopwatch.elapsed())
+        if spent is not None:
+            await desk.stop(spent)
+
+    async def _evaluate(self, request: evaluation_pb2.EvaluationRequest) -> Evaluation | None:
+        job = self._keeper.job
+        return await evaluate_unless(
+            self._gives_up,
+            self._bell,
+            self._evaluator,
+            Share(job.id, job.priority, job.weight),
+            request,
+            self._live.reported,
+        )
+
+    def _gives_up(self) -> bool:
+        order = self._order()
+        if order is Order.STOP:
+            return not self._is_stopping or self._is_hurried
+        return order is not Order.GO_ON
+
+    def _order(self) -> Order:
+        return order_for(
+            self._keeper.job.state,
+            is_held=self._keeper.token is not None,
+            is_leaving=self._why_leave is not None,
+        )
+
+    def _check_work(self, desk: Desk) -> None:
+        most = self._settings.maximum_packets
+        if most is not None and desk.simulated_packets > most:
+            raise WorkLimitReached(
+                f"the job has simulated {desk.simulated_packets} packets; at most {most} are "
+                f"allowed for one job here"
+            )
+
+    async def _finish(self, desk: Desk, saver: Saver) -> bool:
+        """Commits the end of the design; False if it was extended meanwhile."""
+        reason = desk.finished
+        assert reason is not None
+
+        def finish(draft: Draft) -> None:
+            if draft.job.state != CANCELLING and draft.job.spec != desk.spec:
+                raise _BudgetsChanged
+            is_cancelled = reason == progress_pb2.STOP_REASON_CANCELLED
+            draft.finish(reason, CANCELLED if is_cancelled else SUCCEEDED)
+
+        try:
+            await saver.save(finish)
+        except _BudgetsChanged:
+            return False
+        return True
+
+    async def _settle(self) -> None:
+        """Commits what there is, and the state that the job waits or ends in."""
+
+        def settle(draft: Draft) -> None:
+            match draft.job.state:
+                case job_pb2.JOB_STATE_PAUSING:
+                    draft.move(PAUSED)
+                case job_pb2.JOB_STATE_CANCELLING:
+                    draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
+                case _:
+                    draft.move(PENDING, message=self._why_leave or "")
+
+        await (self._saver.save(settle) if self._saver else self._keeper.change(settle))
+
+    async def _fail(self, error: Exception) -> None:
+        reason, message = reason_for(error)
+
+        def fail(draft: Draft) -> None:
+            if draft.job.state in ACTIVE:
+                draft.fail(reason, message, FAILED)
+
+        try:
+            await (self._saver.save(fail) if self._saver else self._keeper.change(fail))
+        except JobLost:
+            pass
+        except Exception:
+            # What the designer last said may be what is wrong.
+            await self._keeper.change(fail)
+
+
+def _schedule(draft: Draft) -> None:
+    if draft.job.state == PENDING:
+        draft.move(SCHEDULING)
