@@ -5,7 +5,7 @@ from __future__ import annotations
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.partition import Task as Slice
 
-_DURATION_MS = 1000.0
+_DURATION_MS = 1e6
 
 
 def numbered_request(

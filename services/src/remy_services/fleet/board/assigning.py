@@ -9,6 +9,9 @@ from remy_services.fleet.board.records import EvaluationRecord, Lease, Task
 from remy_services.fleet.board.state import BoardState
 from remy_services.fleet.board.workers import Pool, Worker
 
+# A job's first tasks are meant to be so much shorter: they tell what its simulations cost.
+_FIRST_TASKS = 0.1
+
 
 def assign(state: BoardState, now: float) -> None:
     """Gives out all that workers have room for: to idle threads first, then for their reserves."""
@@ -77,7 +80,8 @@ def _cut(state: BoardState, job: Job, evaluation: EvaluationRecord) -> Task:
     rate = job.cost.seconds_per_packet
     threads = state.roster.threads_for(job.share.job_id) * state.queue.order.share_of(job)
     even = slicer.packets * rate / (max(threads, 1.0) * settings.tasks_per_thread)
-    seconds = min(max(even, settings.shortest_task_seconds), settings.longest_task_seconds)
+    longest = settings.longest_task_seconds * (1.0 if job.cost.known else _FIRST_TASKS)
+    seconds = min(max(even, settings.shortest_task_seconds), longest)
     piece, packets = slicer.cut(seconds / rate)
     task = Task(evaluation, piece, packets)
     if (

@@ -57,7 +57,8 @@ class TaskBoard:
         return self._evaluations
 
     def withdraw(self, evaluation_id: int) -> None:
-        """A request is not wanted any more. Nothing happens if it has ended."""
+        """A request is not wanted any more; its end is not told if it was not told yet."""
+        self._state.effects.ended.pop(evaluation_id, None)
         evaluation = self._state.queue.evaluations.get(evaluation_id)
         if evaluation is not None:
             closing.close(self._state, evaluation, "withdrawn")

@@ -28,11 +28,14 @@ class CostEstimate:
         self._seconds = 0.0
 
     @property
+    def known(self) -> bool:
+        """Whether a task has been done."""
+        return self._packets > 0.0 and self._seconds > 0.0
+
+    @property
     def seconds_per_packet(self) -> float:
         """The estimate; positive."""
-        if self._packets <= 0.0 or self._seconds <= 0.0:
-            return _FIRST_GUESS_SECONDS_PER_PACKET
-        return self._seconds / self._packets
+        return self._seconds / self._packets if self.known else _FIRST_GUESS_SECONDS_PER_PACKET
 
     def learn(self, packets: float, cpu_seconds: float) -> None:
         """A task of so many expected packets took so long."""

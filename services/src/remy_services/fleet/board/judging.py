@@ -53,15 +53,14 @@ def judge(state: BoardState, task: Task) -> None:
 
 
 def _is_final(state: BoardState, task: Task) -> bool:
-    """Whether an undisputed answer has to do, since nobody is there to confirm it."""
+    """Whether an undisputed answer has to do, since those who gave it are all there is to ask."""
+    job_id = task.evaluation.share.job_id
+    present = [each for each in task.votes if state.roster.serves(each, job_id)]
     return (
-        not disputed(task.votes)
+        bool(present)
+        and not disputed(task.votes)
         and not anybody_new(task, state.roster)
-        and not any(
-            state.roster.serves(worker_id, task.evaluation.share.job_id)
-            and may_repeat(task, worker_id, state.roster)
-            for worker_id in task.votes
-        )
+        and not any(may_repeat(task, worker_id, state.roster) for worker_id in present)
     )
 
 

@@ -1,0 +1,146 @@
+"""Whatever happens in whatever order: every evaluation ends once, with the right outcome."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from remy_services.evaluation import Evaluation, Share
+from remy_services.fleet.board import BoardSettings
+from services.tests.fleet.board.simulated_fleet import SimulatedFleet, settle
+from services.tests.fleet.requests import numbered_request
+
+_LEASE_SECONDS = 5.0
+_NAMES = [f"worker-{number}" for number in range(5)]
+_JOBS = ["fast", "slow"]
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Workers come, go, freeze and reconnect while evaluations come and go."""
+
+    doubled_share = 0.3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fleet = SimulatedFleet(
+            BoardSettings(
+                lease_seconds=_LEASE_SECONDS,
+                longest_task_seconds=1.0,
+                shortest_task_seconds=0.1,
+                doubled_share=self.doubled_share,
+                # What ends workers is not the tasks here.
+                ended_workers=1_000,
+            )
+        )
+
+    @rule(
+        job=st.sampled_from(_JOBS),
+        priority=st.integers(0, 1),
+        candidates=st.integers(0, 5),
+        specimens=st.integers(1, 5),
+    )
+    def submit(self, job: str, priority: int, candidates: int, specimens: int) -> None:
+        self.fleet.submit(Share(job, priority), numbered_request(candidates, specimens))
+
+    @precondition(lambda self: self.fleet.requests)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        self.fleet.withdraw(data.draw(st.sampled_from(sorted(self.fleet.requests))))
+
+    @rule(
+        name=st.sampled_from(_NAMES),
+        threads=st.integers(1, 3),
+        job=st.sampled_from(["", *_JOBS]),
+    )
+    def join(self, name: str, threads: int, job: str) -> None:
+        self.fleet.join(name, threads=threads, job_id=job)
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data(), how=st.sampled_from(["end", "leave", "reconnect"]))
+    def go(self, data: st.DataObject, how: str) -> None:
+        name = data.draw(st.sampled_from(self._mortals()))
+        getattr(self.fleet, how)(name)
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data(), frozen=st.booleans())
+    def freeze(self, data: st.DataObject, frozen: bool) -> None:
+        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].frozen = frozen
+
+    @rule(seconds=st.sampled_from([0.0, 0.1, 1.0, _LEASE_SECONDS]))
+    def wait(self, seconds: float) -> None:
+        self.fleet.advance(seconds)
+
+    @precondition(lambda self: any(worker.tasks for worker in self.fleet.workers.values()))
+    @rule(data=st.data(), how=st.sampled_from(["answer", "give back", "damage", "done"]))
+    def answer(self, data: st.DataObject, how: str) -> None:
+        busy = [name for name, worker in self.fleet.workers.items() if worker.tasks]
+        name = data.draw(st.sampled_from(sorted(busy)))
+        worker = self.fleet.workers[name]
+        lease_id = data.draw(st.sampled_from(sorted(worker.tasks)))
+        if how == "answer":
+            self.fleet.answer(name, lease_id)
+        elif how == "done":
+            self.fleet.answer_what_is_done(name)
+        else:
+            del worker.tasks[lease_id]
+            if how == "damage":
+                self.fleet.board.reject(name, lease_id, "digest", self.fleet.now)
+            else:
+                self.fleet.board.give_back(name, [lease_id], self.fleet.now)
+
+    def _mortals(self) -> list[str]:
+        """The workers that anything may happen to."""
+        return sorted(set(_NAMES) & set(self.fleet.workers))
+
+    @invariant()
+    def the_board_counts_what_is_there(self) -> None:
+        snapshot = self.fleet.board.snapshot()
+        open_requests = len(self.fleet.requests) - len(self.fleet.ended) - len(self.fleet.withdrawn)
+        # Ends that were not delivered yet are not open any more.
+        assert snapshot.evaluations <= open_requests
+        assert snapshot.tasks_running >= 0
+
+    def teardown(self) -> None:
+        """Once nothing goes wrong any more and there are honest workers, everything ends."""
+        self.fleet.advance()
+        for name in self._mortals():
+            self.fleet.end(name)
+        for number in range(3):
+            self.fleet.join(f"late-{number}", threads=2)
+        settle(self.fleet, within_seconds=4 * _LEASE_SECONDS + 60.0)
+        assert all(isinstance(end, Evaluation) for end in self.fleet.ended.values())
+        assert self.fleet.board.snapshot().evaluations == 0
+        assert self.fleet.board.snapshot().tasks_waiting == 0
+
+
+class AnyOrderWithLies(AnyOrder):
+    """The same with workers whose results are wrong.
+
+    Every result is compared, and two workers stay: with fewer there may be nobody to compare with,
+    or nobody to decide.
+    """
+
+    doubled_share = 1.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lies = 0
+        for name in ("honest-1", "honest-2"):
+            self.fleet.join(name)
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data())
+    def lie(self, data: st.DataObject) -> None:
+        # Every lie is another one: two that tell the same are right by definition.
+        self.lies += 1
+        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].off_by = self.lies
+
+
+_SETTINGS = settings(
+    max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+)
+AnyOrder.TestCase.settings = _SETTINGS
+AnyOrderWithLies.TestCase.settings = _SETTINGS
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrderWithLies = AnyOrderWithLies.TestCase
