@@ -50,6 +50,7 @@ _SERVICE_COMMANDS = {
     "delete": "Remove a job and all that is stored of it.",
     "compare": "Show jobs side by side.",
     "fetch": "Write a job's RemyCC to a file.",
+    "history": "Write a job's progress as CSV, JSON, Parquet or a plot.",
     "export-job": "Write a job with everything stored of it to a file.",
     "import-job": "Store a job that was exported.",
     "info": "Show what a coordinator says of itself.",
