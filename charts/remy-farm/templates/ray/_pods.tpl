@@ -1,0 +1,52 @@
+{{/* Where the Ray cluster is, as Ray's clients name it. */}}
+{{- define "remy-farm.rayAddress" -}}
+{{- if .Values.workers.ray.address -}}
+{{- .Values.workers.ray.address -}}
+{{- else if .Values.workers.ray.operator -}}
+ray://{{ include "remy-farm.fullname" . }}-head-svc.{{ .Release.Namespace }}.svc:10001
+{{- else -}}
+ray://{{ include "remy-farm.name" (list . "ray-head") }}.{{ .Release.Namespace }}.svc:10001
+{{- end -}}
+{{- end -}}
+
+{{/* remy-farm.rayPod: (list $ component component-values resources capacity-labels priority) -> what its pods share. */}}
+{{- define "remy-farm.rayPod" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 2 -}}
+serviceAccountName: {{ include "remy-farm.serviceAccount" (list $root "workers") }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- include "remy-farm.pullSecrets" $root }}
+{{- include "remy-farm.priorityClass" (list $root (index . 5)) }}
+terminationGracePeriodSeconds: {{ $root.Values.workers.terminationGracePeriodSeconds }}
+securityContext:
+  {{- include "remy-farm.podSecurity" 10001 | nindent 2 }}
+{{- include "remy-farm.placement" (list $root $component (index . 4)) }}
+{{ include "remy-farm.tolerations" $component }}
+volumes:
+  - name: tmp
+    emptyDir: {}
+  # Ray's object store: tables and outcomes under way.
+  - name: shm
+    emptyDir: {medium: Memory, sizeLimit: 512Mi}
+{{- end -}}
+
+{{/* remy-farm.rayContainer: (list $ resources) -> what Ray's containers share. */}}
+{{- define "remy-farm.rayContainer" -}}
+{{- $root := index . 0 -}}
+image: {{ include "remy-farm.image" (list $root $root.Values.workers.ray.image) | quote }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+env:
+  - {name: HOME, value: /tmp}
+  - {name: RAY_USAGE_STATS_ENABLED, value: "0"}
+  {{- with $root.Values.workers.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+resources:
+  {{- toYaml (index . 1) | nindent 2 }}
+securityContext:
+  {{- include "remy-farm.containerSecurity" $root | nindent 2 }}
+volumeMounts:
+  - {name: tmp, mountPath: /tmp}
+  - {name: shm, mountPath: /dev/shm}
+{{- end -}}

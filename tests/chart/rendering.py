@@ -1,0 +1,83 @@
+"""The chart, rendered by the real Helm."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.programs import ROOT
+
+CHART = ROOT / "charts" / "remy-farm"
+EVERYTHING = CHART / "ci" / "everything-values.yaml"
+
+needs_helm = pytest.mark.skipif(
+    shutil.which("helm") is None, reason="helm is not on the PATH, so that no chart is rendered"
+)
+
+
+class Rendered:
+    """What a release would consist of."""
+
+    def __init__(self, text: str) -> None:
+        self.objects: list[dict[str, Any]] = [each for each in yaml.safe_load_all(text) if each]
+
+    def kinds(self) -> set[str]:
+        return {each["kind"] for each in self.objects}
+
+    def all(self, kind: str) -> list[dict[str, Any]]:
+        return [each for each in self.objects if each["kind"] == kind]
+
+    def one(self, kind: str, ending: str = "") -> dict[str, Any]:
+        found = [each for each in self.all(kind) if each["metadata"]["name"].endswith(ending)]
+        assert len(found) == 1, f"{len(found)} {kind} whose names end in {ending!r}"
+        return found[0]
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """Every pod's specification, by kind and name of what makes it."""
+        found = {
+            f"{each['kind']}/{each['metadata']['name']}": each["spec"]["template"]["spec"]
+            for each in self.objects
+            if "template" in each.get("spec", {})
+        }
+        found |= {f"Pod/{each['metadata']['name']}": each["spec"] for each in self.all("Pod")}
+        if self.has_launcher():
+            found["Job/launcher"] = self.launcher()["template"]["spec"]["template"]["spec"]
+        return found
+
+    def has_launcher(self) -> bool:
+        return any("launcher.yaml" in each.get("data", {}) for each in self.all("ConfigMap"))
+
+    def launcher(self) -> dict[str, Any]:
+        """The launcher's settings."""
+        text = self.one("ConfigMap", "-launcher")["data"]["launcher.yaml"]
+        loaded: dict[str, Any] = yaml.safe_load(text)
+        return loaded
+
+
+def render(values: Mapping[str, Any] | None = None, *flags: str) -> Rendered:
+    """The chart under these values. Fails the test if Helm refuses."""
+    done = template(json.dumps(values or {}), *flags)
+    assert done.returncode == 0, done.stderr
+    return Rendered(done.stdout)
+
+
+def refusal(values: Mapping[str, Any]) -> str:
+    """What Helm says to values that it refuses."""
+    done = template(json.dumps(values))
+    assert done.returncode != 0, "Helm accepts them"
+    return done.stderr
+
+
+@functools.cache
+def template(values: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    command = ["helm", "template", "farm", str(CHART), "--namespace", "research", *flags]
+    return subprocess.run(
+        [*command, "--values", "-"], input=values, capture_output=True, text=True, check=False
+    )

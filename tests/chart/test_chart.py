@@ -1,0 +1,360 @@
+"""What the chart makes of its values."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.programs import ROOT
+from remy_services.kubernetes import LauncherSettings, read_settings
+from remy_services.kubernetes.fates import INTERRUPTED
+from remy_services.kubernetes.manifest import JOB_VARIABLE
+from tests.chart.rendering import CHART, EVERYTHING, Rendered, needs_helm, refusal, render
+
+BACKENDS = ("jobs", "deployment", "ray")
+
+
+def test_what_is_generated_is_fresh() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/chart.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_values_for_tests_set_every_option() -> None:
+    """An option that nothing sets is one that nothing tests."""
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    everything = yaml.safe_load(EVERYTHING.read_text(encoding="utf-8"))
+    assert paths(defaults) - paths(everything) == set()
+
+
+def paths(tree: Any, before: str = "") -> set[str]:
+    """The paths of all keys."""
+    if not isinstance(tree, dict):
+        return {before}
+    below = {path for key, value in tree.items() for path in paths(value, f"{before}.{key}")}
+    return {before} | below
+
+
+@needs_helm
+class TestEverything:
+    @pytest.mark.parametrize("flags", [(), ("--values", str(EVERYTHING))], ids=["plain", "all"])
+    def test_lint_finds_nothing(self, flags: tuple[str, ...]) -> None:
+        command = ["helm", "lint", "--strict", str(CHART), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_every_option_renders(self) -> None:
+        render({}, "--values", str(EVERYTHING))
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_every_backend_renders(self, backend: str) -> None:
+        render({"workers": {"backend": backend}})
+
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            ({"replicas": 2}, "replicas"),
+            ({"coordinator": {"serviceport": 1}}, "serviceport"),
+            ({"workers": {"backend": "slurm"}}, "backend"),
+            ({"workers": {"jobs": {"minimum": 0}}}, "minimum"),
+            ({"redis": {"enabled": False}}, "redis.external.url is needed"),
+        ],
+    )
+    def test_mistakes_are_refused(self, values: dict[str, Any], words: str) -> None:
+        assert words in refusal(values)
+
+
+def variants() -> list[dict[str, Any]]:
+    return [{"workers": {"backend": backend}} for backend in BACKENDS]
+
+
+@needs_helm
+class TestPods:
+    """What holds for all pods, whatever the backend."""
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_they_keep_to_the_restricted_standard(self, values: dict[str, Any]) -> None:
+        for name, pod in render(values).pods().items():
+            assert pod["securityContext"]["runAsNonRoot"] is True, name
+            assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+            for container in pod["containers"] + pod.get("initContainers", []):
+                security = container["securityContext"]
+                assert security["allowPrivilegeEscalation"] is False, name
+                assert security["readOnlyRootFilesystem"] is True, name
+                assert security["capabilities"] == {"drop": ["ALL"]}, name
+                assert not any("hostPath" in volume for volume in pod.get("volumes", [])), name
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_they_say_what_they_need(self, values: dict[str, Any]) -> None:
+        for name, pod in render(values).pods().items():
+            for container in pod["containers"]:
+                assert "cpu" in container["resources"]["requests"], name
+                assert "memory" in container["resources"]["limits"], name
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_only_a_coordinator_that_starts_jobs_may_speak_to_kubernetes(
+        self, values: dict[str, Any]
+    ) -> None:
+        rendered = render(values)
+        speakers = [
+            name
+            for name, pod in rendered.pods().items()
+            if pod.get("automountServiceAccountToken") is not False
+        ]
+        jobs = values["workers"]["backend"] == "jobs"
+        assert speakers == (["Deployment/farm-remy-farm-coordinator"] if jobs else [])
+        assert ("Role" in rendered.kinds()) is jobs
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_no_secret_is_an_argument_or_a_variable_in_plain_sight(
+        self, values: dict[str, Any]
+    ) -> None:
+        rendered = render(values)
+        secrets = [
+            value
+            for secret in rendered.all("Secret")
+            for key, value in secret.get("stringData", {}).items()
+            if not key.endswith((".yaml", ".conf"))
+        ]
+        assert len(secrets) == 5
+        for name, pod in rendered.pods().items():
+            text = yaml.safe_dump(pod)
+            assert not [secret for secret in secrets if secret in text], name
+
+    def test_extra_things_reach_their_pods(self) -> None:
+        rendered = render({}, "--values", str(EVERYTHING))
+        pods = rendered.pods()
+        coordinator = pods["Deployment/everything-coordinator"]
+        worker = pods["Job/launcher"]
+        for pod, variable, volume in (
+            (coordinator, "OTEL_EXPORTER_OTLP_ENDPOINT", "more"),
+            (worker, "X", "scratch"),
+        ):
+            container = pod["containers"][0]
+            assert variable in [each["name"] for each in container["env"]]
+            assert volume in [each["name"] for each in pod["volumes"]]
+            assert volume in [each["name"] for each in container["volumeMounts"]]
+            assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        assert worker["nodeSelector"] == {"pool": "workers"}
+        assert worker["affinity"] == {"podAntiAffinity": {}}
+        assert coordinator["containers"][0]["image"] == "registry.example/team/coordinator:2"
+        assert worker["containers"][0]["image"] == "registry.example/team/worker:3"
+
+
+@needs_helm
+class TestCoordinator:
+    def test_there_is_one_at_a_time(self) -> None:
+        spec = render().one("Deployment", "-coordinator")["spec"]
+        assert spec["replicas"] == 1
+        assert spec["strategy"] == {"type": "Recreate"}
+
+    def test_its_role_is_the_least_that_will_do(self) -> None:
+        rules = render().one("Role")["rules"]
+        assert [(rule["resources"], rule.get("resourceNames")) for rule in rules] == [
+            (["jobs"], None),
+            (["pods"], None),
+            (["deployments"], ["farm-remy-farm-coordinator"]),
+        ]
+        verbs = {verb for rule in rules[1:] for verb in rule["verbs"]}
+        assert verbs == {"list", "watch", "get"}
+        assert "ClusterRole" not in render().kinds()
+
+    def test_it_prefers_nodes_that_stay_and_leaves_silent_ones(self) -> None:
+        pod = render().pods()["Deployment/farm-remy-farm-coordinator"]
+        (first, *_) = pod["affinity"]["nodeAffinity"][
+            "preferredDuringSchedulingIgnoredDuringExecution"
+        ]
+        assert first["preference"]["matchExpressions"][0]["values"] == ["on-demand"]
+        seconds = {each["key"]: each.get("tolerationSeconds") for each in pod["tolerations"]}
+        assert seconds["node.kubernetes.io/unreachable"] == 30
+
+    def test_other_worker_settings_are_for_another_process(self) -> None:
+        def checksum(values: dict[str, Any]) -> str:
+            deployment = render(values).one("Deployment", "-coordinator")
+            annotations = deployment["spec"]["template"]["metadata"]["annotations"]
+            return str(annotations["remy-farm/launcher-sha256"])
+
+        assert checksum({}) != checksum({"workers": {"jobs": {"maximum": 11}}})
+
+
+@needs_helm
+class TestWorkerJobs:
+    def test_the_launcher_reads_what_the_chart_writes(self, tmp_path: Path) -> None:
+        settings = launcher_settings(render(), tmp_path)
+        assert settings.instance == "farm-remy-farm"
+        assert settings.owner_deployment == "farm-remy-farm-coordinator"
+        assert settings.maximum_workers == 10
+        everything = launcher_settings(render({}, "--values", str(EVERYTHING)), tmp_path)
+        assert everything.limits.images == ("registry.example/team/*",)
+        assert everything.limits.memory_mib == 8192
+
+    def test_preemption_is_no_failure_and_a_defect_ends_the_job(self) -> None:
+        spec = render().launcher()["template"]["spec"]
+        defects, disrupted, told = spec["podFailurePolicy"]["rules"]
+        assert defects["action"] == "FailJob"
+        assert disrupted == {
+            "action": "Ignore",
+            "onPodConditions": [{"type": "DisruptionTarget"}],
+        }
+        assert told["action"] == "Ignore"
+        assert told["onExitCodes"]["values"] == [INTERRUPTED]
+        assert spec["template"]["spec"]["restartPolicy"] == "Never"
+        assert "activeDeadlineSeconds" not in spec
+
+    def test_a_queue_is_on_the_jobs_only(self) -> None:
+        rendered = render({"workers": {"jobs": {"queueName": "spot"}}})
+        label = "kueue.x-k8s.io/queue-name"
+        assert rendered.launcher()["template"]["metadata"]["labels"][label] == "spot"
+        assert label not in yaml.safe_dump([each["metadata"] for each in rendered.objects])
+
+    def test_the_designs_id_is_the_launchers_to_set(self) -> None:
+        pod = render().pods()["Job/launcher"]
+        assert JOB_VARIABLE not in [each["name"] for each in pod["containers"][0]["env"]]
+
+    def test_they_prefer_spot_nodes_and_spread_over_zones(self) -> None:
+        pod = render().pods()["Job/launcher"]
+        (first, *_) = pod["affinity"]["nodeAffinity"][
+            "preferredDuringSchedulingIgnoredDuringExecution"
+        ]
+        assert first["preference"]["matchExpressions"][0]["values"] == ["spot"]
+        (spread,) = pod["topologySpreadConstraints"]
+        labels = render().launcher()["template"]["spec"]["template"]["metadata"]["labels"]
+        assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+
+
+def launcher_settings(rendered: Rendered, folder: Path) -> LauncherSettings:
+    path = folder / "launcher.yaml"
+    path.write_text(yaml.safe_dump(rendered.launcher()), encoding="utf-8")
+    return read_settings(path)
+
+
+@needs_helm
+class TestRedis:
+    def test_what_it_acknowledges_is_on_the_disk(self) -> None:
+        text = render().one("ConfigMap", "-redis")["data"]["redis.conf"]
+        assert "appendonly yes" in text
+        assert "appendfsync always" in text
+        assert "maxmemory-policy noeviction" in text
+
+    def test_its_volume_outlives_the_release_unless_told_otherwise(self) -> None:
+        policy = "persistentVolumeClaimRetentionPolicy"
+        kept = render().one("StatefulSet")["spec"][policy]
+        assert kept == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        gone = render({"redis": {"persistence": {"retain": False}}})
+        assert gone.one("StatefulSet")["spec"][policy]["whenDeleted"] == "Delete"
+        assert "annotations" not in gone.one("Secret", "-redis")["metadata"]
+
+    def test_one_of_your_own_takes_its_place(self) -> None:
+        external = {
+            "url": "rediss://cache.example:6380/0",
+            "passwordSecret": {"name": "cache"},
+            "caSecret": {"name": "cache-ca"},
+            "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
+        }
+        rendered = render({"redis": {"enabled": False, "external": external}})
+        assert "StatefulSet" not in rendered.kinds()
+        pod = rendered.pods()["Deployment/farm-remy-farm-coordinator"]
+        args = pod["containers"][0]["args"]
+        assert "--store=rediss://cache.example:6380/0?tls_ca=/etc/remy-farm/redis-ca/ca.crt" in args
+        assert {"redis-password", "redis-ca"} <= {each["name"] for each in pod["volumes"]}
+        policy = rendered.one("NetworkPolicy", "-coordinator")
+        assert external["egress"][0] in policy["spec"]["egress"]
+
+
+@needs_helm
+class TestNetwork:
+    def test_nothing_is_allowed_that_is_not_needed(self) -> None:
+        rendered = render()
+        deny = rendered.one("NetworkPolicy", "-default-deny")["spec"]
+        assert deny["policyTypes"] == ["Ingress", "Egress"]
+        assert not {"ingress", "egress"} & set(deny)
+        redis = rendered.one("NetworkPolicy", "-redis")["spec"]
+        assert "egress" not in redis
+        assert peers(redis["ingress"]) == [{"app.kubernetes.io/component": "coordinator"}]
+        workers = rendered.one("NetworkPolicy", "-workers")["spec"]
+        assert peers(workers["egress"][1:]) == [{"app.kubernetes.io/component": "coordinator"}]
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_the_policies_choose_the_pods_they_are_meant_for(self, backend: str) -> None:
+        rendered = render({"workers": {"backend": backend}})
+        workers = rendered.one("NetworkPolicy", "-workers")["spec"]["podSelector"]["matchLabels"]
+        found = [
+            each["spec"]["template"]["metadata"]["labels"]
+            for each in rendered.all("Deployment")
+            if "worker" in each["metadata"]["name"]
+        ]
+        if backend == "jobs":
+            found = [rendered.launcher()["template"]["spec"]["template"]["metadata"]["labels"]]
+        assert found
+        assert all(workers.items() <= labels.items() for labels in found)
+
+
+def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Components on the other side of rules, where labels name them."""
+    return [
+        {key: value for key, value in labels.items() if key.endswith("component")}
+        for rule in rules
+        for peer in rule.get("from", []) + rule.get("to", [])
+        for labels in [peer["podSelector"]["matchLabels"]]
+    ]
+
+
+@needs_helm
+class TestCertificate:
+    def test_cert_manager_may_make_it(self) -> None:
+        rendered = render({"tls": {"source": "cert-manager"}})
+        assert len(rendered.all("Certificate")) == 2
+        assert len(rendered.all("Issuer")) == 2
+        assert not [each for each in rendered.all("Secret") if each["type"] == "kubernetes.io/tls"]
+
+    def test_an_issuer_that_is_there_is_used(self) -> None:
+        rendered = render({"tls": {"source": "cert-manager", "certManager": issuer("corporate")}})
+        (certificate,) = rendered.all("Certificate")
+        assert certificate["spec"]["issuerRef"] == {"kind": "ClusterIssuer", "name": "corporate"}
+        assert not rendered.all("Issuer")
+
+    def test_it_names_the_service_and_localhost(self) -> None:
+        rendered = render({"tls": {"source": "cert-manager", "extraNames": ["farm.example"]}})
+        names = rendered.one("Certificate", "-tls")["spec"]["dnsNames"]
+        service = rendered.one("Service", "-coordinator")["metadata"]["name"]
+        assert {f"{service}.research.svc", service, "localhost", "farm.example"} <= set(names)
+
+
+def issuer(name: str) -> dict[str, Any]:
+    return {"issuer": {"kind": "ClusterIssuer", "name": name}}
+
+
+@needs_helm
+class TestMonitoring:
+    def test_it_is_there_when_asked_for(self) -> None:
+        assert not {"ServiceMonitor", "PodMonitor", "PrometheusRule"} & render().kinds()
+        rendered = render({}, "--values", str(EVERYTHING))
+        rule = rendered.one("PrometheusRule")
+        assert rule["metadata"]["labels"]["release"] == "prometheus"
+        assert rule["spec"]["groups"]
+        boards = [
+            each for each in rendered.all("ConfigMap") if "dashboards" in each["metadata"]["labels"]
+        ]
+        generated = list((ROOT / "dashboards" / "generated").glob("*.json"))
+        assert len(boards) == len(generated) > 0
+
+    def test_monitors_select_what_they_are_meant_for(self) -> None:
+        rendered = render({"monitoring": {"serviceMonitor": {"enabled": True}}})
+        service = rendered.one("Service", "-coordinator")
+        monitor = rendered.one("ServiceMonitor")["spec"]
+        assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        ports = {each["name"] for each in service["spec"]["ports"]}
+        assert {each["port"] for each in monitor["endpoints"]} <= ports
+        pods = rendered.one("PodMonitor")["spec"]
+        template = rendered.launcher()["template"]["spec"]["template"]
+        assert pods["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
