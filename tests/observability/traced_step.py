@@ -1,0 +1,36 @@
+"""A step of a coordinator and its task on a worker, each in a process of its own.
+
+`python -m tests.observability.traced_step coordinator` prints what it would send along with a task;
+`... worker PARENT` does the task.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from remy_farm.v1 import evaluation_pb2, job_pb2
+from remy_services.telemetry import tracing
+from remy_services.telemetry.telemetry import Telemetry
+from remy_workers.telemetry import tracing as worker_tracing
+
+
+def coordinator() -> None:
+    job = job_pb2.Job(id="j1", progress=job_pb2.JobProgress(step=6))
+    request = evaluation_pb2.EvaluationRequest(candidates=[evaluation_pb2.Candidate()] * 3)
+    with tracing.traces("remy-farm-coordinator"), Telemetry().observer().step(job, request):
+        print(tracing.trace_parent(), flush=True)
+
+
+def worker(parent: str) -> None:
+    with (
+        worker_tracing.traces("w1"),
+        worker_tracing.task_span(parent, job_id="j1", lease_id=9),
+    ):
+        pass
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "coordinator":
+        coordinator()
+    else:
+        worker(sys.argv[2])
