@@ -87,9 +87,9 @@ class SimulatedFleet:
         self.board.leave(name)
 
     def leave(self, name: str) -> None:
-        """The worker announces its end, answers part of what it has, and goes."""
+        """The worker announces its end, answers all but the first of what it has, and goes."""
         self.board.say_goodbye(name)
-        for lease_id in list(self.workers[name].tasks)[::2]:
+        for lease_id in list(self.workers[name].tasks)[1:]:
             self.answer(name, lease_id)
         self.end(name)
 
@@ -136,7 +136,7 @@ class SimulatedFleet:
                 self._drop_unwanted(name)
         effects = self.board.advance(self.now)
         for assignment in effects.assignments:
-            self._give(assignment)
+            self.give(assignment)
         for name, lease_ids in effects.cancelled.items():
             if name in self.workers:
                 self.workers[name].unwanted.update(lease_ids)
@@ -164,7 +164,7 @@ class SimulatedFleet:
             self.board.give_back(name, [lease_id], self.now)
         worker.unwanted.clear()
 
-    def _give(self, assignment: Assignment) -> None:
+    def give(self, assignment: Assignment) -> None:
         worker = self.workers[assignment.worker_id]
         assert assignment.worker_id not in self.expelled
         assert worker.facts.job_id in ("", assignment.share.job_id)

@@ -71,10 +71,10 @@ class AnyOrder(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.fleet.advance(seconds)
 
-    @precondition(lambda self: any(worker.tasks for worker in self.fleet.workers.values()))
+    @precondition(lambda self: self._busy())
     @rule(data=st.data(), how=st.sampled_from(["answer", "give back", "damage", "done"]))
     def answer(self, data: st.DataObject, how: str) -> None:
-        busy = [name for name, worker in self.fleet.workers.items() if worker.tasks]
+        busy = self._busy()
         name = data.draw(st.sampled_from(sorted(busy)))
         worker = self.fleet.workers[name]
         lease_id = data.draw(st.sampled_from(sorted(worker.tasks)))
@@ -88,6 +88,11 @@ class AnyOrder(RuleBasedStateMachine):
                 self.fleet.board.reject(name, lease_id, "digest", self.fleet.now)
             else:
                 self.fleet.board.give_back(name, [lease_id], self.fleet.now)
+
+    def _busy(self) -> list[str]:
+        """The workers that can answer something."""
+        workers = self.fleet.workers.items()
+        return [name for name, worker in workers if worker.tasks and not worker.frozen]
 
     def _mortals(self) -> list[str]:
         """The workers that anything may happen to."""

@@ -106,6 +106,7 @@ def quarantine(state: BoardState, worker_id: str, why: str) -> None:
             _revoke(state, task)
         for task in [task for task in evaluation.open if worker_id in task.votes]:
             del task.votes[worker_id]
+            judge(state, task)
     judge_all(state)
 
 

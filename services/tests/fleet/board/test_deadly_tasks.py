@@ -1,0 +1,88 @@
+"""Tasks that end their workers."""
+
+from __future__ import annotations
+
+from remy_services.evaluation import Evaluation, Share
+from remy_services.fleet.board import BoardSettings, Quarantine
+from services.tests.fleet.board.simulated_fleet import SimulatedFleet
+from services.tests.fleet.requests import numbered_request
+
+_DEADLY_SPECIMEN = 3
+_SETTINGS = BoardSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06, doubled_share=0.0)
+
+
+def _end_whoever_has(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:
+    """Ends the workers whose first task has this specimen; their names."""
+    ended = []
+    for name, worker in list(fleet.workers.items()):
+        assignments = [assignment for assignment, _ in worker.tasks.values()]
+        running = assignments[: worker.facts.threads]
+        if any(specimen in assignment.slice.specimens for assignment in running):
+            ended.append(name)
+            (fleet.leave if goodbye else fleet.end)(name)
+    return ended
+
+
+def _run_with_restarts(
+    fleet: SimulatedFleet, *, threads: int = 1, goodbye: bool = False, seconds: float = 20.0
+) -> list[str]:
+    """A fleet whose workers end when they do the deadly task, and are replaced."""
+    ended: list[str] = []
+    while fleet.now < seconds and not fleet.idle():
+        while len(fleet.workers) < 3:
+            fleet.join(f"worker-{fleet.board.snapshot().counts.workers_joined}", threads=threads)
+        fleet.advance(0.02)
+        ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN, goodbye=goodbye)
+        for name in list(fleet.workers):
+            fleet.answer_what_is_done(name)
+    return ended
+
+
+def test_a_task_that_ended_three_workers_is_given_up() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    request = numbered_request(1, 12)
+    number = fleet.submit(Share("job"), request)
+    ended = _run_with_restarts(fleet)
+
+    end = fleet.ended[number]
+    assert isinstance(end, Quarantine)
+    assert sorted(end.workers) == sorted(ended)
+    assert len(ended) == 3
+    # What is left reproduces it: the part of the request that those workers had.
+    assert _DEADLY_SPECIMEN in [specimen.key for specimen in end.request.specimens]
+    assert len(end.request.specimens) < len(request.specimens)
+    assert end.request.tables == request.tables
+
+
+def test_with_many_threads_the_innocent_are_cleared() -> None:
+    """All that ran on the first worker is suspected; it takes no more than two more to tell."""
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 40))
+    other = fleet.submit(Share("other job"), numbered_request(40, 1))
+    ended = _run_with_restarts(fleet, threads=4)
+
+    assert isinstance(fleet.ended[number], Quarantine)
+    assert len(ended) == 3
+    assert isinstance(fleet.ended[other], Evaluation)
+
+
+def test_goodbyes_are_no_failures() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.submit(Share("job"), numbered_request(1, 12))
+    ended = _run_with_restarts(fleet, goodbye=True, seconds=3.0)
+    assert len(ended) > 10
+    assert not fleet.ended
+
+
+def test_workers_that_come_back_had_not_ended() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    for name in ("one", "two", "three"):
+        fleet.join(name)
+    for _ in range(5):
+        for name in ("one", "two", "three"):
+            fleet.advance()
+            fleet.end(name)
+            fleet.join(name)
+    fleet.run(20.0)
+    assert isinstance(fleet.ended[number], Evaluation)

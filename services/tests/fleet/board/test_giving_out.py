@@ -1,0 +1,125 @@
+"""What is given to whom, how much of it, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from remy_services.evaluation import Share
+from remy_services.fleet.board import Assignment, BoardSettings, TaskBoard, WorkerFacts
+from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
+from services.tests.fleet.requests import numbered_request, slice_outcome
+
+_SETTINGS = BoardSettings(doubled_share=0.0)
+
+
+def _seconds(assignment: Assignment) -> float:
+    return assignment.slice.simulations * 1e6 * SECONDS_PER_PACKET
+
+
+def _sizes(fleet: SimulatedFleet) -> list[float]:
+    """CPU seconds of all tasks given out, in the order in which they were."""
+    sizes: list[float] = []
+    give = fleet.give
+
+    def record(assignment: Assignment) -> None:
+        sizes.append(_seconds(assignment))
+        give(assignment)
+
+    fleet.give = record  # type: ignore[method-assign]
+    return sizes
+
+
+def test_tasks_take_about_a_second_once_costs_are_known() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    for name in ("one", "two"):
+        fleet.join(name)
+    sizes = _sizes(fleet)
+    fleet.submit(Share("job"), numbered_request(600, 4))
+    fleet.run(25.0)
+    assert all(0.5 <= size <= 1.1 for size in sizes[10:30])
+
+
+def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> None:
+    """16 antithetic pairs: a step whose CPU time is a small part of one full task."""
+    fleet = SimulatedFleet(BoardSettings(doubled_share=0.0, shortest_task_seconds=0.01))
+    for name in ("one", "two"):
+        fleet.join(name, threads=2)
+    fleet.submit(Share("job"), numbered_request(2, 16))
+    sizes = _sizes(fleet)
+    fleet.run(10.0, step=0.001)
+    assert sum(sizes) == pytest.approx(32 * 0.05)
+    # Each of four threads does about its quarter of it.
+    assert fleet.now < 1.5 * sum(sizes) / 4
+    assert sizes[-1] <= sizes[0] / 2
+    assert len(sizes) <= 6 * 4
+
+
+def test_idle_threads_come_before_reserves() -> None:
+    board = TaskBoard(_SETTINGS)
+    for name in ("one", "two", "three"):
+        board.join(WorkerFacts(name, threads=1), 0.0)
+        board.credit(name, 3, 0.0)
+    board.submit(Share("job"), numbered_request(1, 5))
+    workers = [assignment.worker_id for assignment in board.advance(0.0).assignments]
+    assert sorted(workers[:3]) == ["one", "three", "two"]
+
+
+def test_nobody_gets_more_than_it_has_credit_for() -> None:
+    board = TaskBoard(_SETTINGS)
+    board.join(WorkerFacts("one", threads=1), 0.0)
+    number = board.submit(Share("job"), numbered_request(100, 100))
+    assert not board.advance(0.0).assignments
+    board.credit("one", 2, 0.0)
+    first, second = board.advance(0.0).assignments
+    assert not board.advance(0.0).assignments
+    # An answer, of whatever kind, makes room for one.
+    board.complete("one", first.lease_id, slice_outcome(first.whole, first.slice), b"", 0.1, 1.0)
+    board.give_back("one", [second.lease_id], 1.0)
+    assert len(board.advance(1.0).assignments) == 2
+    board.withdraw(number)
+    cancelled = board.advance(1.0).cancelled
+    assert len(cancelled["one"]) == 2
+    board.give_back("one", cancelled["one"], 1.0)
+    board.submit(Share("job"), numbered_request(100, 100))
+    assert len(board.advance(1.0).assignments) == 2
+
+
+def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("slow", reserve=0)
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    fleet.workers["slow"].frozen = True
+    fleet.join("quick")
+    fleet.advance(0.1)
+    assert not fleet.workers["quick"].tasks
+    fleet.run(_SETTINGS.hedge_seconds + 1.0)
+    assert number in fleet.ended
+    counts = fleet.board.snapshot().counts
+    assert counts.hedged_tasks == 1
+    # Long before the lease of the slow one had ended.
+    assert fleet.now < _SETTINGS.lease_seconds / 2
+    fleet.workers["slow"].frozen = False
+    fleet.advance(0.1)
+    assert not fleet.workers["slow"].tasks
+
+
+def test_nothing_is_done_twice_while_there_is_something_new_to_do() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("stuck", reserve=0)
+    fleet.submit(Share("job"), numbered_request(200, 4))
+    fleet.advance()
+    fleet.workers["stuck"].slowness = 1000.0
+    fleet.join("busy")
+    fleet.run(10.0)
+    assert fleet.board.snapshot().counts.hedged_tasks == 0
+
+
+def test_a_joiner_is_used_at_once() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("early")
+    fleet.submit(Share("job"), numbered_request(400, 4))
+    fleet.run(5.0)
+    fleet.join("late")
+    fleet.advance()
+    assert fleet.workers["late"].tasks
