@@ -6,18 +6,19 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from services.tests.stores.waiting import wait_until
+
 #: What to start; another build of Redis may be tried with this variable.
 PROGRAM = os.environ.get("REMY_REDIS_SERVER", "redis-server")
 
-_DEADLINE_SECONDS = 120
 #: Settings under which it loses nothing.
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
@@ -25,10 +26,12 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 class LocalRedis:
     """A server that may be killed and started again; its data stay in the folder."""
 
-    def __init__(self, folder: Path, *settings: str, listens: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *settings: str, listens: Literal["--port", "--tls-port"] | None = None
+    ) -> None:
         """Starts it in this folder, by default so that it loses nothing.
 
-        `listens` on a free port of 127.0.0.1 too.
+        `listens` is the setting to give a free port of 127.0.0.1 to, if it is to have one.
         """
         self.folder = folder
         self.port = 0
@@ -63,16 +66,12 @@ class LocalRedis:
 
     def start(self) -> None:
         """Returns when it has read its data and answers."""
-        deadline = time.monotonic() + _DEADLINE_SECONDS
         self._launch()
-        while not self._answers():
-            assert self._process is not None
-            if self._process.poll() is not None:
-                self._relaunch()
-            elif time.monotonic() > deadline:
-                self.kill()
-                raise AssertionError(self.log)
-            time.sleep(0.01)
+        try:
+            wait_until(self._is_ready)
+        except BaseException:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """Ends it at once, as a failing machine does; again does nothing."""
@@ -98,13 +97,15 @@ class LocalRedis:
 
     def _launch(self) -> None:
         self.socket.unlink(missing_ok=True)
-        if self._listens and not self.port:
-            self.port = free_port()
+        listening: tuple[str, ...] = ("--port", "0")
+        if self._listens is not None:
+            self.port = self.port or free_port()
+            listening += (self._listens, str(self.port))
         self._process = subprocess.Popen(
             [
                 PROGRAM,
                 *("--bind", "127.0.0.1"),
-                *("--port", str(self.port)),
+                *listening,
                 *("--unixsocket", str(self.socket)),
                 *("--dir", str(self.folder)),
                 *("--logfile", str(self.folder / "redis.log")),
@@ -114,15 +115,14 @@ class LocalRedis:
             stdin=subprocess.DEVNULL,
         )
 
-    def _relaunch(self) -> None:
-        """On another port, if somebody else was quicker to take the first one."""
-        if "Address already in use" not in self.log:
-            raise AssertionError(self.log)
-        (self.folder / "redis.log").unlink()
-        self.port = 0
-        self._launch()
-
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            # Somebody else may have been quicker to take the port.
+            assert "Address already in use" in self.log, self.log
+            (self.folder / "redis.log").unlink()
+            self.port = 0
+            self._launch()
         with self.admin() as client:
             try:
                 return bool(client.ping())

@@ -12,9 +12,9 @@ import pytest
 from remy_services.stores import CheckpointStore, StoreUnavailable, open_store
 from services.tests.stores import committer
 from services.tests.stores.local_redis import LocalRedis
+from services.tests.stores.waiting import DEADLINE_SECONDS
 
 _KILLS = 10
-_DEADLINE_SECONDS = 120
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -88,7 +88,7 @@ class _Writer:
         goal = self.revision + 3 * commits
         with self._moved:
             assert self._moved.wait_for(
-                lambda: self.revision >= goal or self._running.done(), _DEADLINE_SECONDS
+                lambda: self.revision >= goal or self._running.done(), DEADLINE_SECONDS
             )
 
     def stop(self) -> None:

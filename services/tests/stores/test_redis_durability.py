@@ -145,7 +145,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[LocalRedis, LocalRedis]]:
     for name in ("master", "replica"):
         (tmp_path / name).mkdir()
     at_once = ("--repl-diskless-sync-delay", "0")
-    with LocalRedis(tmp_path / "master", *DURABLE, *at_once, listens=True) as master:
+    with LocalRedis(tmp_path / "master", *DURABLE, *at_once, listens="--port") as master:
         to_master = ("--replicaof", "127.0.0.1", str(master.port))
         with LocalRedis(tmp_path / "replica", *DURABLE, *to_master) as replica:
             yield master, replica

@@ -19,7 +19,7 @@ def test_every_write_asks_and_believes_the_answer_only(tmp_path: Path) -> None:
         server.requests.clear()
         assert store.acquire("job", "me") == 1
         # The write of its own makes the wait cover what a script that refused had read.
-        assert server.requests == [("EVAL",), ("SET",), ("WAITAOF", "1", "0", "5000")]
+        assert server.requests == [("EVAL",), ("EVAL",), ("WAITAOF", "1", "0", "5000")]
 
         server.on_disks = 0
         for write in (

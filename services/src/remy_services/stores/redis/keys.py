@@ -31,6 +31,11 @@ class Keys:
         return self._name("check")
 
     @property
+    def barrier(self) -> str:
+        """Written so that a connection has something to wait for."""
+        return self._name("barrier")
+
+    @property
     def jobs(self) -> str:
         """Set of all job ids."""
         return self._name("jobs")

@@ -13,6 +13,7 @@ def _script(*parts: str) -> str:
 
 OPEN = _script("open")
 CHECK = _script("check")
+BARRIER = _script("barrier")
 CREATE = _script("apply", "create")
 ACQUIRE = _script("acquire")
 COMMIT = _script("apply", "holds", "commit")

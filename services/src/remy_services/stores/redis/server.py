@@ -10,6 +10,7 @@ import redis
 from redis.client import Pipeline
 
 from remy_services.stores.contract import Durability, StoreError, StoreUnavailable
+from remy_services.stores.redis import scripts
 from remy_services.stores.redis.address import RedisAddress
 from remy_services.stores.redis.client import new_client
 from remy_services.stores.redis.durability import Guarantee, counted, guarantee
@@ -84,7 +85,7 @@ class RedisServer:
             if promise.waits_for_disk or promise.waits_for_replicas:
                 # A script that refuses writes nothing, and the server waits for this connection's
                 # own writes only. What the refusal rests on must be safe too.
-                pipeline.set(self._barrier, "1")
+                pipeline.eval(scripts.BARRIER, 1, self._barrier)
             if promise.waits_for_disk:
                 pipeline.waitaof(1, 0, self._wait_milliseconds)
             if promise.waits_for_replicas:

@@ -51,7 +51,7 @@ class RedisStore:
             address,
             password,
             accept_data_loss=accept_data_loss,
-            barrier=self._keys.check,
+            barrier=self._keys.barrier,
             connect_seconds=connect_seconds,
             answer_seconds=answer_seconds,
         )

@@ -1,0 +1,60 @@
+"""A Redis Sentinel of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import TracebackType
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from services.tests.stores.local_redis import PROGRAM, LocalRedis, free_port
+from services.tests.stores.waiting import wait_until
+
+
+class LocalSentinel:
+    """Watches a server, which it calls "farm", and has its replica take its place if it must."""
+
+    def __init__(self, folder: Path, master: LocalRedis) -> None:
+        """Returns when it knows the master's replica."""
+        self._folder = folder
+        self._master = master
+        self._launch()
+        wait_until(self._is_ready)
+
+    def __enter__(self) -> LocalSentinel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _launch(self) -> None:
+        self.port = free_port()
+        settings = self._folder / "sentinel.conf"
+        settings.write_text(
+            f"bind 127.0.0.1\nport {self.port}\n"
+            f"dir {self._folder}\nlogfile {self._folder}/sentinel.log\n"
+            f"sentinel monitor farm 127.0.0.1 {self._master.port} 1\n"
+            "sentinel down-after-milliseconds farm 500\n"
+        )
+        self._process = subprocess.Popen(
+            [PROGRAM, str(settings), "--sentinel"], stdin=subprocess.DEVNULL
+        )
+
+    def _is_ready(self) -> bool:
+        if self._process.poll() is not None:
+            # Somebody else was quicker to take the port.
+            self._launch()
+        with redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0)) as client:
+            try:
+                return len(client.sentinel_slaves("farm")) == 1
+            except redis.RedisError:
+                return False

@@ -1,0 +1,68 @@
+"""A Redis server that a Sentinel watches, and another one that takes its place."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from remy_services.stores import Commit, StoreError, StoreUnavailable, open_store
+from services.tests.stores.contents import contents
+from services.tests.stores.local_redis import DURABLE, LocalRedis
+from services.tests.stores.local_sentinel import LocalSentinel
+from services.tests.stores.waiting import wait_until
+
+
+@dataclass(frozen=True)
+class _Watched:
+    master: LocalRedis
+    replica: LocalRedis
+    url: str
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[_Watched]:
+    """A server and its replica, by way of the Sentinel that watches them."""
+    settings = (*DURABLE, "--repl-diskless-sync-delay", "0")
+    for name in ("master", "replica"):
+        (tmp_path / name).mkdir()
+    with ExitStack() as stack:
+        master = stack.enter_context(LocalRedis(tmp_path / "master", *settings, listens="--port"))
+        to_master = ("--replicaof", "127.0.0.1", str(master.port))
+        replica = stack.enter_context(
+            LocalRedis(tmp_path / "replica", *settings, *to_master, listens="--port")
+        )
+        sentinel = stack.enter_context(LocalSentinel(tmp_path, master))
+        hosts = f"127.0.0.1:1,127.0.0.1:{sentinel.port}"
+        yield _Watched(master, replica, f"redis+sentinel://{hosts}/farm?replicas=1")
+
+
+def test_what_was_acknowledged_outlives_a_failover(watched: _Watched) -> None:
+    with closing(open_store(watched.url)) as store:
+        store.create("job", Commit(b"record", [b"one"]))
+        token = store.acquire("job", "me")
+        store.commit("job", token, 1, Commit(b"new", [b"two"], b"state", 1))
+        before = contents(store)
+
+        watched.master.kill()
+
+        def is_back() -> bool:
+            try:
+                return contents(store) == before
+            except StoreUnavailable:
+                return False
+
+        wait_until(is_back)
+        with watched.replica.admin() as admin:
+            assert admin.info("replication")["role"] == "master"
+
+
+def test_a_failover_that_may_lose_jobs_is_refused(watched: _Watched) -> None:
+    with pytest.raises(StoreError, match="a fail-over loses what no replica has yet"):
+        open_store(watched.url.replace("?replicas=1", ""))
+
+
+def test_a_service_that_no_sentinel_knows(watched: _Watched) -> None:
+    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+        open_store(watched.url.replace("/farm", "/other"))
