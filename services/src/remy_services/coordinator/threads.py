@@ -44,7 +44,7 @@ class Threads:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: call(*args, **kwargs))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Lets running calls end by themselves, and begins no more."""
         for pool in (self._store, self._compute):
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,168 @@
+"""A coordinator from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable
+
+import grpc
+import structlog
+from grpc_health.v1 import health_pb2_grpc
+
+from remy_services.coordinator.access.doorkeeper import Doorkeeper
+from remy_services.coordinator.answering.interceptor import Interceptor
+from remy_services.coordinator.clock import now
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.keeping import Environment
+from remy_services.coordinator.keeping.patience import patiently
+from remy_services.coordinator.observer import Observer, SilentObserver
+from remy_services.coordinator.serving.evaluators import make_evaluator
+from remy_services.coordinator.serving.health import Health
+from remy_services.coordinator.serving.listening import ListenAddress
+from remy_services.coordinator.serving.ports import new_server, open_port
+from remy_services.coordinator.serving.services import add_services
+from remy_services.coordinator.serving.settings import ServerSettings
+from remy_services.coordinator.serving.tls import ReloadingTls
+from remy_services.coordinator.serving.token_watch import TokenWatch
+from remy_services.coordinator.store_watch import StoreWatch
+from remy_services.coordinator.threads import Threads
+from remy_services.files import write_file
+from remy_services.stores import open_store
+
+_SHUTTING_DOWN = "the coordinator is shutting down"
+# Of the grace period, for calls that are being answered when the jobs have been kept.
+_LAST_CALLS_SECONDS = 2.0
+
+_log = structlog.get_logger()
+
+#: Frees something when the coordinator ends.
+_Release = Callable[[], Awaitable[None]]
+
+
+class CoordinatorServer:
+    """Starts in `start`, ends in `stop`; to be used in one event loop."""
+
+    def __init__(self, settings: ServerSettings, observer: Observer | None = None) -> None:
+        """Raises SettingsError."""
+        settings.check()
+        self._settings = settings
+        self._observer = observer or SilentObserver()
+        self._health = Health()
+        self._farm: Farm | None = None
+        self._server: grpc.aio.Server | None = None
+        self._releases: list[_Release] = []
+
+    async def start(self) -> ListenAddress:
+        """Serves from now on; returns where. Waits for a store that is not available.
+
+        Raises SettingsError, FileError or StoreError.
+        """
+        settings = self._settings
+        await self._health.begin()
+        doorkeeper = Doorkeeper(None)
+        if settings.tokens_file is not None:
+            tokens = TokenWatch(settings.tokens_file, doorkeeper)
+            tokens.begin()
+            self._releases.append(tokens.close)
+        else:
+            _log.warning("nobody is asked for a token: whoever can call here is an administrator")
+        credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
+        await self._serve_health()
+        farm, watch = await self._open_farm()
+        self._server = new_server(
+            [Interceptor(doorkeeper)],
+            maximum_message_bytes=settings.maximum_message_bytes,
+            maximum_streams=settings.maximum_streams,
+        )
+        add_services(self._server, farm, watch, self._health, settings.has_reflection)
+        address = open_port(self._server, settings.listen, credentials)
+        await self._server.start()
+        await farm.load()
+        await self._health.set_ready(True)
+        watch.begin()
+        self._releases.append(watch.close)
+        _log.info("serving", address=str(address), coordinator=settings.name)
+        if settings.ready_file is not None:
+            write_file(settings.ready_file, f"{address}\n")
+        return address
+
+    async def stop(self) -> None:
+        """Takes no more work, leaves a checkpoint of every job, and ends, all in the grace period."""
+        _log.info("shutting down")
+        await self._health.servicer.enter_graceful_shutdown()
+        if self._farm is not None:
+            for_jobs = max(self._settings.grace_seconds - _LAST_CALLS_SECONDS, 0)
+            await self._farm.close(_SHUTTING_DOWN, for_jobs)
+        if self._server is not None:
+            await self._server.stop(min(_LAST_CALLS_SECONDS, self._settings.grace_seconds))
+        for release in reversed(self._releases):
+            await release()
+        _log.info("ended")
+
+    async def _serve_health(self) -> None:
+        """Health alone, in plain text, for whoever starts and stops this process."""
+        if self._settings.health_listen is None:
+            return
+        server = new_server(
+            maximum_message_bytes=1 << 16, maximum_streams=self._settings.maximum_streams
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
+        open_port(server, self._settings.health_listen, None)
+        await server.start()
+
+        async def close() -> None:
+            await server.stop(None)
+
+        self._releases.append(close)
+
+    async def _open_farm(self) -> tuple[Farm, StoreWatch]:
+        settings = self._settings
+        threads = Threads()
+        self._releases.append(threads.close)
+        store = await patiently(
+            lambda: threads.store(
+                open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
+            ),
+            on_trouble=lambda why: _log.warning("waiting for the store", why=why),
+        )
+
+        async def close_store() -> None:
+            await asyncio.to_thread(store.close)
+
+        self._releases.append(close_store)
+        evaluator = make_evaluator(settings)
+        self._releases.append(evaluator.close)
+        environment = Environment(store, threads, now, self._observer, settings.name)
+        watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
+        self._farm = Farm(environment, evaluator, settings.farm)
+        return self._farm, watch
+
+    async def _store_changed(self, trouble: str) -> None:
+        await self._health.set_ready(not trouble)
+
+
+async def serve(settings: ServerSettings, observer: Observer | None = None) -> None:
+    """Runs a coordinator until the process is told to end, by SIGTERM or Ctrl-C.
+
+    Raises SettingsError, FileError or StoreError.
+    """
+    server = CoordinatorServer(settings, observer)
+    told_to_end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told_to_end.set)
+    starting = asyncio.create_task(server.start())
+    waiting = asyncio.create_task(told_to_end.wait())
+    try:
+        await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+        await waiting
+    finally:
+        starting.cancel()
+        waiting.cancel()
+        with contextlib.suppress(BaseException):
+            await asyncio.gather(starting, waiting, return_exceptions=True)
+        await server.stop()

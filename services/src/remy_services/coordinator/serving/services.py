@@ -1,0 +1,37 @@
+"""The services of a coordinator's server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
+from remy_services.coordinator.calls import DesignService
+from remy_services.coordinator.calls.information import ServerInformation
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.serving.health import Health
+from remy_services.coordinator.store_watch import StoreWatch
+
+_DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
+
+
+def add_services(
+    server: grpc.aio.Server,
+    farm: Farm,
+    watch: StoreWatch,
+    our_health: Health,
+    has_reflection: bool,
+) -> None:
+    """Adds everything that is called over the network."""
+    durability = farm.environment.store.durability()
+    service = DesignService(farm, ServerInformation(farm, watch, durability, ""))
+    # What is generated has no types.
+    add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
+    add_design_service(service, server)
+    health_pb2_grpc.add_HealthServicer_to_server(our_health.servicer, server)
+    if has_reflection:
+        names = (_DESIGN_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, server)

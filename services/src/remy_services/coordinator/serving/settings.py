@@ -1,0 +1,72 @@
+"""How the server is set up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from remy_services.coordinator.serving.listening import ListenAddress
+from remy_services.coordinator.settings import FarmSettings
+
+
+class SettingsError(Exception):
+    """Settings that contradict each other, or would be unsafe. One sentence for the user."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Paths of PEM files."""
+
+    certificate: Path
+    key: Path
+    #: Of the authorities that must have signed a client's certificate; None: clients need none.
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Everything that a coordinator is told when it starts."""
+
+    listen: ListenAddress
+    store_url: str
+    #: Of this coordinator, for people.
+    name: str
+    farm: FarmSettings = field(default_factory=FarmSettings)
+    accept_data_loss: bool = False
+    #: "local", "workers" or "ray".
+    evaluator: str = "local"
+    #: Of the evaluator "local".
+    threads: int = 1
+    #: Serves health alone, in plain text; None: only the other address does.
+    health_listen: ListenAddress | None = None
+    tls: TlsFiles | None = None
+    tokens_file: Path | None = None
+    #: Whether to serve others than this machine without TLS and tokens.
+    is_insecure: bool = False
+    has_reflection: bool = True
+    maximum_message_bytes: int = 16 << 20
+    #: On one connection.
+    maximum_streams: int = 1000
+    #: For leaving the last checkpoints when the server is told to end.
+    grace_seconds: float = 20.0
+    #: Is written when the server serves, and holds its address.
+    ready_file: Path | None = None
+
+    def check(self) -> None:
+        """Raises SettingsError if it would not be safe to serve like this."""
+        if self.listen.is_loopback or self.is_insecure:
+            return
+        missing = [
+            flag
+            for flag, value in (
+                ("--tls-cert and --tls-key", self.tls),
+                ("--tokens-file", self.tokens_file),
+            )
+            if value is None
+        ]
+        if missing:
+            raise SettingsError(
+                f"{self.listen} can be reached by others, and {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing; give them, listen on 127.0.0.1, "
+                f"or accept the risk with --insecure"
+            )
