@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import click
 
-from remy_services.cli.cpus import allowed_cpus
+from remy_simulator.cpus import allowed_cpus
 from remy_services.cli.options import FiniteRange
 
 #: What the environment's variables begin with; --listen is REMY_FARM_COORDINATOR_LISTEN.
@@ -87,6 +88,18 @@ _OPTIONS: tuple[_Decorator, ...] = (
         help="Also serve health, and nothing else, there, in plain text.",
     ),
     _setting(
+        "--metrics-listen",
+        metavar="HOST:PORT",
+        help="Serve metrics for Prometheus there, in plain text to whoever asks.",
+    ),
+    _setting(
+        "--profile-dir",
+        type=click.Path(file_okay=False, exists=True, path_type=Path),
+        default=Path(gettempdir()),
+        metavar="DIR",
+        help="Where the signal USR2 has a profile written.",
+    ),
+    _setting(
         "--store",
         default="sqlite:remy-farm.db",
         metavar="URL",
@@ -110,6 +123,13 @@ _OPTIONS: tuple[_Decorator, ...] = (
         show_default="the CPUs allowed",
         metavar="N",
         help="Threads of the evaluator 'local'.",
+    ),
+    _setting(
+        "--kubernetes-workers",
+        type=_FILE,
+        metavar="FILE",
+        help="Have Kubernetes run workers for each job, as this YAML file says; the Helm chart "
+        "writes it.",
     ),
     _setting(
         "--name",

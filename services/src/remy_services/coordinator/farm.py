@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from remy_farm.v1 import job_pb2
+from collections.abc import Callable, Mapping
+
+from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.catalogue import Catalogue
 from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.job_keeper import Edit
@@ -25,6 +27,10 @@ class Farm:
         self.not_ready = "the jobs are being read from the store"
         #: Why nothing may be changed any more; empty while it may.
         self.closing = ""
+        #: What there is to say of the workers that were started for jobs, by the jobs' ids.
+        self.said_of_workers: Mapping[str, str] = {}
+        #: What of a specification this farm cannot do, in one sentence; None if it can do all.
+        self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
         self.catalogue = Catalogue(environment)
         self.scheduler = Scheduler(
             environment, self.catalogue, evaluator, settings.runs, settings.jobs
@@ -66,6 +72,8 @@ class Farm:
             run.write_live(job.progress)
         if keeper.trouble:
             job.status_message = f"waits for the store: {keeper.trouble}"
+        elif run is not None and job.id in self.said_of_workers:
+            job.status_message = self.said_of_workers[job.id]
         elif run is not None and self.evaluator.info().threads == 0:
             job.status_message = "waits for workers: none is connected"
         elif run is None and job.state == PENDING and not job.status_message:

@@ -80,6 +80,10 @@ async def _store(
     # A search that cannot begin is refused here rather than when its turn comes.
     native = None if first_table is None else to_native(first_table)
     await farm.environment.threads.compute(Designer, job.spec, first_table=native)
+    objection = farm.objection(job.spec)
+    if objection is not None:
+        field, _, problem = objection.partition(" ")
+        raise bad_field(f"spec.{field}", problem)
     if validate_only:
         return job
     record = job_pb2.JobRecord(

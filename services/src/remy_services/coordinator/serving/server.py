@@ -23,7 +23,7 @@ from remy_services.coordinator.serving.health import Health
 from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.ports import new_server, open_port
 from remy_services.coordinator.serving.services import add_services
-from remy_services.coordinator.serving.settings import ServerSettings
+from remy_services.coordinator.serving.settings import ServerSettings, SettingsError
 from remy_services.coordinator.serving.tls import ReloadingTls
 from remy_services.coordinator.serving.token_watch import TokenWatch
 from remy_services.coordinator.store_watch import StoreWatch
@@ -80,6 +80,7 @@ class CoordinatorServer:
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
+        self._start_workers(farm)
         await self._health.set_ready(True)
         watch.begin()
         self._releases.append(watch.close)
@@ -138,6 +139,20 @@ class CoordinatorServer:
         watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
         self._farm = Farm(environment, evaluator, settings.farm)
         return self._farm, watch
+
+    def _start_workers(self, farm: Farm) -> None:
+        path = self._settings.kubernetes_workers
+        if path is None:
+            return
+        try:
+            from remy_services.coordinator.serving.worker_jobs import WorkerJobs
+        except ImportError as error:
+            raise SettingsError(
+                "--kubernetes-workers needs what `pip install remy-farm[kubernetes]` installs"
+            ) from error
+        jobs = WorkerJobs(farm, path)
+        jobs.begin()
+        self._releases.append(jobs.close)
 
     async def _store_changed(self, trouble: str) -> None:
         await self._health.set_ready(not trouble)

@@ -44,6 +44,8 @@ class ServerSettings:
     #: Whether to serve others than this machine without TLS and tokens.
     is_insecure: bool = False
     has_reflection: bool = True
+    #: How Kubernetes is to run workers for each job; None: it is not.
+    kubernetes_workers: Path | None = None
     maximum_message_bytes: int = 16 << 20
     #: On one connection.
     maximum_streams: int = 1000
