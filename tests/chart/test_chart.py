@@ -16,6 +16,7 @@ from remy_services.kubernetes.fates import INTERRUPTED
 from remy_services.kubernetes.manifest import JOB_VARIABLE
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, needs_helm, refusal, render
 
+EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
 BACKENDS = ("jobs", "deployment", "ray")
 
 
@@ -52,6 +53,14 @@ class TestEverything:
         command = ["helm", "lint", "--strict", str(CHART), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_the_values_for_eks_render(self) -> None:
+        folder = ROOT / "deploy" / "eks"
+        on_ebs = render({}, "--values", str(folder / "values.yaml"))
+        assert "StatefulSet" in on_ebs.kinds()
+        elsewhere = ("values.yaml", "values-elasticache.yaml")
+        rendered = render({}, *(f"--values={folder / name}" for name in elsewhere))
+        assert "StatefulSet" not in rendered.kinds()
 
     def test_every_option_renders(self) -> None:
         render({}, "--values", str(EVERYTHING))
@@ -259,7 +268,7 @@ class TestRedis:
             "url": "rediss://cache.example:6380/0",
             "passwordSecret": {"name": "cache"},
             "caSecret": {"name": "cache-ca"},
-            "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
+            "egress": [EGRESS],
         }
         rendered = render({"redis": {"enabled": False, "external": external}})
         assert "StatefulSet" not in rendered.kinds()
@@ -268,7 +277,7 @@ class TestRedis:
         assert "--store=rediss://cache.example:6380/0?tls_ca=/etc/remy-farm/redis-ca/ca.crt" in args
         assert {"redis-password", "redis-ca"} <= {each["name"] for each in pod["volumes"]}
         policy = rendered.one("NetworkPolicy", "-coordinator")
-        assert external["egress"][0] in policy["spec"]["egress"]
+        assert EGRESS in policy["spec"]["egress"]
 
 
 @needs_helm
