@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from remy_services.cli import validate
+from remy_services.cli import coordinator_command, validate
 from remy_services.cli.main import main
+from remy_services.client import Address
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -114,3 +115,8 @@ def test_an_error_of_ours_shows_where_it_happened(
     assert result.stderr.splitlines()[-1].startswith(
         "remy-farm: internal error (ZeroDivisionError)"
     )
+
+
+def test_clients_look_where_a_coordinator_listens_by_default() -> None:
+    listen = next(each for each in coordinator_command.command.params if each.name == "listen")
+    assert listen.default == str(Address())

@@ -9,10 +9,10 @@ from remy_services.client import Address, SettingsError, parse_address
     ("text", "host", "port"),
     [
         ("farm.example.org:443", "farm.example.org", 443),
-        ("farm", "farm", 7390),
+        ("farm", "farm", 50051),
         ("10.0.0.7:1", "10.0.0.7", 1),
         ("[::1]:65535", "::1", 65535),
-        ("[2001:db8::2]", "2001:db8::2", 7390),
+        ("[2001:db8::2]", "2001:db8::2", 50051),
     ],
 )
 def test_host_and_port(text: str, host: str, port: int) -> None:

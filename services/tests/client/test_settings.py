@@ -26,7 +26,7 @@ def token(found: ConnectionSettings) -> str | None:
 
 
 def test_without_anything_a_coordinator_on_this_machine_is_meant() -> None:
-    assert settings() == ConnectionSettings(Address("127.0.0.1", 7390), None, None)
+    assert settings() == ConnectionSettings(Address("127.0.0.1", 50051), None, None)
 
 
 def test_outside_of_this_machine_tls_is_the_default() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from remy_services.client.errors import SettingsError
 
 DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 7390
+DEFAULT_PORT = 50051
 
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?"
@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
     if not is_host or (port is not None and not _is_port(port)):
         raise SettingsError(
             f"the coordinator's address {text[:300]!r} must be HOST:PORT, as in "
-            "farm.example.org:7390 or [::1]:7390"
+            "farm.example.org:50051 or [::1]:50051"
         )
     return Address(host, DEFAULT_PORT if port is None else int(port))
 

@@ -43,7 +43,7 @@ _OPTIONS = (
         envvar="REMY_FARM_COORDINATOR",
         show_envvar=True,
         metavar="HOST:PORT",
-        help="Where the coordinator is; 127.0.0.1:7390 unless the configuration file says more.",
+        help="Where the coordinator is; 127.0.0.1:50051 unless the configuration file says more.",
     ),
     click.option(
         "--token-file",
