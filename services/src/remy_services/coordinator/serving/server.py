@@ -17,13 +17,13 @@ from remy_services.coordinator.clock import now
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.keeping import Environment
 from remy_services.coordinator.keeping.patience import patiently
-from remy_services.coordinator.observer import Observer, SilentObserver
 from remy_services.coordinator.serving.evaluators import make_evaluator
 from remy_services.coordinator.serving.health import Health
 from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.ports import new_server, open_port
 from remy_services.coordinator.serving.services import add_services
 from remy_services.coordinator.serving.settings import ServerSettings, SettingsError
+from remy_services.coordinator.serving.surroundings import Surroundings
 from remy_services.coordinator.serving.tls import ReloadingTls
 from remy_services.coordinator.serving.token_watch import TokenWatch
 from remy_services.coordinator.store_watch import StoreWatch
@@ -44,11 +44,11 @@ _Release = Callable[[], Awaitable[None]]
 class CoordinatorServer:
     """Starts in `start`, ends in `stop`; to be used in one event loop."""
 
-    def __init__(self, settings: ServerSettings, observer: Observer | None = None) -> None:
+    def __init__(self, settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
         """Raises SettingsError."""
         settings.check()
         self._settings = settings
-        self._observer = observer or SilentObserver()
+        self._surroundings = surroundings or Surroundings()
         self._health = Health()
         self._farm: Farm | None = None
         self._server: grpc.aio.Server | None = None
@@ -72,7 +72,7 @@ class CoordinatorServer:
         await self._serve_health()
         farm, watch = await self._open_farm()
         self._server = new_server(
-            [Interceptor(doorkeeper)],
+            [*self._surroundings.interceptors, Interceptor(doorkeeper)],
             maximum_message_bytes=settings.maximum_message_bytes,
             maximum_streams=settings.maximum_streams,
         )
@@ -90,7 +90,7 @@ class CoordinatorServer:
         return address
 
     async def stop(self) -> None:
-        """Takes no more work, leaves a checkpoint of every job, and ends, all in the grace period."""
+        """Takes no more work, leaves a checkpoint of every job, and ends in the grace period."""
         _log.info("shutting down")
         await self._health.servicer.enter_graceful_shutdown()
         if self._farm is not None:
@@ -119,10 +119,10 @@ class CoordinatorServer:
         self._releases.append(close)
 
     async def _open_farm(self) -> tuple[Farm, StoreWatch]:
-        settings = self._settings
+        settings, around = self._settings, self._surroundings
         threads = Threads()
         self._releases.append(threads.close)
-        store = await patiently(
+        opened = await patiently(
             lambda: threads.store(
                 open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
             ),
@@ -130,14 +130,16 @@ class CoordinatorServer:
         )
 
         async def close_store() -> None:
-            await asyncio.to_thread(store.close)
+            await asyncio.to_thread(opened.close)
 
         self._releases.append(close_store)
-        evaluator = make_evaluator(settings)
+        evaluator = around.evaluator(make_evaluator(settings))
         self._releases.append(evaluator.close)
-        environment = Environment(store, threads, now, self._observer, settings.name)
+        store = around.store(opened)
+        environment = Environment(store, threads, now, around.observer, settings.name)
         watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
         self._farm = Farm(environment, evaluator, settings.farm)
+        around.on_farm(self._farm)
         return self._farm, watch
 
     def _start_workers(self, farm: Farm) -> None:
@@ -158,12 +160,12 @@ class CoordinatorServer:
         await self._health.set_ready(not trouble)
 
 
-async def serve(settings: ServerSettings, observer: Observer | None = None) -> None:
+async def serve(settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
     """Runs a coordinator until the process is told to end, by SIGTERM or Ctrl-C.
 
     Raises SettingsError, FileError or StoreError.
     """
-    server = CoordinatorServer(settings, observer)
+    server = CoordinatorServer(settings, surroundings)
     told_to_end = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
