@@ -1,0 +1,24 @@
+"""Jobs for tests."""
+
+from __future__ import annotations
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from remy_farm.v1 import job_pb2
+from remy_services.jobs.draft import Draft
+from remy_services.jobs.states import PENDING
+from services.tests.designer.small_spec import small_spec
+
+
+def at(seconds: int) -> Timestamp:
+    return Timestamp(seconds=seconds)
+
+
+def new_record(*, seconds: int = 1) -> job_pb2.JobRecord:
+    """A job that was just submitted."""
+    job = job_pb2.Job(
+        id="1", name="small", owner="ada", weight=1, spec=small_spec(), create_time=at(seconds)
+    )
+    draft = Draft(job_pb2.JobRecord(job=job), at(seconds))
+    draft.move(PENDING)
+    return draft.record

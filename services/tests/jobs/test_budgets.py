@@ -1,0 +1,50 @@
+"""Other budgets for a job that exists."""
+
+import pytest
+
+from remy_farm.v1 import spec_pb2
+from remy_services.jobs.budgets import extended
+from remy_services.spec import SpecError
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.small_spec import small_spec
+from services.tests.embedded.joint_spec import joint_spec
+
+
+def test_stop_rules_take_the_place_of_all_old_ones() -> None:
+    spec = small_spec(epochs=2, steps=9)
+    changed = extended(spec, stop=spec_pb2.Stop(epochs=4), joint_steps=None)
+    assert changed.stop == spec_pb2.Stop(epochs=4)
+    assert spec.stop == spec_pb2.Stop(epochs=2, steps=9)
+
+
+def test_a_schedule_gets_another_length() -> None:
+    changed = extended(small_joint_spec(), stop=None, joint_steps=77)
+    assert changed.search.joint.steps == 77
+
+
+def test_steps_take_the_place_of_cpu_time() -> None:
+    changed = extended(joint_spec(), stop=None, joint_steps=5)
+    assert changed.search.joint.steps == 5
+    assert not changed.search.joint.HasField("cpu_seconds")
+
+
+@pytest.mark.parametrize(
+    ("stop", "joint_steps", "path"),
+    [
+        (None, None, "stop"),
+        (None, 5, "joint_steps"),
+        (spec_pb2.Stop(cpu_seconds=-1), None, "stop.cpu_seconds"),
+        (spec_pb2.Stop(epochs=0), None, "stop.epochs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    stop: spec_pb2.Stop | None, joint_steps: int | None, path: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        extended(small_spec(), stop=stop, joint_steps=joint_steps)
+    assert [violation.path for violation in caught.value.violations] == [path]
+
+
+def test_a_schedule_has_a_step_at_least() -> None:
+    with pytest.raises(SpecError, match=r"search\.joint\.steps"):
+        extended(small_joint_spec(), stop=None, joint_steps=0)

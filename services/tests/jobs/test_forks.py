@@ -1,0 +1,38 @@
+"""Specifications with settings changed."""
+
+import pytest
+
+from remy_services.jobs.forks import with_settings
+from remy_services.spec import SpecError, content_digest
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+
+def test_without_settings_it_is_the_same_specification() -> None:
+    spec = small_joint_spec()
+    assert content_digest(with_settings(spec, [])) == content_digest(spec)
+
+
+def test_settings_are_values_in_yaml() -> None:
+    spec = with_settings(
+        small_joint_spec(),
+        ["objective.delta=0.1", "network.rtt_ms={uniform: [50, 60]}", " search.seed = 7"],
+    )
+    assert spec.objective.delta == 0.1
+    assert spec.network.rtt_ms.uniform.low == 50
+    assert spec.search.seed == 7
+
+
+@pytest.mark.parametrize(
+    ("setting", "path"),
+    [
+        ("objective.delta", "settings[0]"),
+        ("=1", "settings[0]"),
+        ("objective.delta=-1", "objective.delta"),
+        ("objective.dleta=1", "objective.dleta"),
+        ("objective.delta=[1", ""),
+    ],
+)
+def test_what_makes_no_sense_is_refused(setting: str, path: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        with_settings(small_joint_spec(), [setting])
+    assert [violation.path for violation in caught.value.violations] == [path]

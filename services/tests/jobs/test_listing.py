@@ -1,0 +1,103 @@
+"""Lists of jobs, page by page."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.v1 import job_pb2
+from remy_services.jobs.listing import BadPageToken, Filter, page_of
+from remy_services.jobs.states import PENDING, RUNNING
+from services.tests.jobs.records import at
+
+_JOBS = [
+    job_pb2.Job(
+        id=f"{number:03}",
+        name=f"name-{number % 3}",
+        owner="ada" if number % 2 else "bob",
+        state=RUNNING if number % 5 else PENDING,
+        # Several in one second.
+        create_time=at(number // 4),
+        campaign="sweep" if number < 4 else "",
+    )
+    for number in range(40)
+]
+_NEWEST_FIRST = [job.id for job in reversed(_JOBS)]
+
+
+def _ids(jobs: list[job_pb2.Job], wanted: Filter, size: int) -> list[list[str]]:
+    """The pages."""
+    pages, token = [], ""
+    while True:
+        page = page_of(jobs, wanted, size=size, token=token)
+        pages.append([job.id for job in page.jobs])
+        token = page.next_token
+        if not token:
+            return pages
+
+
+@given(size=st.integers(1, 50), data=st.data())
+def test_the_pages_hold_every_job_once_newest_first(size: int, data: st.DataObject) -> None:
+    pages = _ids(data.draw(st.permutations(_JOBS)), Filter(), size)
+    assert [job for page in pages for job in page] == _NEWEST_FIRST
+    assert all(len(page) == size for page in pages[:-1])
+
+
+def test_jobs_that_come_and_go_shift_nothing() -> None:
+    first = page_of(_JOBS, Filter(), size=10, token="")
+    newer = job_pb2.Job(id="new", create_time=at(1000))
+    gone = first.jobs[-1].id
+    second = page_of(
+        [newer, *(job for job in _JOBS if job.id != gone)],
+        Filter(),
+        size=10,
+        token=first.next_token,
+    )
+    assert [job.id for job in second.jobs] == _NEWEST_FIRST[10:20]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        (Filter(), 40),
+        (Filter(owner="ada"), 20),
+        (Filter(states=frozenset({PENDING})), 8),
+        (Filter(name_contains="-2"), 13),
+        (Filter(campaign="sweep"), 4),
+        (Filter(campaign="sweep", owner="bob", states=frozenset({RUNNING})), 1),
+        (Filter(owner="carol"), 0),
+    ],
+)
+def test_only_what_passes_is_listed(wanted: Filter, count: int) -> None:
+    pages = _ids(_JOBS, wanted, 3)
+    assert sum(map(len, pages)) == count
+    listed = {job_id for page in pages for job_id in page}
+    assert listed == {job.id for job in _JOBS if wanted.passes(job)}
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "?",
+        "AAAA",
+        "é",
+        base64.b64encode(b"x/y").decode(),
+        base64.b64encode(b"1/").decode(),
+        "a" * 9,
+    ],
+)
+def test_what_is_no_token_is_refused(token: str) -> None:
+    with pytest.raises(BadPageToken):
+        page_of(_JOBS, Filter(), size=1, token=token)
+
+
+@given(token=st.text(min_size=1))
+def test_no_text_does_anything_else_than_be_refused_or_name_a_place(token: str) -> None:
+    try:
+        page = page_of(_JOBS, Filter(), size=100, token=token)
+    except BadPageToken:
+        return
+    assert len(page.jobs) <= len(_JOBS)

@@ -1,0 +1,69 @@
+"""How far a job is."""
+
+from __future__ import annotations
+
+import pytest
+
+from remy_farm.v1 import job_pb2, progress_pb2
+from remy_services.designer import Designer
+from remy_services.jobs.progress import cost, epochs_without_gain, follow, measure
+from services.tests.designer.analytic_evaluator import AnalyticEvaluator
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.small_spec import small_spec
+
+
+def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRecord:
+    return progress_pb2.EpochRecord(
+        comparison=progress_pb2.Comparison(accepted=accepted), start=start
+    )
+
+
+@pytest.mark.parametrize(
+    ("epochs", "count"),
+    [
+        ([], 0),
+        ([_epoch(True)], 0),
+        ([_epoch(False), _epoch(True), _epoch(False), _epoch(False)], 2),
+        ([_epoch(False), _epoch(False)], 2),
+        ([_epoch(True), _epoch(False), _epoch(False, start=1)], 1),
+        ([_epoch(True, start=0), _epoch(False)], 1),
+    ],
+)
+def test_epochs_without_a_gain_are_counted_from_the_last_back(
+    epochs: list[progress_pb2.EpochRecord], count: int
+) -> None:
+    assert epochs_without_gain(epochs) == count
+
+
+def test_it_follows_a_whole_design() -> None:
+    evaluate = AnalyticEvaluator(noise=2.0).evaluate
+    designer, progress = Designer(small_joint_spec()), job_pb2.JobProgress()
+    shares = []
+    while (request := designer.next_request()) is not None:
+        events = designer.receive(evaluate(request))
+        follow(progress, events)
+        measure(progress, designer)
+        shares.append(progress.share_done)
+        finished = events[0].step_finished
+        assert progress.step == events[0].step
+        assert progress.score == finished.score
+        assert progress.candidates == len(request.candidates)
+
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    last = designer.epochs[-1]
+    assert progress.epoch == len(designer.epochs)
+    assert progress.epoch_gain == last.comparison.gain
+    assert progress.rules == designer.table.rule_count
+    assert progress.evaluations == designer.evaluations > 0
+    assert progress.simulated_packets == designer.simulated_packets > 0
+
+
+def test_a_search_without_an_end_has_no_share() -> None:
+    progress = job_pb2.JobProgress(share_done=0.5)
+    measure(progress, Designer(small_spec()))
+    assert not progress.HasField("share_done")
+
+
+def test_cpu_time_in_money() -> None:
+    assert cost(7200, 0.04) == pytest.approx(0.08)
