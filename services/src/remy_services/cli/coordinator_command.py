@@ -13,6 +13,7 @@ from remy_services.cli.coordinator_options import VARIABLE_PREFIX, coordinator_o
 
 if TYPE_CHECKING:
     from remy_services.coordinator.serving import ServerSettings, TlsFiles
+    from remy_services.coordinator.serving.listening import ListenAddress
 
 
 @click.command(
@@ -22,19 +23,23 @@ if TYPE_CHECKING:
     "--config names. docs/operations.md says more.",
 )
 @coordinator_options
-def command(log_level: str, **options: Any) -> None:
+def command(log_level: str, metrics_listen: str | None, profile_dir: Path, **options: Any) -> None:
     """Serve design jobs to a team: store them, have them evaluated, and let them be watched.
 
     SIGTERM or Ctrl-C leaves a checkpoint of every job; the next coordinator on the same store goes
     on from there, also after a crash.
     """
     from remy_services.coordinator.serving import SettingsError, serve
+    from remy_services.coordinator.serving.exports import ExportSettings, exported
     from remy_services.stores import StoreError
     from remy_services.telemetry.logs import set_up_logs
 
     set_up_logs(log_level)
+    settings = _settings(**options)
+    exports = ExportSettings(_optional(metrics_listen), profile_dir, settings.tls)
     try:
-        asyncio.run(serve(_settings(**options)))
+        with exported(exports) as surroundings:
+            asyncio.run(serve(settings, surroundings))
     except (SettingsError, StoreError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -61,15 +66,9 @@ def _settings(
 ) -> ServerSettings:
     from remy_services.coordinator.running import RunSettings
     from remy_services.coordinator.serving import ServerSettings
-    from remy_services.coordinator.serving.listening import parse_listen_address
     from remy_services.coordinator.settings import CallLimits, FarmSettings
     from remy_services.jobs.queue import Limits
 
-    try:
-        address = parse_listen_address(listen)
-        health = None if health_listen is None else parse_listen_address(health_listen)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
     farm = FarmSettings(
         runs=RunSettings(
             checkpoint_seconds=checkpoint_seconds,
@@ -80,8 +79,8 @@ def _settings(
         calls=CallLimits(spec_bytes=maximum_spec_bytes, open_streams=maximum_open_streams),
     )
     return ServerSettings(
-        listen=address,
-        health_listen=health,
+        listen=_address(listen),
+        health_listen=_optional(health_listen),
         store_url=store,
         name=name or socket.gethostname(),
         farm=farm,
@@ -90,6 +89,19 @@ def _settings(
         has_reflection=reflection,
         **rest,
     )
+
+
+def _optional(text: str | None) -> ListenAddress | None:
+    return None if text is None else _address(text)
+
+
+def _address(text: str) -> ListenAddress:
+    from remy_services.coordinator.serving.listening import parse_listen_address
+
+    try:
+        return parse_listen_address(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _tls(cert: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:

@@ -48,9 +48,13 @@ def in_loop(loop: asyncio.AbstractEventLoop, read: Reader) -> Reader:
     """Has another thread read what belongs to an event loop, between two of its callbacks."""
 
     def call() -> Reading:
-        return asyncio.run_coroutine_threadsafe(_call(lambda: list(read())), loop).result(
-            _LOOP_SECONDS
-        )
+        reading = _call(lambda: list(read()))
+        try:
+            return asyncio.run_coroutine_threadsafe(reading, loop).result(_LOOP_SECONDS)
+        except RuntimeError:
+            # The loop has ended.
+            reading.close()
+            raise
 
     return call
 
