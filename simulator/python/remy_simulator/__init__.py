@@ -19,7 +19,8 @@ from remy_simulator._native import (
     uniform,
 )
 from remy_simulator._native import median as summary_median
-from remy_simulator.evaluator import InvalidRequest, digest, evaluate
+from remy_simulator.evaluator import InvalidRequest, digest, evaluate, native_tables
+from remy_simulator.fingerprint import fingerprint
 
 __all__ = [
     "InvalidRequest",
@@ -28,10 +29,12 @@ __all__ = [
     "digest",
     "evaluate",
     "exp",
+    "fingerprint",
     "from_coordinates",
     "log",
     "log2",
     "mix",
+    "native_tables",
     "normal",
     "perturbation_noise",
     "power",

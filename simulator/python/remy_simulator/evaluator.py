@@ -5,7 +5,9 @@ on nothing but the tables, the candidate, the specimen, the duration and the see
 bits on every machine and with any number of threads.
 """
 
-from remy_farm.v1 import evaluation_pb2
+from collections.abc import Iterable, Sequence
+
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import _native, messages
 
 _RECORDINGS = {
@@ -20,17 +22,20 @@ class InvalidRequest(ValueError):
 
 
 def evaluate(
-    request: evaluation_pb2.EvaluationRequest, threads: int = 1
+    request: evaluation_pb2.EvaluationRequest,
+    threads: int = 1,
+    tables: Sequence[_native.RuleTable] | None = None,
 ) -> evaluation_pb2.EvaluationOutcome:
     """Simulates every candidate on every specimen, on `threads` threads, without the GIL.
 
-    Raises InvalidRequest.
+    `tables` takes the place of the request's, for those who have converted them before. Raises
+    InvalidRequest.
     """
     if request.recording not in _RECORDINGS:
         raise InvalidRequest(f"recording is {request.recording}, which is not one of 0 to 2")
     try:
         outcomes = _native.evaluate(
-            [messages.to_native(table) for table in request.tables],
+            native_tables(request.tables) if tables is None else tables,
             [messages.native_candidate(candidate) for candidate in request.candidates],
             [messages.native_specimen(specimen) for specimen in request.specimens],
             request.duration_ms,
@@ -43,6 +48,11 @@ def evaluate(
     return evaluation_pb2.EvaluationOutcome(
         outcomes=[messages.outcome_message(outcome) for outcome in outcomes]
     )
+
+
+def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.RuleTable]:
+    """Tables as the simulator has them. Raises InvalidTable, which is a ValueError."""
+    return [messages.to_native(table) for table in tables]
 
 
 def digest(outcome: evaluation_pb2.EvaluationOutcome) -> str:

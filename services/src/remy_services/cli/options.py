@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from remy_services.cli.cpus import allowed_cpus
+from remy_simulator.cpus import allowed_cpus
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

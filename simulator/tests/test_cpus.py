@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.cli.cpus import allowed_cpus
+from remy_simulator.cpus import allowed_cpus
 
 AFFINITY = len(os.sched_getaffinity(0))
 

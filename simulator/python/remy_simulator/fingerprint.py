@@ -1,0 +1,124 @@
+"""What tells simulators apart: equal where results are equal, bit by bit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_simulator.evaluator import evaluate
+
+_BOUNDS = evaluation_pb2.ActionBounds(
+    window_multiple_maximum=1.0,
+    window_increment_maximum=256.0,
+    intersend_minimum_ms=0.25,
+    intersend_maximum_ms=100.0,
+)
+
+
+@functools.cache
+def fingerprint() -> str:
+    """64 hexadecimal digits: SHA-256 of what this simulator makes of a fixed request.
+
+    The request asks for something of everything: divided tables, changes and perturbations, every
+    kind of traffic, finite buffers, loss, jitter, and summaries of memory. It takes some
+    milliseconds, once.
+    """
+    outcome = evaluate(_request())
+    return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _request() -> evaluation_pb2.EvaluationRequest:
+    return evaluation_pb2.EvaluationRequest(
+        tables=[_table()],
+        candidates=[
+            evaluation_pb2.Candidate(),
+            evaluation_pb2.Candidate(
+                actions={"changes": [{"rule": 0, "action": _action(0.5, 3.0, 1.25)}]}
+            ),
+            evaluation_pb2.Candidate(
+                perturbation=evaluation_pb2.Perturbation(seed=17, scale=0.3, bounds=_BOUNDS)
+            ),
+            evaluation_pb2.Candidate(
+                perturbation=evaluation_pb2.Perturbation(seed=17, scale=-0.3, bounds=_BOUNDS)
+            ),
+        ],
+        specimens=[
+            evaluation_pb2.Specimen(
+                key=1,
+                link_rate_packets_per_ms=1.37,
+                rtt_ms=143.3,
+                senders=[
+                    _senders(
+                        3,
+                        evaluation_pb2.Traffic(
+                            exponential_time={"mean_ms": 900.0}, mean_off_ms=400.0
+                        ),
+                    )
+                ],
+            ),
+            evaluation_pb2.Specimen(
+                key=2,
+                link_rate_packets_per_ms=0.71,
+                rtt_ms=61.9,
+                buffer_packets=20,
+                loss_probability=0.013,
+                measurement={"exponential_jitter_mean_ms": 0.7, "timestamp_resolution_ms": 1.0},
+                senders=[
+                    _senders(
+                        2,
+                        evaluation_pb2.Traffic(
+                            exponential_bytes={"mean_bytes": 90e3}, mean_off_ms=150.0
+                        ),
+                    ),
+                    _senders(
+                        1,
+                        evaluation_pb2.Traffic(
+                            pareto_bytes={
+                                "scale_bytes": 147.0,
+                                "shape": 0.5,
+                                "shift_bytes": -107.0,
+                                "extra_bytes": 16e3,
+                                "maximum_bytes": 1e7,
+                            },
+                            mean_off_ms=200.0,
+                        ),
+                    ),
+                ],
+            ),
+        ],
+        duration_ms=20_000.0,
+        seed=20130812,
+        recording=evaluation_pb2.RECORDING_MEMORY,
+    )
+
+
+def _table() -> rule_table_pb2.RuleTable:
+    """Divided on all signals at once, and one child once more."""
+    signals = (
+        rule_table_pb2.SIGNAL_SEND_EWMA,
+        rule_table_pb2.SIGNAL_REC_EWMA,
+        rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+    )
+    table = rule_table_pb2.RuleTable(signals=signals, domain_upper=163840.0)
+    root = table.nodes.add()
+    for signal, value in zip(signals, (1.5, 1.9, 1.2, 2.1), strict=True):
+        root.split.thresholds.add(signal=signal, value=value)
+    for child in range(16):
+        if child == 5:
+            table.nodes.add().split.thresholds.add(signal=signals[2], value=1.3)
+            table.nodes.add().action.CopyFrom(_action(0.9, 2.0, 0.3))
+        # What the link gives, and a little less where the queue grows.
+        table.nodes.add().action.CopyFrom(_action(1.0 - 0.02 * child, 1.0 + child % 3, 0.4))
+    return table
+
+
+def _action(multiple: float, increment: float, intersend_ms: float) -> rule_table_pb2.Action:
+    return rule_table_pb2.Action(
+        window_multiple=multiple, window_increment=increment, intersend_ms=intersend_ms
+    )
+
+
+def _senders(count: int, traffic: evaluation_pb2.Traffic) -> evaluation_pb2.SenderGroup:
+    return evaluation_pb2.SenderGroup(count=count, table=0, traffic=traffic)
