@@ -16,6 +16,7 @@ from remy_services.stores.contract import (
 )
 from remy_services.stores.opening import open_store
 from remy_services.stores.redis.store import RedisStore
+from remy_services.stores.snapshots import RefusedSnapshot, newest_snapshot, retire_snapshots
 from remy_services.stores.sqlite.store import SqliteStore
 
 __all__ = [
@@ -28,10 +29,13 @@ __all__ = [
     "JobExists",
     "JobMissing",
     "RedisStore",
+    "RefusedSnapshot",
     "Snapshot",
     "SqliteStore",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
+    "newest_snapshot",
     "open_store",
+    "retire_snapshots",
 ]
