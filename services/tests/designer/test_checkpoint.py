@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import checkpoint_pb2, spec_pb2
 from remy_services.designer import CheckpointError, Designer, sealing
+from remy_services.designer.errors import OtherVersionError
+from remy_simulator import fingerprint
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_spec import small_spec
 
@@ -71,6 +73,17 @@ def test_another_format_version_is_named() -> None:
 def test_another_simulator_is_refused() -> None:
     with pytest.raises(CheckpointError, match=r"made with simulator 99\.1; this is simulator"):
         Designer.resume(SPEC, _resealed({"simulator_version": "99.1"}))
+
+
+@pytest.mark.parametrize(("digest", "words"), [("0" * 64, "0" * 12), ("", "unknown")])
+def test_a_simulator_of_the_same_version_with_other_results_is_refused(
+    digest: str, words: str
+) -> None:
+    this = fingerprint()[:12]
+    with pytest.raises(
+        OtherVersionError, match=rf"results differ .* \(digest {words}, not {this}\)"
+    ):
+        Designer.resume(SPEC, _resealed({"simulator_digest": digest}))
 
 
 @pytest.mark.parametrize(

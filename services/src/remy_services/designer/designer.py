@@ -13,7 +13,7 @@ from remy_services.designer.scoring import SpecimenScore, simulated_packets
 from remy_services.designer.stop_rules import rule_that_holds
 from remy_services.designer.strategies import new_strategy, restored_strategy
 from remy_services.designer.strategy import Strategy
-from remy_simulator import RuleTable
+from remy_simulator import RuleTable, fingerprint
 from remy_simulator.messages import from_native, to_native
 from remy_simulator.objective import specimen_score as objective_score
 
@@ -38,7 +38,9 @@ class Designer:
         self._strategy: Strategy = new_strategy(spec, specimen_score, given)
         # Everything that is counted, and is not the strategy's.
         self._record = checkpoint_pb2.Checkpoint(
-            spec_digest=design_digest(spec, given), simulator_version=version("remy-simulator")
+            spec_digest=design_digest(spec, given),
+            simulator_version=version("remy-simulator"),
+            simulator_digest=fingerprint(),
         )
         self._request: evaluation_pb2.EvaluationRequest | None = None
 
@@ -54,7 +56,8 @@ class Designer:
         """The design that `checkpoint` made these bytes of.
 
         Raises CheckpointError if they are damaged, or belong to another specification (but for its
-        name, its stop rules and its schedule's length), another first table or another version.
+        name, its stop rules and its schedule's length), another first table, or a simulator of
+        another version or with other results.
         """
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table, specimen_score=specimen_score)
@@ -69,6 +72,13 @@ class Designer:
             raise OtherVersionError(
                 f"the checkpoint was made with simulator {checkpoint.simulator_version}; "
                 f"this is simulator {expected.simulator_version}"
+            )
+        if checkpoint.simulator_digest != expected.simulator_digest:
+            raise OtherVersionError(
+                f"the checkpoint was made with a build of simulator {expected.simulator_version} "
+                f"whose results differ from this one's (digest "
+                f"{checkpoint.simulator_digest[:12] or 'unknown'}, not "
+                f"{expected.simulator_digest[:12]}); the design can go on with that build only"
             )
         designer._strategy = restored_strategy(spec, specimen_score, checkpoint, first_table)
         checkpoint.ClearField("strategy")
