@@ -47,8 +47,13 @@ class WorkerServiceServicer:
     """
 
     def Work(self, request_iterator, context):
-        """One call for as long as the worker lives: it tells how much it can take, gets tasks, and returns
-        their results.
+        """One call for as long as the worker lives: it tells how much it can take, gets tasks, and answers
+        each of them once: with its result, a refusal, or by returning it. A call that breaks gives all
+        tasks to others; the worker calls again, and may still send the results that it has.
+
+        Ends with FAILED_PRECONDITION for a worker whose simulator gives other results than the
+        coordinator's, with PERMISSION_DENIED for one that is quarantined, and with INVALID_ARGUMENT for
+        one that does not keep to this protocol. None of these helps to repeat.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
