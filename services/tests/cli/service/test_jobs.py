@@ -55,10 +55,8 @@ def test_submit_says_how_to_watch(run: Any, run_json: RunJson, spec_file: Path) 
     result = run("submit", spec_file, "--name", "for-people")
     assert result.exit_code == 0
     job_id = run_json("status", "for-people")["id"]
-    assert result.stderr.splitlines() == [
-        f"for-people ({job_id}) is submitted",
-        f"to watch: remy-farm watch {job_id}",
-    ]
+    assert result.stdout == f"for-people ({job_id}) is submitted\n"
+    assert result.stderr == f"to watch: remy-farm watch {job_id}\n"
 
 
 def test_submit_only_to_be_checked(run: Any, run_json: RunJson, spec_file: Path) -> None:

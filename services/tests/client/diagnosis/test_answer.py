@@ -72,12 +72,18 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "simulator", "verdict"),
-    [("1.2", "3.4", Verdict.OK), ("1.3", "3.4", Verdict.WARNING), ("1.2", "", Verdict.WARNING)],
+    ("version", "simulator", "digest", "verdict"),
+    [
+        ("1.2", "3.4", "d", Verdict.OK),
+        ("1.2", "3.4", "", Verdict.OK),
+        ("1.3", "3.4", "d", Verdict.WARNING),
+        ("1.2", "3.5", "d", Verdict.WARNING),
+        ("1.2", "3.4", "other", Verdict.PROBLEM),
+    ],
 )
-def test_versions(version: str, simulator: str, verdict: Verdict) -> None:
-    info = Info(version=version, simulator_version=simulator)
-    own = Versions(client="1.2", simulator="3.4")
+def test_versions(version: str, simulator: str, digest: str, verdict: Verdict) -> None:
+    info = Info(version=version, simulator_version=simulator, simulator_digest=digest)
+    own = Versions(client="1.2", simulator="3.4", simulator_digest="d")
     assert verdict_and_words(check_versions(info, own))[0] == verdict
 
 

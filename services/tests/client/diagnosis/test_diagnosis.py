@@ -10,13 +10,14 @@ from remy_services.client import Address, ConnectionSettings, Token
 from remy_services.client.diagnosis import Check, Finding, Verdict, Versions, diagnose
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
-OWN = Versions(client="1.2", simulator="3.4")
+OWN = Versions(client="1.2", simulator="3.4", simulator_digest="d")
 
 
 def info() -> messages.GetServerInfoResponse:
     return messages.GetServerInfoResponse(
         version="1.2",
         simulator_version="3.4",
+        simulator_digest="d",
         coordinator="c1",
         unix_seconds=time.time(),
         store=messages.StoreInfo(kind="sqlite", durable=True, available=True),

@@ -19,6 +19,7 @@ from remy_services.cli.service.connecting import (
 )
 from remy_services.client import Given, SettingsError
 from remy_services.client.diagnosis import Check, Finding, Verdict, Versions, diagnose
+from remy_simulator import fingerprint
 
 _CODES = {
     Check.SETTINGS: ExitCode.BAD_INPUT,
@@ -71,7 +72,11 @@ def command(
 
 
 def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
-    own = Versions(client=version("remy-farm"), simulator=version("remy-simulator"))
+    own = Versions(
+        client=version("remy-farm"),
+        simulator=version("remy-simulator"),
+        simulator_digest=fingerprint(),
+    )
     try:
         settings = connection_settings(given)
     except SettingsError as error:

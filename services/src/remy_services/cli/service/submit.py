@@ -80,7 +80,7 @@ def command(
     campaign = requests[0].campaign
     if is_watched:
         if not quiet:
-            _say_submitted(jobs, campaign)
+            _say_submitted(jobs, campaign, on_standard_error=True)
         if campaign:
             watch_campaign_to_its_end(
                 client, campaign, threads=threads, quiet=quiet, as_json=as_json
@@ -114,8 +114,10 @@ def _submit(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> 
     return jobs
 
 
-def _say_submitted(jobs: list[job_pb2.Job], campaign: str) -> None:
+def _say_submitted(
+    jobs: list[job_pb2.Job], campaign: str, *, on_standard_error: bool = False
+) -> None:
     for job in jobs:
-        click.echo(f"{job_words.called(job)} is submitted", err=True)
+        click.echo(f"{job_words.called(job)} is submitted", err=on_standard_error)
     if campaign:
-        click.echo(f"the campaign is {campaign}", err=True)
+        click.echo(f"the campaign is {campaign}", err=on_standard_error)

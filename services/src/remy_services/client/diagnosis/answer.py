@@ -20,6 +20,8 @@ class Versions:
 
     client: str
     simulator: str
+    #: Of a fixed evaluation: equal where results are equal, bit by bit.
+    simulator_digest: str
 
 
 def check_role(info: messages.GetServerInfoResponse) -> Finding:
@@ -79,11 +81,18 @@ def check_workers(info: messages.GetServerInfoResponse) -> Finding:
 
 def check_versions(info: messages.GetServerInfoResponse, own: Versions) -> Finding:
     """Whether results here and there are the same."""
+    if info.simulator_digest and info.simulator_digest != own.simulator_digest:
+        return problem(
+            Check.VERSIONS,
+            f"the coordinator's simulator ({info.simulator_version}) gives other results than this "
+            f"one ({own.simulator}): RemyCCs and scores differ",
+            "install the same version of remy-farm on both sides",
+        )
     if info.simulator_version != own.simulator:
         return warning(
             Check.VERSIONS,
             f"the coordinator's simulator is {info.simulator_version or 'unknown'}, this one is "
-            f"{own.simulator}: scores may differ",
+            f"{own.simulator}",
             "install the same version of remy-farm on both sides",
         )
     if info.version != own.client:
