@@ -15,6 +15,7 @@ _FIRST_TASKS = 0.1
 
 def assign(state: BoardState, now: float) -> None:
     """Gives out all that workers have room for: to idle threads first, then for their reserves."""
+    state.queue.date_arrivals(now)
     for pool in state.roster.pools():
         _fill(state, pool, now, idle=True)
         _fill(state, pool, now, idle=False)
@@ -117,6 +118,8 @@ def _issue(
     worker.held[lease.lease_id] = lease
     worker.credits -= 1
     state.roster.file(worker)
+    if task not in evaluation.open:
+        state.counts.count_queue_time(now - evaluation.arrived_at)
     evaluation.open[task] = None
     late = settings.hedge_seconds + settings.hedge_factor * seconds * (1 + before)
     state.hedges.watch(lease, now + late)

@@ -57,11 +57,21 @@ class Counts:
         default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
     )
     task_duration_seconds: float = 0.0
+    #: Wall seconds from when a task could be given out to when it first was: the same.
+    queue_times: list[int] = field(
+        default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
+    )
+    queue_seconds: float = 0.0
 
     def count_duration(self, seconds: float) -> None:
         """A task took so long from its assignment to its result."""
         self.task_durations[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
         self.task_duration_seconds += seconds
+
+    def count_queue_time(self, seconds: float) -> None:
+        """A task waited so long for its first worker."""
+        self.queue_times[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
+        self.queue_seconds += seconds
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class WorkQueue:
         self.order = FairOrder()
         self.evaluations: dict[int, EvaluationRecord] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._undated: list[EvaluationRecord] = []
 
     def add(self, evaluation: EvaluationRecord) -> None:
         """A new evaluation. Its share is its job's from now on."""
@@ -30,7 +31,14 @@ class WorkQueue:
         job.share = evaluation.share
         job.evaluations += 1
         self.evaluations[evaluation.evaluation_id] = evaluation
+        self._undated.append(evaluation)
         self.refresh(evaluation)
+
+    def date_arrivals(self, now: float) -> None:
+        """What was added since the last call has arrived now."""
+        for evaluation in self._undated:
+            evaluation.arrived_at = now
+        self._undated.clear()
 
     def remove(self, evaluation: EvaluationRecord) -> None:
         """An evaluation that is closed."""

@@ -72,6 +72,8 @@ class EvaluationRecord:
     share: Share
     request: evaluation_pb2.EvaluationRequest
     slicer: Slicer
+    #: When the board first looked for workers for it.
+    arrived_at: float = 0.0
     #: Tasks that anybody may do, lost before: the next to be given out.
     returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
     #: Tasks that not everybody may do: second opinions, and those that may end a worker.
