@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from remy_farm.v1 import job_pb2, rule_table_pb2
 from remy_services.coordinator.answering.refusal import not_found, not_now
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.keeping import JobKeeper
-from remy_services.coordinator.running.resume import SnapshotsLost, beginning_of
+from remy_services.coordinator.running.resume import SnapshotsLost, designer_of
 from remy_services.designer import OtherVersionError
-from remy_services.stores import Snapshot
+from remy_services.stores import Snapshot, newest_snapshot
 from remy_simulator.messages import from_native
 
 
@@ -31,15 +29,15 @@ async def epoch_table(farm: Farm, keeper: JobKeeper, epoch: int) -> rule_table_p
 async def newest_table(farm: Farm, keeper: JobKeeper) -> rule_table_pb2.RuleTable:
     """The best table so far. Raises CallRefused or StoreUnavailable."""
     environment = farm.environment
-    snapshots = await environment.threads.store(environment.store.snapshots, keeper.job_id)
-    if not snapshots:
+    snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, keeper.job_id)
+    if snapshot is None and not keeper.job.progress.epoch:
         raise not_now(
             "JOB_HAS_NO_TABLE",
             keeper.job_id,
             f"job {keeper.job_id} has no table yet; it has not made its first step",
         )
     try:
-        return await environment.threads.compute(_published, keeper.record, snapshots)
+        return await environment.threads.compute(_published, keeper.record, snapshot)
     except (SnapshotsLost, OtherVersionError):
         epochs = await environment.threads.store(environment.store.epochs, keeper.job_id)
         if not epochs:
@@ -47,7 +45,5 @@ async def newest_table(farm: Farm, keeper: JobKeeper) -> rule_table_pb2.RuleTabl
         return job_pb2.JobEpoch.FromString(epochs[max(epochs)]).table
 
 
-def _published(
-    record: job_pb2.JobRecord, snapshots: Sequence[Snapshot]
-) -> rule_table_pb2.RuleTable:
-    return from_native(beginning_of(record, snapshots).designer.table)
+def _published(record: job_pb2.JobRecord, snapshot: Snapshot | None) -> rule_table_pb2.RuleTable:
+    return from_native(designer_of(record, snapshot, ()).table)

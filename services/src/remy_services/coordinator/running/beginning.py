@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from remy_farm.v1 import evaluation_pb2, job_pb2, spec_pb2
 from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.patience import patiently
-from remy_services.coordinator.running.resume import Refused, beginning_of, first_table
+from remy_services.coordinator.running.resume import designer_of, first_table
 from remy_services.designer import Designer
 from remy_services.designer.joint.cpu_budget import is_by_cpu_time
 from remy_services.designer.rehearsal import Rehearsal
 from remy_services.evaluation import Evaluation
+from remy_services.stores import RefusedSnapshot, newest_snapshot
 
 # A step that took no time would buy any number of them.
 _SHORTEST_STEP_SECONDS = 1e-6
@@ -30,7 +31,7 @@ class Begun:
     #: What it goes by.
     spec: spec_pb2.DesignSpec
     #: Snapshots that could not be used, newest first.
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSnapshot, ...]
     #: Of the last progress event in the history.
     last_sequence: int
 
@@ -41,23 +42,22 @@ async def begin(environment: Environment, keeper: JobKeeper, evaluate: Evaluate)
     Raises SnapshotsLost or DesignerError.
     """
     store, threads = environment.store, environment.threads
-    snapshots = await patiently(
-        lambda: threads.store(store.snapshots, keeper.job_id), on_trouble=keeper.in_trouble
+    snapshot, refused = await patiently(
+        lambda: threads.store(newest_snapshot, store, keeper.job_id), on_trouble=keeper.in_trouble
     )
     keeper.well_again()
     record = keeper.record
-    beginning = await threads.compute(beginning_of, record, snapshots)
-    designer, spec = beginning.designer, record.job.spec
+    designer, spec = await threads.compute(designer_of, record, snapshot, refused), record.job.spec
     last_sequence = designer.event_sequence
-    if beginning.refused:
-        last_sequence = await _last_sequence(environment, keeper, beginning.revision or 0)
-    if beginning.revision is None and is_by_cpu_time(spec):
+    if snapshot is not None and refused:
+        last_sequence = await _last_sequence(environment, keeper, snapshot.revision)
+    if snapshot is None and is_by_cpu_time(spec):
         resolved = await _rehearsed(environment, spec, evaluate)
         if resolved is None:
             return None
         spec = resolved
         designer = await threads.compute(Designer, spec, first_table=first_table(record))
-    return Begun(designer, spec, tuple(beginning.refused), last_sequence)
+    return Begun(designer, spec, tuple(refused), last_sequence)
 
 
 async def _rehearsed(
@@ -76,10 +76,10 @@ async def _rehearsed(
 
 
 async def _last_sequence(environment: Environment, keeper: JobKeeper, revision: int) -> int:
-    """Of the last progress event in the history, when newer snapshots than that of `revision`
-    were lost: the steps since then are made again, and are in the history already."""
+    """Of the last progress event after `revision`: the steps since the snapshot of that revision
+    are made again, and are in the history already."""
     store, threads = environment.store, environment.threads
-    last, after = 0, 0
+    last, after = 0, revision
     while True:
         page = await patiently(
             lambda after=after: threads.store(  # type: ignore[misc]

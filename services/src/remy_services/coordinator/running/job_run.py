@@ -125,7 +125,7 @@ class JobRun:
             elapsed=self._stopwatch.elapsed,
         )
         self._saver = Saver(
-            self._keeper, self._desk, self.write_live, self._settings.checkpoint_seconds
+            self._environment, self._keeper, self._desk, self.write_live, self._settings
         )
         return self._desk, self._saver
 

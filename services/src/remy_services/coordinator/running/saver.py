@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 
 from remy_farm.v1 import job_pb2
-from remy_services.coordinator.keeping import Checkpointed, JobKeeper
+from remy_services.coordinator.keeping import Checkpointed, Environment, JobKeeper
 from remy_services.coordinator.keeping.job_keeper import Edit
 from remy_services.coordinator.running.desk import Desk
 from remy_services.coordinator.running.resume import SCHEMA_VERSION
+from remy_services.coordinator.running.settings import RunSettings
 from remy_services.jobs.draft import Draft
+from remy_services.stores import StoreError, retire_snapshots
 
 
 class Saver:
@@ -19,16 +21,20 @@ class Saver:
 
     def __init__(
         self,
+        environment: Environment,
         keeper: JobKeeper,
         desk: Desk,
         write_live: Callable[[job_pb2.JobProgress], None],
-        checkpoint_seconds: float,
+        settings: RunSettings,
     ) -> None:
         """`write_live` sets what only the run's clocks know of its progress."""
+        self._environment = environment
         self._keeper = keeper
         self._desk = desk
         self._write_live = write_live
-        self._checkpoint_seconds = checkpoint_seconds
+        self._checkpoint_seconds = settings.checkpoint_seconds
+        self._snapshots_kept = settings.snapshots_kept
+        self._told_of: set[int] = set()
         self._one_at_a_time = asyncio.Lock()
         self._last_saved = time.monotonic()
         self._task: asyncio.Task[None] | None = None
@@ -85,3 +91,30 @@ class Saver:
         await self._keeper.change(whole, Checkpointed(batch.snapshot, SCHEMA_VERSION, epochs))
         self._desk.forget(batch)
         self._last_saved = time.monotonic()
+        await self._retire()
+
+    async def _retire(self) -> None:
+        """Old snapshots go once the new one has been read back and is what was committed."""
+        token = self._keeper.token
+        if token is None:
+            return
+        environment = self._environment
+        try:
+            damaged = await environment.threads.store(
+                retire_snapshots,
+                environment.store,
+                self._keeper.job_id,
+                token,
+                keep=self._snapshots_kept,
+            )
+        except StoreError:
+            # The next commit will find out what it means, and snapshots can wait.
+            return
+        news = [each for each in damaged if each.revision not in self._told_of]
+        self._told_of.update(each.revision for each in news)
+
+        def tell(draft: Draft) -> None:
+            for each in news:
+                draft.refused_snapshot(each.revision, each.why)
+
+        await self._keeper.change(tell)

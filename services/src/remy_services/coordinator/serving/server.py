@@ -54,6 +54,11 @@ class CoordinatorServer:
         self._server: grpc.aio.Server | None = None
         self._releases: list[_Release] = []
 
+    @property
+    def farm(self) -> Farm | None:
+        """None while the store is not there."""
+        return self._farm
+
     async def start(self) -> ListenAddress:
         """Serves from now on; returns where. Waits for a store that is not available.
 

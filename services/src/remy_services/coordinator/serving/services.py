@@ -8,6 +8,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+import remy_simulator
 from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_services.coordinator.calls import DesignService
 from remy_services.coordinator.calls.information import ServerInformation
@@ -27,7 +28,9 @@ def add_services(
 ) -> None:
     """Adds everything that is called over the network."""
     durability = farm.environment.store.durability()
-    service = DesignService(farm, ServerInformation(farm, watch, durability, ""))
+    service = DesignService(
+        farm, ServerInformation(farm, watch, durability, remy_simulator.fingerprint())
+    )
     # What is generated has no types.
     add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
     add_design_service(service, server)

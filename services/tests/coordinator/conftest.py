@@ -1,0 +1,21 @@
+"""Coordinators to test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningServer]:
+    """A coordinator of the test's own."""
+    with RunningServer(settings_for(tmp_path)) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: RunningServer) -> Client:
+    """Calls it."""
+    return server.client()

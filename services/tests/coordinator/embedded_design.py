@@ -1,0 +1,28 @@
+"""What a design comes to without any service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remy_farm.v1 import progress_pb2, spec_pb2
+from remy_services.embedded import DesignRun, OutDirectory, read_events
+
+
+def embedded_design(
+    spec: spec_pb2.DesignSpec, folder: Path
+) -> tuple[bytes, list[progress_pb2.ProgressEvent]]:
+    """The final remycc.json, and all events without what their clocks say."""
+    DesignRun(spec, folder, threads=2).run()
+    out = OutDirectory(folder)
+    return out.remycc_json.read_bytes(), [
+        without_clocks(each) for each in read_events(out.progress)
+    ]
+
+
+def without_clocks(event: progress_pb2.ProgressEvent) -> progress_pb2.ProgressEvent:
+    """The event as every run of the design has it."""
+    copy = progress_pb2.ProgressEvent()
+    copy.CopyFrom(event)
+    copy.ClearField("wall_seconds")
+    copy.ClearField("cpu_seconds")
+    return copy

@@ -1,0 +1,158 @@
+"""A coordinator's server in a thread of the test's process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.running import RunSettings
+from remy_services.coordinator.serving import CoordinatorServer, ServerSettings, Surroundings
+from remy_services.coordinator.serving.listening import ListenAddress
+from remy_services.coordinator.settings import FarmSettings
+from remy_services.jobs.states import FINAL
+
+#: Machines that build and test at once are slow.
+DEADLINE_SECONDS = 120.0
+_ANYWHERE = ListenAddress("127.0.0.1", 0)
+
+
+def settings_for(folder: Path, **changes: Any) -> ServerSettings:
+    """With an SQLite store in the folder, and frequent checkpoints."""
+    farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05), store_check_seconds=0.2)
+    settings = ServerSettings(
+        listen=_ANYWHERE, store_url=f"sqlite://{folder / 'farm.db'}", name="here", farm=farm
+    )
+    return replace(settings, **changes)
+
+
+class RunningServer:
+    """Serves from entering its context to leaving it."""
+
+    def __init__(self, settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+        self._settings = settings
+        self._surroundings = surroundings
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._server = CoordinatorServer(settings, surroundings)
+        self._channels: list[grpc.Channel] = []
+        self._is_up = False
+        self.address = ""
+
+    def __enter__(self) -> RunningServer:
+        self._thread.start()
+        self.address = str(self.run(self._server.start()))
+        self._is_up = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def farm(self) -> Farm:
+        assert self._server.farm is not None
+        return self._server.farm
+
+    def stop(self) -> None:
+        """As at SIGTERM. Once."""
+        for channel in self._channels:
+            channel.close()
+        if self._is_up:
+            self._is_up = False
+            self.run(self._server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, coroutine: Any) -> Any:
+        """The result of a coroutine in the server's event loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_SECONDS)
+
+    def channel(self, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
+        """A connection, closed with the server."""
+        channel = (
+            grpc.insecure_channel(self.address)
+            if credentials is None
+            else grpc.secure_channel(self.address, credentials)
+        )
+        self._channels.append(channel)
+        return channel
+
+    def client(self) -> Client:
+        """Calls the server in plain text."""
+        return Client(self.channel())
+
+
+class Client:
+    """The calls that tests make most."""
+
+    def __init__(self, channel: grpc.Channel, token: str | None = None) -> None:
+        self.stub: Any = DesignServiceStub(channel)  # type: ignore[no-untyped-call]
+        self.metadata = [] if token is None else [("authorization", f"Bearer {token}")]
+
+    def call(self, method: str, request: Any) -> Any:
+        """The response. Raises grpc.RpcError."""
+        return getattr(self.stub, method)(request, timeout=DEADLINE_SECONDS, metadata=self.metadata)
+
+    def submit(self, spec: Any, **rest: Any) -> job_pb2.Job:
+        job: job_pb2.Job = self.call("SubmitJob", messages.SubmitJobRequest(spec=spec, **rest)).job
+        return job
+
+    def get(self, job: str) -> job_pb2.Job:
+        shown: job_pb2.Job = self.call("GetJob", messages.GetJobRequest(job=job)).job
+        return shown
+
+    def watch(self, job: str, after_revision: int = 0) -> list[messages.WatchJobResponse]:
+        """Everything up to the job's end."""
+        request = messages.WatchJobRequest(job=job, after_revision=after_revision)
+        return list(self.call("WatchJob", request))
+
+    def history(self, job: str) -> list[job_pb2.JobEvent]:
+        """The whole history of a job that comes to its end."""
+        return [update.event for update in self.watch(job) if update.HasField("event")]
+
+    def until(self, job: str, wanted: Callable[[job_pb2.Job], bool]) -> job_pb2.Job:
+        """The job, once it is as wanted."""
+        ends = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            shown = self.get(job)
+            if wanted(shown):
+                return shown
+            assert time.monotonic() < ends, shown
+            time.sleep(0.01)
+
+    def until_state(self, job: str, state: job_pb2.JobState) -> job_pb2.Job:
+        """The job, once it is in this state."""
+        return self.until(job, lambda shown: shown.state == state)
+
+    def until_final(self, job: str) -> job_pb2.Job:
+        """The job, once it is over."""
+        return self.until(job, lambda shown: shown.state in FINAL)
+
+    def remycc(self, job: str, epoch: int | None = None) -> bytes:
+        """The job's table as a .json file."""
+        request = messages.GetRemyCCRequest(job=job, epoch=epoch)
+        content: bytes = self.call("GetRemyCC", request).content
+        return content
+
+
+def refusal(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
+    """The code and the sentence of a failed call."""
+    assert isinstance(error, grpc.Call)
+    return error.code(), error.details() or ""

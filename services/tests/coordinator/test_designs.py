@@ -1,0 +1,43 @@
+"""A job's design is the embedded one, byte for byte, whatever happens on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remy_farm.v1 import spec_pb2
+from remy_services.jobs.states import SUCCEEDED
+from services.tests.coordinator.embedded_design import embedded_design, without_clocks
+from services.tests.coordinator.running_server import Client
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.small_pattern_spec import small_pattern_spec
+from services.tests.designer.small_spec import small_spec
+
+_SPECS = {
+    "paper": small_spec(signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=2),
+    "joint": small_joint_spec(starts=2, start_steps=4),
+    "pattern": small_pattern_spec(steps=20),
+}
+
+
+@pytest.fixture(params=sorted(_SPECS))
+def spec(request: pytest.FixtureRequest) -> spec_pb2.DesignSpec:
+    return _SPECS[request.param]
+
+
+def test_submitted_watched_and_fetched(
+    client: Client, spec: spec_pb2.DesignSpec, tmp_path: Path
+) -> None:
+    table, events = embedded_design(spec, tmp_path / "embedded")
+    job = client.submit(spec)
+    history = client.history(job.id)
+
+    assert [event.revision for event in history] == list(range(1, len(history) + 1))
+    progress = [event.progress for event in history if event.HasField("progress")]
+    assert [without_clocks(event) for event in progress] == events
+    shown = client.get(job.id)
+    assert shown.state == SUCCEEDED
+    assert shown.revision == len(history)
+    assert shown.progress.step == events[-1].step
+    assert client.remycc(job.id) == table
