@@ -92,7 +92,7 @@ class Launcher:
             try:
                 return await self._cluster.deployment(self._settings.owner_deployment)
             except Refused as refusal:
-                _log.warning("kubernetes.no_owner", why=str(refusal))
+                _log.warning("worker jobs have no owner", why=str(refusal))
                 return None
             except Unreachable as trouble:
                 self._say_unreachable(str(trouble))
@@ -110,7 +110,7 @@ class Launcher:
                             self._changed.set()
             except KubernetesError as trouble:
                 if self._trouble.get(kind) != str(trouble):
-                    _log.warning("kubernetes.not_heard", kind=kind, why=str(trouble))
+                    _log.warning("nothing is heard of worker jobs", kind=kind, why=str(trouble))
                 self._trouble[kind] = str(trouble)
                 self._changed.set()
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -152,7 +152,7 @@ class Launcher:
                 spec = action.manifest["spec"]
                 await self._cluster.apply(action.manifest)
                 _log.info(
-                    "kubernetes.job_applied",
+                    "a worker job is applied",
                     job=action.job_id,
                     name=name,
                     workers=spec["parallelism"],
@@ -160,13 +160,13 @@ class Launcher:
                 )
             else:
                 await self._cluster.remove(action.name)
-                _log.info("kubernetes.job_removed", job=action.job_id, name=action.name)
+                _log.info("a worker job is removed", job=action.job_id, name=action.name)
             self._refusals.pop(action.job_id, None)
         except KubernetesError as trouble:
             refusal = Refusal.after(before, str(trouble), self._clock())
             self._refusals[action.job_id] = refusal
             if before is None or before.why != refusal.why:
-                _log.warning("kubernetes.refused", job=action.job_id, why=refusal.why)
+                _log.warning("a worker job is refused", job=action.job_id, why=refusal.why)
 
     def _say(self, plan: Plan) -> None:
         said = {

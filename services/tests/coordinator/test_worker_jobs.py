@@ -1,0 +1,72 @@
+"""A coordinator that has Kubernetes run workers, while there is no Kubernetes to be reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.serving import SettingsError
+from remy_services.jobs.states import CANCELLED
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")
+
+LAUNCHER = """
+instance: farm
+template: {spec: {template: {spec: {containers: [{name: worker, image: "localhost/worker:1"}]}}}}
+limits: {images: ["localhost/*"], cpus: 4}
+"""
+#: Nobody listens there.
+NOWHERE = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "nowhere",
+    "clusters": [{"name": "nowhere", "cluster": {"server": "http://127.0.0.1:9"}}],
+    "users": [{"name": "nobody", "user": {}}],
+    "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere", "user": "nobody"}}],
+}
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
+    kubeconfig, launcher = tmp_path / "kubeconfig", tmp_path / "launcher.yaml"
+    kubeconfig.write_text(json.dumps(NOWHERE), encoding="utf-8")
+    launcher.write_text(LAUNCHER, encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    with RunningServer(settings_for(tmp_path, kubernetes_workers=launcher)) as server:
+        yield server
+
+
+def test_what_is_known_of_the_workers_is_in_the_jobs_status(client: Client) -> None:
+    endless = small_joint_spec(steps=1_000_000)
+    job = client.submit(endless)
+    told = client.until(job.id, lambda shown: "workers" in shown.status_message).status_message
+    assert told.startswith("the number of workers is not known (the Kubernetes API cannot be")
+    # Designs go on all the same.
+    client.until(job.id, lambda shown: shown.progress.step > 2)
+    client.call("CancelJob", messages.CancelJobRequest(job=job.id))
+    assert client.until_final(job.id).state == CANCELLED
+
+
+def test_a_specification_that_asks_for_too_much_is_refused(client: Client) -> None:
+    greedy = small_joint_spec()
+    greedy.workers.cpus = 5
+    with pytest.raises(grpc.RpcError) as caught:
+        client.submit(greedy)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "spec.workers.cpus is 5, but this farm allows at most 4" in caught.value.details()
+
+
+def test_settings_that_make_no_sense_end_the_coordinator(tmp_path: Path) -> None:
+    path = tmp_path / "launcher.yaml"
+    path.write_text("instance: farm\n", encoding="utf-8")
+    server = RunningServer(settings_for(tmp_path, kubernetes_workers=path))
+    with pytest.raises(SettingsError, match="template"), server:
+        pass
+    server.stop()
