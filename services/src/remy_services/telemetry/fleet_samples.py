@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from remy_farm.v1 import design_service_pb2
-from remy_services.fleet.board.counters import BoardSnapshot
+from remy_services.fleet.board import BoardSnapshot
 from remy_services.telemetry.catalogue import Metric, fleet
 from remy_services.telemetry.samples import Distribution, Sample
 
@@ -37,6 +37,7 @@ def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
     yield from _by_reason(fleet.LEASES_ENDED, counts.leases_ended)
     yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results)
     yield Distribution(fleet.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
+    yield Distribution(fleet.TASK_QUEUE_TIME, counts.queue_times, counts.queue_seconds)
 
 
 def _by_reason(metric: Metric, counts: Mapping[str, int]) -> Iterator[Sample]:

@@ -9,6 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from remy_services.telemetry.catalogue import Kind, Metric
 
+# A second series for each counter, with its time of birth, which nobody asks for.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+
 
 class Instruments:
     """Counts and measures; may be used from any thread."""

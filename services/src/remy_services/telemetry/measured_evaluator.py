@@ -15,6 +15,7 @@ from remy_services.evaluation import (
 from remy_services.telemetry.activity import JobActivity
 from remy_services.telemetry.catalogue import fleet
 from remy_services.telemetry.instruments import Instruments
+from remy_services.telemetry.step_times import Phase, StepTimes
 from remy_services.telemetry.tracing import trace_parent
 
 _MS_PER_SECOND = 1000.0
@@ -28,10 +29,12 @@ class MeasuredEvaluator:
         evaluator: SharedEvaluator,
         instruments: Instruments,
         activity: JobActivity,
+        step_times: StepTimes,
     ) -> None:
         self._evaluator = evaluator
         self._instruments = instruments
         self._activity = activity
+        self._step_times = step_times
 
     async def evaluate(
         self,
@@ -59,6 +62,7 @@ class MeasuredEvaluator:
         tally.reach(len(evaluation.outcome.outcomes), packets)
         self._activity.evaluated(share.job_id)
         self._instruments.count(fleet.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
+        self._step_times.add(Phase.SIMULATION, evaluation.cpu_seconds)
         return evaluation
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from remy_farm.v1 import job_pb2
 from remy_services.evaluation import SharedEvaluator
-from remy_services.fleet.board.counters import BoardSnapshot
+from remy_services.fleet.board import BoardSnapshot
 from remy_services.stores import CheckpointStore, EvaluationCache
 from remy_services.telemetry.activity import JobActivity
 from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
@@ -25,7 +25,7 @@ from remy_services.telemetry.measured_cache import MeasuredCache
 from remy_services.telemetry.measured_evaluator import MeasuredEvaluator
 from remy_services.telemetry.measured_store import MeasuredStore
 from remy_services.telemetry.samples import Reading, Sample, SampledCollector
-from remy_services.telemetry.step_times import StepTimes
+from remy_services.telemetry.step_times import StepTimes, of_tasks
 
 _COUNTED: tuple[Metric, ...] = (
     fleet.EVALUATIONS,
@@ -35,12 +35,16 @@ _COUNTED: tuple[Metric, ...] = (
     fleet.REQUESTS_FAILED,
     fleet.CACHE_LOOKUPS,
     *store.METRICS,
-    *(metric for metric in server.METRICS if metric != server.CERTIFICATE_EXPIRY),
+    server.BUILD_INFO,
+    server.GRPC_HANDLED,
+    server.GRPC_DURATION,
+    server.GRPC_OPEN,
 )
 _READ: tuple[Metric, ...] = (
     *jobs.METRICS,
     *(metric for metric in fleet.METRICS if metric not in _COUNTED),
     server.CERTIFICATE_EXPIRY,
+    server.STEP_PHASE_SECONDS,
 )
 
 
@@ -54,7 +58,7 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self.instruments = Instruments(self.registry, _COUNTED)
         self.activity = JobActivity()
-        self.step_times = StepTimes(self.instruments)
+        self.step_times = StepTimes()
         ProcessCollector(registry=self.registry)
         self.instruments.set(
             server.BUILD_INFO,
@@ -71,7 +75,7 @@ class Telemetry:
 
     def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
         """The evaluator, watched."""
-        self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity)
+        self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
 
     def cache(self, inner: EvaluationCache) -> MeasuredCache:
@@ -107,7 +111,11 @@ class Telemetry:
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.info())
             if board is not None:
-                yield from board_samples(board())
+                snapshot = board()
+                self.step_times.reach(of_tasks(snapshot))
+                yield from board_samples(snapshot)
+            for phase, seconds in self.step_times.seconds().items():
+                yield Sample(server.STEP_PHASE_SECONDS, seconds, (phase,))
             for use, unix_seconds in certificate_ends().items():
                 yield Sample(server.CERTIFICATE_EXPIRY, unix_seconds, (use,))
 

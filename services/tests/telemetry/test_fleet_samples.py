@@ -1,0 +1,73 @@
+"""What a board counts is exported, and where the time of its tasks went."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from remy_services.evaluation import Share
+from remy_services.fleet.board.settings import BoardSettings
+from remy_services.telemetry.telemetry import Telemetry
+from services.tests.fleet.board.simulated_fleet import SimulatedFleet
+from services.tests.fleet.requests import numbered_request
+from services.tests.telemetry.exported import Series, exported
+
+
+def busy_board() -> SimulatedFleet:
+    """Work waited for five seconds, and a worker was lost while it had some of it."""
+    fleet = SimulatedFleet(BoardSettings(doubled_share=0.0))
+    fleet.submit(Share("job"), numbered_request(40, 4))
+    fleet.advance()
+    fleet.advance(5.0)
+    fleet.join("one")
+    fleet.advance()
+    fleet.end("one")
+    fleet.join("two")
+    fleet.run(120.0)
+    assert fleet.idle()
+    return fleet
+
+
+def read(fleet: SimulatedFleet) -> dict[Series, float]:
+    """Everything that is exported of it."""
+
+    async def scrape() -> dict[Series, float]:
+        telemetry = Telemetry()
+        loop = asyncio.get_running_loop()
+        telemetry.watch(loop, list, board=fleet.board.snapshot)
+        return await asyncio.to_thread(exported, telemetry.registry)
+
+    return asyncio.run(scrape())
+
+
+def test_tasks_leases_and_times_are_exported() -> None:
+    fleet = busy_board()
+    counts = fleet.board.snapshot().counts
+    values = read(fleet)
+
+    def value(name: str, *labels: tuple[str, str]) -> float:
+        return values[f"remy_farm_{name}", labels]
+
+    assert value("tasks_total") == counts.tasks_done > 1
+    assert value("tasks_assigned_total") == counts.tasks_assigned > counts.tasks_done
+    assert value("workers_joined_total") == 2
+    assert value("worker_departures_total", ("reason", "lost")) == 1
+    assert value("leases_ended_total", ("reason", "lost")) == counts.leases_ended["lost"] > 0
+    assert value("task_duration_seconds_count") == sum(counts.task_durations)
+    assert value("task_duration_seconds_bucket", ("le", "+Inf")) == sum(counts.task_durations)
+    assert value("task_queue_seconds_count") == sum(counts.queue_times) > 1
+    # Every task waited for as long as nobody was there.
+    assert value("task_queue_seconds_bucket", ("le", "2.5")) == 0
+    assert value("step_phase_seconds_total", ("phase", "waiting")) == pytest.approx(
+        counts.queue_seconds
+    )
+    assert value("step_phase_seconds_total", ("phase", "transfer")) == pytest.approx(
+        max(counts.task_duration_seconds - counts.cpu_seconds, 0)
+    )
+
+
+def test_reasons_are_words_of_a_label() -> None:
+    fleet = SimulatedFleet(BoardSettings())
+    fleet.board.snapshot().counts.leases_ended["bad result"] += 3
+    assert read(fleet)["remy_farm_leases_ended_total", (("reason", "bad_result"),)] == 3
