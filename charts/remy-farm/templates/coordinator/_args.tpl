@@ -36,6 +36,7 @@
 {{- with .Values.mirror.url }}
 - --mirror={{ . }}
 {{- end }}
+- --grace-seconds={{ max 1 (sub $values.terminationGracePeriodSeconds 10) }}
 {{- range $values.extraArgs }}
 - {{ . | quote }}
 {{- end }}
