@@ -52,8 +52,8 @@ class WorkerServiceServicer:
         tasks to others; the worker calls again, and may still send the results that it has.
 
         Ends with FAILED_PRECONDITION for a worker whose simulator gives other results than the
-        coordinator's, with PERMISSION_DENIED for one that is quarantined, and with INVALID_ARGUMENT for
-        one that does not keep to this protocol. None of these helps to repeat.
+        coordinator's, and for one that is quarantined; with INVALID_ARGUMENT for one that does not keep
+        to this protocol. It does not help to call again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
