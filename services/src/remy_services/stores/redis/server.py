@@ -1,27 +1,20 @@
-"""One Redis server: scripts with acknowledgements that are worth something, and reads."""
+"""A Redis server that keeps jobs: what its acknowledgements are worth is known and seen to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
-
-import redis
-from redis.client import Pipeline
 
 from remy_services.stores.contract import Durability, StoreError, StoreUnavailable
 from remy_services.stores.redis import scripts
 from remy_services.stores.redis.address import RedisAddress
-from remy_services.stores.redis.client import new_client
+from remy_services.stores.redis.connection import Argument, Command, RedisConnection, script_call
 from remy_services.stores.redis.durability import Guarantee, counted, guarantee
-from remy_services.stores.redis.errors import translated
 from remy_services.stores.redis.facts import read_facts
-
-Argument = str | bytes | int
 
 
 class RedisServer:
-    """Carries out scripts and waits until what they wrote is as safe as was promised."""
+    """Carries out scripts, and waits until what they wrote is as safe as was promised."""
 
     def __init__(
         self,
@@ -38,12 +31,11 @@ class RedisServer:
         `barrier` is a key that may be written to. Raises StoreError if the server would lose
         acknowledged writes and that is not accepted.
         """
-        self.shown = address.shown
         self._address = address
         self._accept_data_loss = accept_data_loss
         self._barrier = barrier
         self._wait_milliseconds = round(1000 * answer_seconds)
-        self._client = new_client(
+        self._connection = RedisConnection(
             address,
             password,
             connect_seconds=connect_seconds,
@@ -53,8 +45,13 @@ class RedisServer:
         try:
             self._guarantee = self._promise()
         except BaseException:
-            self._client.close()
+            self._connection.close()
             raise
+
+    @property
+    def shown(self) -> str:
+        """The server's address, for people."""
+        return self._address.shown
 
     @property
     def durability(self) -> Durability:
@@ -67,39 +64,36 @@ class RedisServer:
 
     def read(self, *command: Argument) -> Any:
         """The answer to one command. Raises StoreUnavailable."""
-        with self._translating():
-            return self._client.execute_command(*command)  # type: ignore[no-untyped-call]
+        return self._connection.ask(*command)
 
-    def read_together(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    def read_together(self, commands: Sequence[Command]) -> list[Any]:
         """The answers to some commands, all of one moment. Raises StoreUnavailable."""
-        with self._translating(), self._client.pipeline(transaction=True) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            return _answers(pipeline)
+        return self._connection.ask_all(commands, at_once=True)
 
     def write(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> list[bytes]:
         """The script's answer, once what it wrote is safe. Raises StoreUnavailable."""
         promise = self._guarantee
-        with self._translating(), self._client.pipeline(transaction=False) as pipeline:
-            pipeline.eval(script, len(keys), *keys, *arguments)
-            if promise.waits_for_disk or promise.waits_for_replicas:
-                # A script that refuses writes nothing, and the server waits for this connection's
-                # own writes only. What the refusal rests on must be safe too.
-                pipeline.eval(scripts.BARRIER, 1, self._barrier)
-            if promise.waits_for_disk:
-                pipeline.waitaof(1, 0, self._wait_milliseconds)
-            if promise.waits_for_replicas:
-                pipeline.wait(promise.waits_for_replicas, self._wait_milliseconds)
-            answer, *waits = _answers(pipeline)
-        self._check_waits(promise, waits[1:])
+        waits: list[Command] = []
+        if promise.waits_for_disk:
+            waits.append(("WAITAOF", 1, 0, self._wait_milliseconds))
+        if promise.waits_for_replicas:
+            waits.append(("WAIT", promise.waits_for_replicas, self._wait_milliseconds))
+        if waits:
+            # A script that refuses writes nothing, and the server waits for this connection's own
+            # writes only. What the refusal rests on must be safe too.
+            waits.insert(0, script_call(scripts.BARRIER, [self._barrier], []))
+        answer, *waited = self._connection.ask_all(
+            [script_call(script, keys, arguments), *waits], at_once=False
+        )
+        self._check_waits(promise, waited[1:])
         return list(answer)
 
     def close(self) -> None:
         """Closes all connections."""
-        self._client.close()
+        self._connection.close()
 
-    def _check_waits(self, promise: Guarantee, waits: Sequence[Any]) -> None:
-        answers = list(waits)
+    def _check_waits(self, promise: Guarantee, waited: Sequence[Any]) -> None:
+        answers = list(waited)
         seconds = self._wait_milliseconds / 1000
         if promise.waits_for_disk and answers.pop(0)[0] < 1:
             raise StoreUnavailable(
@@ -112,8 +106,7 @@ class RedisServer:
             )
 
     def _promise(self) -> Guarantee:
-        with self._translating():
-            facts = read_facts(self._client, self.shown)
+        facts = self._connection.with_client(lambda client: read_facts(client, self.shown))
         promise = guarantee(
             facts,
             replicas=self._address.replicas,
@@ -125,22 +118,3 @@ class RedisServer:
                 "that, or accept the loss explicitly"
             )
         return promise
-
-    @contextmanager
-    def _translating(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.RedisError as error:
-            raise translated(self.shown, error) from error
-
-
-def _answers(pipeline: Pipeline) -> list[Any]:
-    """Carries out what is in the pipeline, and raises the first error.
-
-    The pipeline's own way of raising writes the whole request into the message.
-    """
-    answers = pipeline.execute(raise_on_error=False)
-    for answer in answers:
-        if isinstance(answer, redis.RedisError):
-            raise answer
-    return answers

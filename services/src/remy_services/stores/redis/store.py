@@ -14,8 +14,9 @@ from remy_services.stores.contract import (
 )
 from remy_services.stores.redis import scripts
 from remy_services.stores.redis.address import RedisAddress
+from remy_services.stores.redis.connection import Argument
 from remy_services.stores.redis.keys import Keys
-from remy_services.stores.redis.server import Argument, RedisServer
+from remy_services.stores.redis.server import RedisServer
 from remy_services.stores.redis.snapshot_form import pack, unpack
 from remy_services.stores.refusals import conflict, exists, fenced, missing
 
