@@ -107,7 +107,7 @@ class ModelStore:
 
     def _job(self, job_id: str) -> _Job:
         if job_id not in self._jobs:
-            raise JobMissing(job_id)
+            raise JobMissing(f"there is no job {job_id} in the store")
         return self._jobs[job_id]
 
     def _held(self, job_id: str, token: int) -> _Job:

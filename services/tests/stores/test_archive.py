@@ -1,0 +1,215 @@
+"""Jobs as files, and from one store to another."""
+
+import hashlib
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from remy_farm.v1 import job_pb2
+from remy_services.stores import (
+    ArchiveError,
+    CheckpointStore,
+    Commit,
+    JobExists,
+    JobMissing,
+    StoreUnavailable,
+    export_job,
+    import_job,
+    put_archive,
+    read_archive,
+    seal_archive,
+    unseal_archive,
+)
+from services.tests.stores.conftest import NewStore
+from services.tests.stores.contents import JobContents, job_contents
+from services.tests.stores.damage import damage_snapshot
+from services.tests.stores.failing_store import FailingStore
+from services.tests.stores.model_store import ModelStore
+from services.tests.stores.real_job import make_job
+
+
+@pytest.fixture
+def archive(store: CheckpointStore) -> bytes:
+    make_job(store)
+    return export_job(store, "job-1")
+
+
+def _without_holder(contents: JobContents) -> JobContents:
+    """With the newest snapshot only: what an archive holds."""
+    return replace(contents, job=replace(contents.job, token=0), snapshots=contents.snapshots[:1])
+
+
+def test_a_job_is_the_same_in_every_store(new_store: NewStore, store: CheckpointStore) -> None:
+    """From SQLite or Redis to the model and back: so also from the one to the other."""
+    make_job(store)
+    between, other = ModelStore(), new_store()
+
+    assert import_job(between, export_job(store, "job-1")) == "job-1"
+    assert import_job(other, export_job(between, "job-1")) == "job-1"
+
+    expected = _without_holder(job_contents(store, "job-1"))
+    assert job_contents(between, "job-1") == expected
+    assert job_contents(other, "job-1") == expected
+    assert [each.revision for each in expected.snapshots] == [3]
+    assert export_job(other, "job-1") == export_job(store, "job-1")
+
+
+def test_an_imported_job_can_be_gone_on_with(store: CheckpointStore, archive: bytes) -> None:
+    assert import_job(store, archive, job_id="copy") == "copy"
+
+    copy = store.job("copy")
+    assert job_pb2.JobRecord.FromString(copy.record).job.id == "copy"
+    token = store.acquire("copy", "me")
+    assert store.commit("copy", token, copy.revision, Commit(b"", [b"more"])) == copy.revision + 1
+    assert store.job("job-1").revision == copy.revision
+
+
+def test_an_id_that_is_taken_is_refused(store: CheckpointStore, archive: bytes) -> None:
+    with pytest.raises(JobExists):
+        import_job(store, archive)
+
+    assert store.job("job-1").token > 0
+
+
+def test_the_request_that_made_a_job_does_not_come_with_it(
+    store: CheckpointStore, archive: bytes
+) -> None:
+    import_job(store, archive, job_id="copy")
+
+    assert store.create("x", Commit(b"", [b"e"]), request_key="request of job-1") == "job-1"
+
+
+def test_a_damaged_snapshot_is_passed_over(store: CheckpointStore) -> None:
+    make_job(store)
+    damage_snapshot(store, "job-1", 3)
+
+    archive = read_archive(store, "job-1")
+
+    assert (archive.snapshot, archive.snapshot_revision) == (b"state 0", 2)
+
+
+def test_a_job_without_snapshots(store: CheckpointStore) -> None:
+    archive = job_pb2.JobArchive(
+        format_version=1,
+        record=job_pb2.JobRecord(job=job_pb2.Job(id="new")),
+        events=[job_pb2.JobEvent(revision=1)],
+    )
+    put_archive(store, archive)
+
+    assert store.snapshots("new") == []
+    assert read_archive(store, "new") == archive
+    with pytest.raises(JobMissing):
+        export_job(store, "other")
+
+
+def test_any_damage_is_found(archive: bytes) -> None:
+    places = random.Random(1)
+    for _ in range(200):
+        damaged = bytearray(archive)
+        damaged[places.randrange(len(damaged))] ^= 1 << places.randrange(8)
+        with pytest.raises(ArchiveError):
+            unseal_archive(bytes(damaged))
+    for length in range(0, len(archive), 7):
+        with pytest.raises(ArchiveError):
+            unseal_archive(archive[:length])
+    assert unseal_archive(archive).record.job.id == "job-1"
+
+
+def test_other_files_are_no_archives() -> None:
+    payload = b"\xff\xff"
+    sealed = job_pb2.SealedJobArchive(archive=payload, sha256=hashlib.sha256(payload).digest())
+    for data in (b"", b"Dear Sir or Madam", sealed.SerializeToString()):
+        with pytest.raises(ArchiveError, match=r"is damaged, or none|is no archive of a job"):
+            unseal_archive(data)
+
+
+def test_its_size_is_bounded(archive: bytes) -> None:
+    size = len(archive)
+    assert unseal_archive(archive, limit_bytes=size).format_version == 1
+    with pytest.raises(ArchiveError, match=f"{size} bytes long; at most {size - 1} are allowed"):
+        unseal_archive(archive, limit_bytes=size - 1)
+
+
+def _set(**fields: object) -> Callable[[job_pb2.JobArchive], None]:
+    def change(archive: job_pb2.JobArchive) -> None:
+        for name, value in fields.items():
+            setattr(archive, name, value)
+
+    return change
+
+
+def _rename(job_id: str) -> Callable[[job_pb2.JobArchive], None]:
+    def change(archive: job_pb2.JobArchive) -> None:
+        archive.record.job.id = job_id
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_set(format_version=2), "format version 2; this program reads version 1 only"),
+        (_set(snapshot_revision=0), "snapshot is of revision 0; its history has 1 to 4"),
+        (_set(snapshot_revision=5), "snapshot is of revision 5; its history has 1 to 4"),
+        (_rename(""), "has the id ''; 1 to 128 letters"),
+        (_rename("../../etc/passwd"), "letters, digits and . _ - are allowed"),
+        (_rename(".."), "a letter or digit first"),
+        (_rename("x" * 129), "1 to 128 letters"),
+        (lambda archive: archive.events.pop(0), "does not count from 1"),
+        (lambda archive: archive.events.append(archive.events[0]), "does not count from 1"),
+        (lambda archive: archive.ClearField("events"), "history is empty"),
+        (lambda archive: archive.epochs.append(archive.epochs[0]), "two epochs of one number"),
+    ],
+)
+def test_what_no_store_could_have_held_is_refused(
+    store: CheckpointStore,
+    archive: bytes,
+    change: Callable[[job_pb2.JobArchive], object],
+    message: str,
+) -> None:
+    changed = unseal_archive(archive)
+    change(changed)
+
+    with pytest.raises(ArchiveError) as raised:
+        import_job(store, seal_archive(changed))
+    assert message in str(raised.value)
+    with pytest.raises(ArchiveError):
+        put_archive(store, changed)
+    assert [job.job_id for job in store.jobs()] == ["job-1"]
+
+
+def test_what_is_not_a_jobs_message_is_not_exported(store: CheckpointStore) -> None:
+    store.create("odd", Commit(b"\xff", [b"e"]))
+
+    with pytest.raises(ArchiveError, match="job odd is damaged"):
+        export_job(store, "odd")
+
+
+class _Restless(FailingStore):
+    """A store whose job changes while it is read, for so many times."""
+
+    def __init__(self, inner: CheckpointStore, changes: int) -> None:
+        super().__init__(inner, fail_at=0, when="before")
+        self.changes = changes
+
+    def epochs(self, job_id: str) -> dict[int, bytes]:
+        found = super().epochs(job_id)
+        if self.changes:
+            self.changes -= 1
+            job = self.job(job_id)
+            event = job_pb2.JobEvent(revision=job.revision + 1).SerializeToString()
+            self.commit(job_id, job.token, job.revision, Commit(job.record, [event]))
+        return found
+
+
+def test_an_archive_is_of_one_moment(store: CheckpointStore) -> None:
+    make_job(store)
+
+    archive = read_archive(_Restless(store, changes=3), "job-1")
+
+    assert len(archive.events) == store.job("job-1").revision == 7
+    assert archive == read_archive(store, "job-1")
+    with pytest.raises(StoreUnavailable, match="changes faster than it can be read"):
+        read_archive(_Restless(store, changes=1000), "job-1")
