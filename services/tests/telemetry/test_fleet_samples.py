@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board.settings import BoardSettings
+from remy_services.fleet import LocalFleet
+from remy_services.fleet.board import BoardSettings, BoardSnapshot
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request
@@ -29,14 +30,28 @@ def busy_board() -> SimulatedFleet:
     return fleet
 
 
+class _Fleet(LocalFleet):
+    """An evaluator with the board of a simulated fleet."""
+
+    def __init__(self, fleet: SimulatedFleet) -> None:
+        super().__init__(1)
+        self._simulated = fleet
+
+    def snapshot(self) -> BoardSnapshot:
+        return self._simulated.board.snapshot()
+
+
 def read(fleet: SimulatedFleet) -> dict[Series, float]:
     """Everything that is exported of it."""
 
     async def scrape() -> dict[Series, float]:
         telemetry = Telemetry()
-        loop = asyncio.get_running_loop()
-        telemetry.watch(loop, list, board=fleet.board.snapshot)
-        return await asyncio.to_thread(exported, telemetry.registry)
+        evaluator = telemetry.evaluator(_Fleet(fleet))
+        telemetry.watch(asyncio.get_running_loop(), list)
+        try:
+            return await asyncio.to_thread(exported, telemetry.registry)
+        finally:
+            await evaluator.close()
 
     return asyncio.run(scrape())
 

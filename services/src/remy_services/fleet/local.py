@@ -13,7 +13,13 @@ from functools import partial
 import remy_simulator
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
 from remy_services.evaluation import Evaluation, OnProgress, Share
-from remy_services.fleet.board import Assignment, BoardSettings, TaskBoard, WorkerFacts
+from remy_services.fleet.board import (
+    Assignment,
+    BoardSettings,
+    BoardSnapshot,
+    TaskBoard,
+    WorkerFacts,
+)
 from remy_services.fleet.dispatch import Dispatcher
 from remy_services.fleet.information import describe_evaluators
 
@@ -54,7 +60,11 @@ class LocalFleet:
         return await self._dispatcher.evaluate(share, request, on_progress)
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return describe_evaluators("local", self._dispatcher.board.snapshot())
+        return describe_evaluators("local", self.snapshot())
+
+    def snapshot(self) -> BoardSnapshot:
+        """What the board holds and has counted."""
+        return self._dispatcher.board.snapshot()
 
     async def close(self) -> None:
         await self._dispatcher.close()

@@ -6,6 +6,7 @@ import asyncio
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
+from typing import Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -48,6 +49,14 @@ _READ: tuple[Metric, ...] = (
 )
 
 
+@runtime_checkable
+class HasBoard(Protocol):
+    """An evaluator that has its tasks on a board."""
+
+    def snapshot(self) -> BoardSnapshot:
+        """What the board holds and has counted. Called in the event loop."""
+
+
 class Telemetry:
     """Wraps what a coordinator is made of, and exports what can be seen of it.
 
@@ -68,13 +77,15 @@ class Telemetry:
             platform.python_version(),
         )
         self._evaluator: MeasuredEvaluator | None = None
+        self._board: HasBoard | None = None
 
     def store(self, inner: CheckpointStore) -> MeasuredStore:
         """The store, watched."""
         return MeasuredStore(inner, self.instruments, self.activity, self.step_times)
 
     def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
-        """The evaluator, watched."""
+        """The evaluator, watched; with what its board counts, if it has one."""
+        self._board = inner if isinstance(inner, HasBoard) else None
         self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
 
@@ -95,7 +106,6 @@ class Telemetry:
         loop: asyncio.AbstractEventLoop,
         all_jobs: Callable[[], Iterable[job_pb2.Job]],
         *,
-        board: Callable[[], BoardSnapshot] | None = None,
         certificate_ends: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         """Exports what these functions tell, which are called in the loop.
@@ -110,8 +120,8 @@ class Telemetry:
             yield from job_samples(present, self.activity)
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.info())
-            if board is not None:
-                snapshot = board()
+            if self._board is not None:
+                snapshot = self._board.snapshot()
                 self.step_times.reach(of_tasks(snapshot))
                 yield from board_samples(snapshot)
             for phase, seconds in self.step_times.seconds().items():
