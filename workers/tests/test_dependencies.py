@@ -19,5 +19,7 @@ def required(distribution: str) -> set[str]:
     return found
 
 
-def test_worker_needs_only_wire_formats_and_simulator() -> None:
-    assert required("remy-farm-worker") == {"protobuf", "remy-farm-proto", "remy-simulator"}
+def test_a_worker_needs_nothing_that_only_a_coordinator_needs() -> None:
+    needed = required("remy-farm-worker")
+    assert {"remy-farm-proto", "remy-simulator", "protobuf", "grpcio"} <= needed
+    assert not needed & {"remy-farm", "numpy", "matplotlib", "pyyaml", "redis", "fsspec", "rich"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from remy_simulator.cpus import allowed_cpus
 from remy_services.cli.options import FiniteRange
+from remy_simulator.cpus import allowed_cpus
 
 #: What the environment's variables begin with; --listen is REMY_FARM_COORDINATOR_LISTEN.
 VARIABLE_PREFIX = "REMY_FARM_COORDINATOR"

@@ -7,6 +7,7 @@ from importlib.metadata import version
 import click
 
 from remy_services.cli.lazy_group import CommandReference, LazyGroup
+from remy_services.cli.plugged_in import plugged_in_commands
 
 _COMMANDS = {
     "design": CommandReference(
@@ -66,6 +67,7 @@ _COMMANDS |= {
     )
     for name, summary in _SERVICE_COMMANDS.items()
 }
+_COMMANDS |= plugged_in_commands()
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -31,6 +31,13 @@ def set_up_logs(
     wire and none of its settings, so that there is no secret to hide.
     """
     target = stream or sys.stderr
+
+    def named(
+        _logger: object, _method: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        # Not a context variable: those are each thread's own.
+        return {"worker_id": worker_id, **event}
+
     if as_json is None:
         as_json = not target.isatty()
     last: list[structlog.typing.Processor] = (
@@ -45,6 +52,7 @@ def set_up_logs(
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            named,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             *last,
@@ -53,4 +61,3 @@ def set_up_logs(
         logger_factory=structlog.PrintLoggerFactory(target),
         cache_logger_on_first_use=False,
     )
-    structlog.contextvars.bind_contextvars(worker_id=worker_id)
