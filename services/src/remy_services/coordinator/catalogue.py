@@ -30,9 +30,12 @@ _REFRESH_SECONDS = 2.0
 class Catalogue:
     """Jobs by id. The store is read whole at the beginning, and again now and then."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, on_taken: Callable[[], None]) -> None:
+        """`on_taken` is told when a job was found that nobody had taken."""
         self._environment = environment
+        self._on_taken = on_taken
         self._keepers: dict[str, JobKeeper] = {}
+        self._adding = asyncio.Lock()
         self._refreshed = 0.0
         self._refresh: asyncio.Task[None] | None = None
 
@@ -123,11 +126,17 @@ class Catalogue:
         await asyncio.gather(*(keeper.close() for keeper in self))
 
     async def _add(self, stored: StoredJob) -> None:
-        keeper = JobKeeper(self._environment, stored)
-        # Submitted here, or by a coordinator that ended before it could take its job.
-        if stored.token == 0 and keeper.job.state not in FINAL:
-            await keeper.hold()
-        self._keepers.setdefault(stored.job_id, keeper)
+        async with self._adding:
+            if stored.job_id in self._keepers:
+                return
+            keeper = JobKeeper(self._environment, stored)
+            # Submitted here, or by a coordinator that ended before it could take its job.
+            is_free = stored.token == 0 and keeper.job.state not in FINAL
+            if is_free:
+                await keeper.hold()
+            self._keepers[stored.job_id] = keeper
+        if is_free:
+            self._on_taken()
 
     async def _refresh_quietly(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from remy_farm.v1 import job_pb2, spec_pb2
@@ -12,6 +13,8 @@ from remy_services.coordinator.scheduler import Scheduler
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.evaluation import SharedEvaluator
 from remy_services.jobs.states import FINAL, PENDING
+
+_LOOK_AROUND_SECONDS = 30.0
 
 
 class Farm:
@@ -31,7 +34,8 @@ class Farm:
         self.said_of_workers: Mapping[str, str] = {}
         #: What of a specification this farm cannot do, in one sentence; None if it can do all.
         self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
-        self.catalogue = Catalogue(environment)
+        self._looking_around: asyncio.Task[None] | None = None
+        self.catalogue = Catalogue(environment, lambda: self.scheduler.look())
         self.scheduler = Scheduler(
             environment, self.catalogue, evaluator, settings.runs, settings.jobs
         )
@@ -41,6 +45,7 @@ class Farm:
         await self.catalogue.load(self._in_trouble)
         self.not_ready = ""
         self.scheduler.look()
+        self._looking_around = asyncio.create_task(self._look_around())
 
     async def change(self, keeper: JobKeeper, edit: Edit) -> None:
         """Changes a job for somebody, and has that take effect.
@@ -85,8 +90,16 @@ class Farm:
         self.closing = why
         for keeper in self.catalogue:
             keeper.feed.wake()
+        if self._looking_around is not None:
+            self._looking_around.cancel()
         await self.scheduler.close(why, timeout_seconds)
         await self.catalogue.close()
+
+    async def _look_around(self) -> None:
+        """Finds jobs whose coordinator ended before it could take them."""
+        while True:
+            await asyncio.sleep(_LOOK_AROUND_SECONDS)
+            self.catalogue.refresh_soon()
 
     def _in_trouble(self, why: str) -> None:
         self.not_ready = f"the jobs cannot be read from the store: {why}"

@@ -23,7 +23,10 @@ _MOST_COMPARED = 100
 
 async def get_job(farm: Farm, request: messages.GetJobRequest) -> job_pb2.Job:
     """One job."""
-    return farm.shown(await farm.catalogue.find(request.job))
+    keeper = await farm.catalogue.find(request.job)
+    if keeper.token is None:
+        farm.catalogue.refresh_soon()
+    return farm.shown(keeper)
 
 
 async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:

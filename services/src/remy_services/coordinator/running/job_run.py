@@ -125,7 +125,12 @@ class JobRun:
             elapsed=self._stopwatch.elapsed,
         )
         self._saver = Saver(
-            self._environment, self._keeper, self._desk, self.write_live, self._settings
+            self._environment,
+            self._keeper,
+            self._desk,
+            self.write_live,
+            self._settings,
+            refused=[each.revision for each in begun.refused],
         )
         return self._desk, self._saver
 

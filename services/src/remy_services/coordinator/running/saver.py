@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.keeping import Checkpointed, Environment, JobKeeper
@@ -26,15 +26,18 @@ class Saver:
         desk: Desk,
         write_live: Callable[[job_pb2.JobProgress], None],
         settings: RunSettings,
+        *,
+        refused: Iterable[int],
     ) -> None:
-        """`write_live` sets what only the run's clocks know of its progress."""
+        """`write_live` sets what only the run's clocks know of its progress; `refused` are the
+        revisions of damaged snapshots that the history tells of."""
         self._environment = environment
         self._keeper = keeper
         self._desk = desk
         self._write_live = write_live
         self._checkpoint_seconds = settings.checkpoint_seconds
         self._snapshots_kept = settings.snapshots_kept
-        self._told_of: set[int] = set()
+        self._told_of = set(refused)
         self._one_at_a_time = asyncio.Lock()
         self._last_saved = time.monotonic()
         self._task: asyncio.Task[None] | None = None

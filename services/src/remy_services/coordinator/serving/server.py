@@ -33,7 +33,7 @@ from remy_services.stores import open_store
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
 # Of the grace period, for calls that are being answered when the jobs have been kept.
-_LAST_CALLS_SECONDS = 2.0
+_SHARE_FOR_LAST_CALLS = 0.1
 
 _log = structlog.get_logger()
 
@@ -98,11 +98,11 @@ class CoordinatorServer:
         """Takes no more work, leaves a checkpoint of every job, and ends in the grace period."""
         _log.info("shutting down")
         await self._health.servicer.enter_graceful_shutdown()
+        for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
         if self._farm is not None:
-            for_jobs = max(self._settings.grace_seconds - _LAST_CALLS_SECONDS, 0)
-            await self._farm.close(_SHUTTING_DOWN, for_jobs)
+            await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds - for_calls)
         if self._server is not None:
-            await self._server.stop(min(_LAST_CALLS_SECONDS, self._settings.grace_seconds))
+            await self._server.stop(for_calls)
         for release in reversed(self._releases):
             await release()
         _log.info("ended")
