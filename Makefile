@@ -68,6 +68,11 @@ proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
 dashboards: $(VENV)/.members  ## Write the Grafana dashboards in dashboards/generated anew
 	$(VENV_PYTHON) -m dashboards
 
+.PHONY: dashboard-pictures
+dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from a small farm's real data (3 minutes)
+	@scripts/bootstrap test >/dev/null
+	$(VENV_PYTHON) -m tests.observability.draw_dashboards
+
 .PHONY: check-proto
 check-proto: $(VENV)/.requirements  ## Fail if that code is stale
 	$(VENV_PYTHON) scripts/generate_proto.py --check

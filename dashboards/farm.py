@@ -99,7 +99,6 @@ def _now() -> Section:
                 " coordinator's price of a CPU-hour. None without a price.",
                 "short",
                 Query(_COST_OF_AN_HOUR),
-                decimals=2,
                 no_value="no price",
             ),
         ],

@@ -82,7 +82,6 @@ def _now() -> Section:
                 "That CPU time by the coordinator's price of a CPU-hour.",
                 "short",
                 Query(f"max(remy_farm_job_cost_total{_JOB})"),
-                decimals=2,
                 no_value="no price",
             ),
         ],

@@ -12,21 +12,27 @@ from dashboards.parts import DATA_SOURCE, Query, lines, targets
 _INTERVAL = "1.96"
 _SECONDS_PER_HOUR = "3600"
 
-_SCORE, _LOW, _HIGH, _HOURS = "score", "95 % interval, low", "95 % interval, high", "CPU-hours"
+_SCORE, _LOW, _HIGH, _HOURS, _GAIN = (
+    "score",
+    "95 % interval, low",
+    "95 % interval, high",
+    "CPU-hours",
+    "gain",
+)
 
 
-def _estimate(of: str, error: str, chosen: str) -> list[Query]:
-    """A mean and the bounds of its interval."""
+def _estimate(name: str, of: str, error: str, chosen: str) -> list[Query]:
+    """A mean, by this name, and the bounds of its interval."""
     mean, half = f"max({of}{chosen})", f"{_INTERVAL} * max({error}{chosen})"
     return [
-        Query(mean, _SCORE),
+        Query(mean, name),
         Query(f"{mean} - {half}", _LOW),
         Query(f"{mean} + {half}", _HIGH),
     ]
 
 
 def _score(chosen: str) -> list[Query]:
-    return _estimate("remy_farm_job_score", "remy_farm_job_score_standard_error", chosen)
+    return _estimate(_SCORE, "remy_farm_job_score", "remy_farm_job_score_standard_error", chosen)
 
 
 def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
@@ -87,7 +93,9 @@ def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
         "What each epoch gained on fresh specimens, with its 95 % interval. A search has converged"
         " when it stays within the interval around zero.",
         "none",
-        *_estimate("remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen),
+        *_estimate(
+            _GAIN, "remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen
+        ),
         width=width,
         from_zero=False,
         no_value="no epoch yet",
@@ -114,10 +122,11 @@ def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
             models.DynamicConfigValue("custom.fillOpacity", 20),
         ],
     )
-    panel.override_by_name(
-        _SCORE,
-        [
-            models.DynamicConfigValue("custom.lineWidth", 2),
-            models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
-        ],
-    )
+    for mean in (_SCORE, _GAIN):
+        panel.override_by_name(
+            mean,
+            [
+                models.DynamicConfigValue("custom.lineWidth", 2),
+                models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
+            ],
+        )

@@ -1,0 +1,98 @@
+"""A Prometheus server of its own, with our rules."""
+
+from __future__ import annotations
+
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import yaml
+
+from dashboards.pictures.prometheus import Prometheus
+from services.tests.stores.local_redis import free_port
+from services.tests.stores.waiting import wait_until
+from tests.observability.programs import prometheus
+from tests.observability.queries import rule_files
+
+#: So that a short test sees rates.
+SCRAPE_SECONDS = 1.0
+
+
+class LocalPrometheus:
+    """Scrapes what it is told, and keeps it in a folder, while this lasts."""
+
+    def __init__(self, folder: Path, targets: Mapping[str, Sequence[str]]) -> None:
+        """`targets` are addresses of metrics by the name of what they are of."""
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        interval = f"{SCRAPE_SECONDS:g}s"
+        settings = {
+            "global": {"scrape_interval": interval, "evaluation_interval": interval},
+            "rule_files": [str(path) for path in rule_files()],
+            "scrape_configs": [
+                {"job_name": name, "static_configs": [{"targets": list(addresses)}]}
+                for name, addresses in targets.items()
+            ],
+        }
+        (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
+
+    def __enter__(self) -> Prometheus:
+        self._launch()
+        try:
+            wait_until(self._is_ready)
+        except BaseException:
+            self._kill()
+            raise
+        return Prometheus(self._address)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._kill()
+
+    @property
+    def _address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "prometheus.log"
+
+    def _launch(self) -> None:
+        self._port = free_port()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    prometheus(),
+                    f"--config.file={self._folder / 'prometheus.yaml'}",
+                    f"--storage.tsdb.path={self._folder / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{self._port}",
+                ],
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            # Somebody else may have been quicker to take the port.
+            assert "address already in use" in self._log.read_text(), self._log.read_text()
+            self._launch()
+        try:
+            with urllib.request.urlopen(f"{self._address}/-/ready", timeout=60) as response:
+                return bool(response.status == 200)
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,132 @@
+"""Every query of every panel and rule, against a real Prometheus that watches a real farm."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+from dashboards.pictures.prometheus import Prometheus, QueryError
+from dashboards.pictures.variables import Choice
+from remy_farm.v1 import design_service_pb2 as messages
+from services.tests.cli.conftest import SMALL_SPEC
+from services.tests.stores.waiting import wait_until
+from tests.observability.local_prometheus import SCRAPE_SECONDS
+from tests.observability.queries import (
+    PanelQuery,
+    dashboards,
+    panel_queries,
+    recorded_series,
+    rules,
+)
+from tests.observability.watched_farm import WatchedFarm, watched_farm
+
+# What there is only when something has gone wrong, or is not part of this farm.
+_MAY_BE_EMPTY = {
+    "Certificate ends in",
+    "Done",
+    "Errors of the store",
+    "Evaluation cache",
+    "Leases that ended early",
+    "Preemptions",
+    "Share of tasks lost",
+    "Tasks that were lost",
+}
+_ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000")
+
+
+def test_every_query_of_every_panel_and_rule(tmp_path: Path) -> None:
+    with watched_farm(tmp_path) as farm:
+        chosen = with_history(farm)
+        assert refused(farm.prometheus, chosen) == []
+        assert without_data(farm.prometheus, chosen) == []
+        assert variables_without_jobs(farm.prometheus, chosen) == []
+        assert rules_in_trouble(farm.prometheus) == []
+        assert recorded_series() <= series_of(farm.prometheus)
+
+
+def with_history(farm: WatchedFarm) -> Choice:
+    """A farm in which a job has ended and another has gone on for a while."""
+    began = time.time()
+    short = farm.client.submit(messages.SubmitJobRequest(spec_text=SMALL_SPEC, name="short"))
+    endless = farm.client.submit(messages.SubmitJobRequest(spec_text=_ENDLESS, name="endless"))
+    jobs = {short.id: short.name, endless.id: endless.name}
+    for condition in (
+        f'count_over_time(remy_farm_job_epoch_gain{{job_id="{endless.id}"}}[1h]) > 7',
+        f'remy_farm_job_state{{job_id="{short.id}",state="SUCCEEDED"}}',
+        "rate(remy_farm_job_cpu_seconds_total[4s]) > 0",
+        "job_id:remy_farm_job_checkpoint_age:seconds",
+        "operation:remy_farm_store_operation_duration_seconds:p99_5m",
+    ):
+        wait_until(partial(holds_while_called, farm, endless.id, condition))
+    return Choice(jobs, began, time.time(), SCRAPE_SECONDS)
+
+
+def holds_while_called(farm: WatchedFarm, job_id: str, expression: str) -> bool:
+    """Whether an expression has a value; so that there are calls to see, one is made."""
+    farm.client.get(job_id)
+    return bool(farm.prometheus.instant(expression, time.time()))
+
+
+def refused(prometheus: Prometheus, chosen: Choice) -> list[str]:
+    """Queries that Prometheus does not understand."""
+    found = []
+    for query in panel_queries():
+        expression = chosen.expression(query.expression)
+        try:
+            prometheus.instant(expression, chosen.end)
+            prometheus.range(expression, chosen.start, chosen.end, chosen.step_seconds)
+        except QueryError as error:
+            found.append(f"{query}: {expression}: {error}")
+    return found
+
+
+def without_data(prometheus: Prometheus, chosen: Choice) -> list[str]:
+    """Panels of which no query returned anything, but that should show something."""
+    by_panel: dict[str, list[PanelQuery]] = {}
+    for query in panel_queries():
+        by_panel.setdefault(str(query), []).append(query)
+    return [
+        name
+        for name, queries in by_panel.items()
+        if queries[0].panel not in _MAY_BE_EMPTY
+        and not any(has_data(prometheus, query, chosen) for query in queries)
+    ]
+
+
+def has_data(prometheus: Prometheus, query: PanelQuery, chosen: Choice) -> bool:
+    """Whether a panel's query returns something for all jobs, or for one of them."""
+    return any(
+        series.points
+        for choice in (chosen, *map(chosen.only, chosen.jobs))
+        for series in prometheus.range(
+            choice.expression(query.expression), chosen.start, chosen.end, chosen.step_seconds
+        )
+    )
+
+
+def variables_without_jobs(prometheus: Prometheus, chosen: Choice) -> list[str]:
+    """Dashboards whose variable would not offer the farm's jobs."""
+    found = []
+    for name, tree in dashboards().items():
+        for variable in tree["templating"]["list"]:
+            if variable["type"] == "query":
+                asked = variable["query"].removeprefix("query_result(").removesuffix(")")
+                series = prometheus.instant(chosen.expression(asked), chosen.end)
+                if {each.labels["job_id"] for each in series} != set(chosen.jobs):
+                    found.append(name)
+    return found
+
+
+def rules_in_trouble(prometheus: Prometheus) -> list[str]:
+    """Rules that Prometheus could not evaluate, or has not."""
+    groups = prometheus.get("rules")["groups"]
+    loaded = {rule["name"]: rule for group in groups for rule in group["rules"]}
+    names = {rule.get("alert") or rule["record"] for rule in rules()}
+    assert names == set(loaded)
+    return [f"{name}: {rule}" for name, rule in loaded.items() if rule["health"] != "ok"]
+
+
+def series_of(prometheus: Prometheus) -> set[str]:
+    names = prometheus.get("label/__name__/values")
+    return {str(name) for name in names}
