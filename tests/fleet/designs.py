@@ -1,0 +1,101 @@
+"""Short designs that take every kind of step, to be run on any evaluator."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.designer import Designer
+from remy_services.evaluation import Evaluator
+from remy_services.spec import parse_spec
+
+_NETWORK = """\
+name: short
+network:
+  link_rate_mbps: {uniform: [10, 20]}
+  rtt_ms: {uniform: [20, 60]}
+  senders: {integer_uniform: [1, 3]}
+traffic:
+  exponential_time: {mean_ms: 500}
+  mean_off_ms: 500
+signals: [rtt_ratio]
+"""
+_SEARCHES: Final = {
+    "paper": """\
+search:
+  mode: paper
+  simulated_seconds: 2
+  paper:
+    epochs_per_split: 1
+    validation_specimens: 8
+    window_increment: {first_step: 20, steps: 1}
+    window_multiple: {steps: 0}
+    intersend_ms: {first_step: 1, steps: 1}
+stop: {epochs: 2}
+""",
+    "joint": """\
+search:
+  mode: joint
+  simulated_seconds: 2
+  joint:
+    steps: 8
+    starts: 2
+    start_steps: 2
+    first_split: 3
+    steps_per_split: 3
+    steps_per_epoch: 4
+    validation_specimens: 8
+""",
+}
+SEARCHES: Final = tuple(_SEARCHES)
+
+
+def short_spec(search: str) -> spec_pb2.DesignSpec:
+    """A design of a few seconds."""
+    return parse_spec(_NETWORK + _SEARCHES[search])
+
+
+def joint_spec(*, seed: int, steps: int, simulated_seconds: float) -> spec_pb2.DesignSpec:
+    """A joint design of as many steps as wanted."""
+    return parse_spec(
+        _NETWORK
+        + f"""\
+search:
+  mode: joint
+  seed: {seed}
+  simulated_seconds: {simulated_seconds}
+  joint:
+    steps: {steps}
+    starts: 1
+    first_split: 5
+    steps_per_split: 10
+    steps_per_epoch: 10
+    maximum_rules: 16
+    validation_specimens: 16
+"""
+    )
+
+
+def requests(search: str, count: int) -> list[evaluation_pb2.EvaluationRequest]:
+    """The first requests of a short design."""
+    designer = Designer(short_spec(search))
+    found: list[evaluation_pb2.EvaluationRequest] = []
+    while len(found) < count and (request := designer.next_request()) is not None:
+        found.append(request)
+        designer.receive(remy_simulator.evaluate(request))
+    return found
+
+
+def design(spec: spec_pb2.DesignSpec, evaluator: Evaluator) -> str:
+    """Runs a design to its end; a digest of everything that it decided on the way."""
+    designer = Designer(spec)
+    digest = hashlib.sha256()
+    while (request := designer.next_request()) is not None:
+        digest.update(request.SerializeToString(deterministic=True))
+        for event in designer.receive(evaluator.evaluate(request)):
+            digest.update(event.SerializeToString(deterministic=True))
+    digest.update(designer.table.to_dna())
+    digest.update(designer.checkpoint())
+    return digest.hexdigest()

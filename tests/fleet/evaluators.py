@@ -1,0 +1,39 @@
+"""Every evaluator there is, for tests that all of them must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import Final
+
+from benchmarks.worker_farm import Fleet, WorkerFarm
+from remy_services.evaluation import Evaluator, LocalEvaluator
+from remy_services.fleet import LocalFleet
+
+
+@contextmanager
+def _embedded() -> Iterator[Evaluator]:
+    with closing(LocalEvaluator(2)) as evaluator:
+        yield evaluator
+
+
+@contextmanager
+def _local() -> Iterator[Evaluator]:
+    with Fleet(lambda: LocalFleet(2)) as fleet:
+        yield fleet
+
+
+@contextmanager
+def _workers() -> Iterator[Evaluator]:
+    with WorkerFarm() as farm:
+        farm.start_worker(threads=1)
+        farm.start_worker(threads=2)
+        farm.wait_for_workers(2)
+        yield farm
+
+
+EVALUATORS: Final[dict[str, Callable[[], AbstractContextManager[Evaluator]]]] = {
+    "embedded": _embedded,
+    "local": _local,
+    "workers": _workers,
+}

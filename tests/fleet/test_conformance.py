@@ -1,0 +1,89 @@
+"""What every evaluator promises, wherever it simulates: the same outcomes, bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation import EvaluationProgress, Evaluator, LocalEvaluator
+from tests.fleet.designs import SEARCHES, design, requests, short_spec
+from tests.fleet.evaluators import EVALUATORS
+
+
+@pytest.fixture(scope="module", params=EVALUATORS)
+def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
+    with EVALUATORS[request.param]() as made:
+        yield made
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_outcomes_are_the_simulator_s(evaluator: Evaluator, search: str) -> None:
+    for request in requests(search, 6):
+        outcome = evaluator.evaluate(request)
+        expected = remy_simulator.evaluate(request)
+        assert outcome == expected
+        assert remy_simulator.digest(outcome) == remy_simulator.digest(expected)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        evaluation_pb2.RECORDING_UNSPECIFIED,
+        evaluation_pb2.RECORDING_USES,
+        evaluation_pb2.RECORDING_MEMORY,
+    ],
+)
+def test_recordings_are_complete(evaluator: Evaluator, recording: evaluation_pb2.Recording) -> None:
+    request = requests("joint", 3)[2]
+    request.recording = recording
+    assert evaluator.evaluate(request) == remy_simulator.evaluate(request)
+
+
+@pytest.mark.parametrize("missing", ["candidates", "specimens"])
+def test_nothing_to_simulate_is_no_error(evaluator: Evaluator, missing: str) -> None:
+    request = requests("joint", 1)[0]
+    request.ClearField(missing)
+    assert evaluator.evaluate(request) == evaluation_pb2.EvaluationOutcome()
+
+
+def test_what_makes_no_sense_is_refused_in_the_simulator_s_words(evaluator: Evaluator) -> None:
+    request = requests("paper", 2)[1]
+    request.specimens[-1].rtt_ms = -5
+    with pytest.raises(remy_simulator.InvalidRequest) as expected:
+        remy_simulator.evaluate(request)
+    with pytest.raises(remy_simulator.InvalidRequest) as refused:
+        evaluator.evaluate(request)
+    assert str(refused.value) == str(expected.value)
+
+
+def test_a_table_that_makes_no_sense_is_refused(evaluator: Evaluator) -> None:
+    request = requests("paper", 2)[1]
+    request.tables[0].nodes[0].ClearField("kind")
+    with pytest.raises(remy_simulator.InvalidRequest, match="needs an action"):
+        evaluator.evaluate(request)
+
+
+def test_progress_ends_where_the_outcome_is_complete(evaluator: Evaluator) -> None:
+    request = requests("paper", 2)[1]
+    reports: list[EvaluationProgress] = []
+    outcome = evaluator.evaluate(request, reports.append)
+    done = [report.simulations_done for report in reports]
+    assert done == sorted(done)
+    assert reports[-1] == EvaluationProgress(
+        simulations_done=len(outcome.outcomes),
+        simulations=len(outcome.outcomes),
+        simulated_packets=sum(sum(result.packets_sent) for result in outcome.outcomes),
+    )
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_seeded_design_is_the_same_bytes(evaluator: Evaluator, search: str) -> None:
+    embedded = LocalEvaluator(1)
+    try:
+        expected = design(short_spec(search), embedded)
+    finally:
+        embedded.close()
+    assert design(short_spec(search), evaluator) == expected
