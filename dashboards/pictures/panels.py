@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.transforms import Bbox
 
 from dashboards.pictures.prometheus import Prometheus, Series
 from dashboards.pictures.units import worded
@@ -262,7 +263,7 @@ def _table(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> N
         cellLoc="left",
         colLoc="left",
         edges="B",
-        bbox=(0, 1 - height, 1, height),
+        bbox=Bbox.from_bounds(0, 1 - height, 1, height),
     )
     table.auto_set_font_size(False)
     table.set_fontsize(7)
