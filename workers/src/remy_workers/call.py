@@ -13,7 +13,7 @@ from remy_farm.v1 import worker_service_pb2
 from remy_simulator import InvalidTable
 from remy_simulator.cpus import allowed_cpus
 from remy_workers.desk import Desk
-from remy_workers.ending import Ending
+from remy_workers.ending import IDLE, Ending
 from remy_workers.heartbeat import Heartbeat
 from remy_workers.settings import WorkerSettings
 from remy_workers.simulation import refusal
@@ -74,7 +74,7 @@ class Call:
                 case "welcome":
                     self._hear_welcome(response.welcome)
                 case "nothing_left":
-                    self._ending.ask("idle")
+                    self._ending.ask(IDLE)
 
     def _hear_welcome(self, welcome: worker_service_pb2.Welcome) -> None:
         self.was_welcome = True

@@ -53,6 +53,17 @@ _LEVELS = ("debug", "info", "warning", "error")
     is_flag=True,
     help="End when there is nothing left to do, for the job or at all.",
 )
+@click.option(
+    "--interrupted-exit-code",
+    type=click.IntRange(0, 255),
+    default=0,
+    show_default=True,
+    metavar="CODE",
+    envvar="REMY_FARM_WORKER_INTERRUPTED_EXIT_CODE",
+    show_envvar=True,
+    help="How to end when told to by a signal or by EC2. A Kubernetes Job takes 0 for the end of "
+    "all its work.",
+)
 @click.option("--pin-threads", is_flag=True, help="Keep each thread on one CPU.")
 @click.option(
     "--token-file",
@@ -187,6 +198,7 @@ def _settings(options: dict[str, Any]) -> Any:
         token_file=options["token_file"],
         job_id=options["job_id"],
         exit_when_idle=options["exit_when_idle"],
+        interrupted_exit_code=options["interrupted_exit_code"],
         pin_threads=options["pin_threads"],
         metadata_url=options["ec2_metadata_url"] if options["ec2_interruption_notices"] else None,
         metrics_listen=metrics_listen,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 
+#: Why a worker ends that has nothing left to do; whatever else ends it interrupts it.
+IDLE = "idle"
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 

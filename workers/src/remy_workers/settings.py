@@ -40,6 +40,8 @@ class WorkerSettings:
     #: Works for this job only; empty: for any.
     job_id: str = ""
     exit_when_idle: bool = False
+    #: Exit code of a worker that a signal, or EC2, has told to end.
+    interrupted_exit_code: int = 0
     pin_threads: bool = False
     #: Where to ask whether this machine is about to be taken away; None: do not ask.
     metadata_url: str | None = None

@@ -15,7 +15,7 @@ from remy_workers.backoff import Backoff
 from remy_workers.call import Call, hello
 from remy_workers.connection import call_metadata, open_channel
 from remy_workers.desk import Desk
-from remy_workers.ending import Ending
+from remy_workers.ending import IDLE, Ending
 from remy_workers.exit_codes import ExitCode
 from remy_workers.heartbeat import Heartbeat
 from remy_workers.outbox import Outbox
@@ -55,8 +55,8 @@ class Worker:
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition(self._lock)
 
-    def run(self) -> ExitCode:
-        """Works until it is to end, or the coordinator will not have it.
+    def run(self) -> int:
+        """The exit code, in the end. Works until it is to end, or the coordinator will not have it.
 
         Threads may be simulating still when this returns. Raises SettingsError.
         """
@@ -76,13 +76,16 @@ class Worker:
             code = self._work()
             if self._ending.why:
                 winding_down.join()
-                _log.info("ended", why=self._ending.why)
-                return ExitCode.DONE
+                return self._ended()
             if code is not None:
                 return code
             if self._ending.wait(self._backoff.seconds()):
-                _log.info("ended", why=self._ending.why)
-                return ExitCode.DONE
+                return self._ended()
+
+    def _ended(self) -> int:
+        why = self._ending.why
+        _log.info("ended", why=why)
+        return ExitCode.DONE if why == IDLE else self._settings.interrupted_exit_code
 
     def _work(self) -> ExitCode | None:
         """One call, until it ends. The exit code if there is no use in another one."""
