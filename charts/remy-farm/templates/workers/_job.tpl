@@ -19,10 +19,10 @@ spec:
   podReplacementPolicy: Failed
   podFailurePolicy:
     rules:
-      # The worker's own codes for what no other node would do better: a defect, another version of
-      # the simulator, a token that is not accepted.
+      # The worker's own codes for what would be the same on any node: flags or files that cannot be
+      # right, and a token that is not accepted.
       - action: FailJob
-        onExitCodes: {containerName: worker, operator: In, values: [70, 76, 77]}
+        onExitCodes: {containerName: worker, operator: In, values: [2, 4]}
       # Preempted, evicted, drained, or its node is gone: no failure, however often.
       - action: Ignore
         onPodConditions:
@@ -44,5 +44,5 @@ spec:
       {{- end }}
     spec:
       restartPolicy: Never
-      {{- include "remy-farm.workerPod" (list . "worker-job" (list "--exit-when-idle")) | nindent 6 }}
+      {{- include "remy-farm.workerPod" (list . "worker-job" (list "--exit-when-idle" "--interrupted-exit-code=143")) | nindent 6 }}
 {{- end -}}
