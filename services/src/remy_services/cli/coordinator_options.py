@@ -125,6 +125,13 @@ _OPTIONS: tuple[_Decorator, ...] = (
         help="Threads of the evaluator 'local'.",
     ),
     _setting(
+        "--reproductions",
+        type=click.Path(file_okay=False, exists=True, path_type=Path),
+        metavar="DIR",
+        help="Write there the evaluation tasks that were given up because they kept ending their "
+        "workers.",
+    ),
+    _setting(
         "--kubernetes-workers",
         type=_FILE,
         metavar="FILE",

@@ -12,7 +12,7 @@ from remy_services.coordinator.keeping.job_keeper import Edit
 from remy_services.coordinator.scheduler import Scheduler
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.evaluation import SharedEvaluator
-from remy_services.jobs.states import FINAL, PENDING
+from remy_services.jobs.states import ACTIVE, FINAL, PENDING, WAITING
 
 _LOOK_AROUND_SECONDS = 30.0
 
@@ -84,6 +84,14 @@ class Farm:
         elif run is None and job.state == PENDING and not job.status_message:
             job.status_message = self._why_it_waits()
         return job
+
+    def has_work(self, job_id: str) -> bool:
+        """Whether a job, or any if `job_id` is empty, may still have something to evaluate."""
+        return any(
+            keeper.token is not None and keeper.job.state in WAITING | ACTIVE
+            for keeper in self.catalogue
+            if job_id in ("", keeper.job_id)
+        )
 
     async def close(self, why: str, timeout_seconds: float) -> None:
         """Has all jobs keep what they have. `why` is for people."""

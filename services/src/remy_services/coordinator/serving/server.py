@@ -17,7 +17,7 @@ from remy_services.coordinator.clock import now
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.keeping import Environment
 from remy_services.coordinator.keeping.patience import patiently
-from remy_services.coordinator.serving.evaluators import make_evaluator
+from remy_services.coordinator.serving.evaluators import Evaluators, make_evaluators
 from remy_services.coordinator.serving.health import Health
 from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.ports import new_server, open_port
@@ -75,13 +75,20 @@ class CoordinatorServer:
             _log.warning("nobody is asked for a token: whoever can call here is an administrator")
         credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
         await self._serve_health()
-        farm, watch = await self._open_farm()
+        farm, watch, evaluators = await self._open_farm()
         self._server = new_server(
             [*self._surroundings.interceptors, Interceptor(doorkeeper)],
             maximum_message_bytes=settings.maximum_message_bytes,
             maximum_streams=settings.maximum_streams,
         )
-        add_services(self._server, farm, watch, self._health, settings.has_reflection)
+        add_services(
+            self._server,
+            farm,
+            watch,
+            self._health,
+            evaluators,
+            has_reflection=settings.has_reflection,
+        )
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
@@ -101,6 +108,8 @@ class CoordinatorServer:
         for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
         if self._farm is not None:
             await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds - for_calls)
+            # Workers hear why their streams end.
+            await self._farm.evaluator.close()
         if self._server is not None:
             await self._server.stop(for_calls)
         for release in reversed(self._releases):
@@ -123,7 +132,7 @@ class CoordinatorServer:
 
         self._releases.append(close)
 
-    async def _open_farm(self) -> tuple[Farm, StoreWatch]:
+    async def _open_farm(self) -> tuple[Farm, StoreWatch, Evaluators]:
         settings, around = self._settings, self._surroundings
         threads = Threads()
         self._releases.append(threads.close)
@@ -138,14 +147,17 @@ class CoordinatorServer:
             await asyncio.to_thread(opened.close)
 
         self._releases.append(close_store)
-        evaluator = around.evaluator(make_evaluator(settings))
-        self._releases.append(evaluator.close)
+        evaluators = make_evaluators(settings, self._has_work)
+        evaluator = around.evaluator(evaluators.evaluator)
         store = around.store(opened)
         environment = Environment(store, threads, now, around.observer, settings.name)
         watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
         self._farm = Farm(environment, evaluator, settings.farm)
         around.on_farm(self._farm)
-        return self._farm, watch
+        return self._farm, watch, evaluators
+
+    def _has_work(self, job_id: str) -> bool:
+        return self._farm is not None and self._farm.has_work(job_id)
 
     def _start_workers(self, farm: Farm) -> None:
         path = self._settings.kubernetes_workers

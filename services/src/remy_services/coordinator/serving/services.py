@@ -13,6 +13,7 @@ from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_services.coordinator.calls import DesignService
 from remy_services.coordinator.calls.information import ServerInformation
 from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.serving.evaluators import Evaluators
 from remy_services.coordinator.serving.health import Health
 from remy_services.coordinator.store_watch import StoreWatch
 
@@ -24,6 +25,8 @@ def add_services(
     farm: Farm,
     watch: StoreWatch,
     our_health: Health,
+    evaluators: Evaluators,
+    *,
     has_reflection: bool,
 ) -> None:
     """Adds everything that is called over the network."""
@@ -35,6 +38,12 @@ def add_services(
     add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
     add_design_service(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(our_health.servicer, server)
+    evaluators.add_to(server)
     if has_reflection:
-        names = (_DESIGN_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (
+            _DESIGN_SERVICE,
+            *evaluators.services,
+            health.SERVICE_NAME,
+            reflection.SERVICE_NAME,
+        )
         reflection.enable_server_reflection(names, server)

@@ -37,6 +37,9 @@ class ServerSettings:
     evaluator: str = "local"
     #: Of the evaluator "local".
     threads: int = 1
+    #: Folder for evaluation tasks that were given up because they kept ending their workers; None:
+    #: they are not written.
+    reproductions: Path | None = None
     #: Serves health alone, in plain text; None: only the other address does.
     health_listen: ListenAddress | None = None
     tls: TlsFiles | None = None
