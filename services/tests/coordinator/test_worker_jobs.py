@@ -60,7 +60,9 @@ def test_a_specification_that_asks_for_too_much_is_refused(client: Client) -> No
     with pytest.raises(grpc.RpcError) as caught:
         client.submit(greedy)
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "spec.workers.cpus is 5, but this farm allows at most 4" in (caught.value.details() or "")
+    assert "spec.workers.cpus is 5, but this farm allows at most 4" in (
+        caught.value.details() or ""
+    )
 
 
 def test_settings_that_make_no_sense_end_the_coordinator(tmp_path: Path) -> None:
