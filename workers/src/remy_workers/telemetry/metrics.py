@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from importlib.metadata import version
 
+import structlog
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -19,6 +20,8 @@ from prometheus_client import (
 
 # A second series for each counter, with its time of birth, which nobody asks for.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+
+_log = structlog.get_logger()
 
 _TASK_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -136,8 +139,10 @@ def served(metrics: WorkerMetrics, host: str, port: int) -> Iterator[int]:
     Raises OSError if it cannot listen there.
     """
     server, thread = start_http_server(port, host, metrics.registry)
+    reached = int(server.server_address[1])
+    _log.info("serving metrics", address=f"{host}:{reached}")
     try:
-        yield int(server.server_address[1])
+        yield reached
     finally:
         server.shutdown()
         server.server_close()
