@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Hello(_message.Message):
-    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle")
+    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -19,6 +19,7 @@ class Hello(_message.Message):
     HOST_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     EXIT_WHEN_IDLE_FIELD_NUMBER: _ClassVar[int]
+    WATCHED_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     version: str
     simulator_version: str
@@ -28,7 +29,8 @@ class Hello(_message.Message):
     host: str
     job_id: str
     exit_when_idle: bool
-    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ...) -> None: ...
+    watched: bool
+    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ..., watched: _Optional[bool] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("tasks",)
@@ -74,8 +76,12 @@ class Goodbye(_message.Message):
     why: str
     def __init__(self, why: _Optional[str] = ...) -> None: ...
 
+class Ended(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class WorkRequest(_message.Message):
-    __slots__ = ("hello", "credit", "result", "refused", "returned", "heartbeat", "goodbye")
+    __slots__ = ("hello", "credit", "result", "refused", "returned", "heartbeat", "goodbye", "ended")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +89,7 @@ class WorkRequest(_message.Message):
     RETURNED_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     result: TaskResult
@@ -90,7 +97,8 @@ class WorkRequest(_message.Message):
     returned: TasksReturned
     heartbeat: Heartbeat
     goodbye: Goodbye
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., result: _Optional[_Union[TaskResult, _Mapping]] = ..., refused: _Optional[_Union[TaskRefused, _Mapping]] = ..., returned: _Optional[_Union[TasksReturned, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
+    ended: Ended
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., result: _Optional[_Union[TaskResult, _Mapping]] = ..., refused: _Optional[_Union[TaskRefused, _Mapping]] = ..., returned: _Optional[_Union[TasksReturned, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., ended: _Optional[_Union[Ended, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("lease_seconds", "heartbeat_seconds")

@@ -43,6 +43,8 @@ def hear(
         case "goodbye":
             stream.goodbye = message.goodbye.why[:20] or "goodbye"
             board.say_goodbye(worker_id)
+        case "ended":
+            stream.process_ended = True
         case other:
             raise Unwelcome(
                 grpc.StatusCode.INVALID_ARGUMENT,

@@ -82,7 +82,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         former = self.streams.get(facts.worker_id)
         if former is not None:
             former.end(Unwelcome(grpc.StatusCode.ABORTED, "the worker has called again"))
-        stream = WorkerStream(facts, hello.exit_when_idle, self._traffic)
+        stream = WorkerStream(facts, hello.exit_when_idle, hello.watched, self._traffic)
         self.streams[facts.worker_id] = stream
         welcome = worker_service_pb2.Welcome(
             lease_seconds=self._settings.board.lease_seconds,
@@ -127,6 +127,9 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         if self.streams.get(worker_id) is not stream:
             return
         del self.streams[worker_id]
+        if stream.watched and not stream.process_ended:
+            # What it was doing has ended nothing.
+            self._dispatcher.board.say_goodbye(worker_id)
         self._dispatcher.board.leave(worker_id)
         if not self._closed:
             self._dispatcher.advance_soon()

@@ -30,6 +30,8 @@ class WorkerStream:
 
     facts: WorkerFacts
     exit_when_idle: bool
+    #: The end of the stream is not the end of the process that simulates.
+    watched: bool
     traffic: Traffic
     tables: TablesOfStream = field(default_factory=TablesOfStream)
     #: Since when there has been nothing for the worker to do; None: there is something.
@@ -37,6 +39,8 @@ class WorkerStream:
     told_idle: bool = False
     #: How it left, as far as it has said.
     goodbye: str = ""
+    #: Whoever watches over the process that simulates says that it has ended.
+    process_ended: bool = False
     #: Why the coordinator ends the stream.
     dismissal: Exception | None = None
     _outbox: deque[worker_service_pb2.WorkResponse] = field(default_factory=deque)
