@@ -111,6 +111,13 @@ _OPTIONS: tuple[_Decorator, ...] = (
         help="Use a store that may lose what it has acknowledged.",
     ),
     _setting(
+        "--mirror",
+        "mirror_url",
+        metavar="URL",
+        help="Keep an archive of every job there, too, renewed at each epoch: file:///DIRECTORY or "
+        "s3://BUCKET/FOLDER.",
+    ),
+    _setting(
         "--evaluator",
         type=click.Choice(["local", "workers", "ray"]),
         default="local",

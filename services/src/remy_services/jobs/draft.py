@@ -8,7 +8,15 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
-from remy_services.jobs.states import CANCELLED, FINAL, RUNNING, TRANSITIONS, name_of
+from remy_services.jobs.states import (
+    CANCELLED,
+    FINAL,
+    PAUSED,
+    PAUSING,
+    RUNNING,
+    TRANSITIONS,
+    name_of,
+)
 
 
 class Draft:
@@ -45,6 +53,12 @@ class Draft:
             for field in ("end_time", "stop_reason", "failure_reason"):
                 job.ClearField(field)
         self._add(job_pb2.JobEvent(state_changed=changed))
+
+    def rest(self, *, message: str, by: str) -> None:
+        """Pauses a job that nobody is at work on any more, whatever its state says."""
+        if PAUSED not in TRANSITIONS[self.job.state]:
+            self.move(PAUSING, message=message, by=by)
+        self.move(PAUSED, message=message, by=by)
 
     def cancel(self, *, by: str) -> None:
         """Somebody ended the job, which was not at work."""

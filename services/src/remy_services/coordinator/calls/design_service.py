@@ -14,7 +14,7 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import design_service_pb2_grpc
 from remy_services.coordinator.answering.refusal import too_many, unavailable
-from remy_services.coordinator.calls import reading, steering, submitting
+from remy_services.coordinator.calls import reading, steering, submitting, transferring
 from remy_services.coordinator.calls.information import ServerInformation
 from remy_services.coordinator.calls.watching import watch_job
 from remy_services.coordinator.farm import Farm
@@ -105,6 +105,20 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
         self, request: messages.CompareJobsRequest, context: _Context
     ) -> messages.CompareJobsResponse:
         return await reading.compare_jobs(self._readable(), request)
+
+    async def ExportJob(
+        self, request: messages.ExportJobRequest, context: _Context
+    ) -> AsyncIterator[messages.ExportJobResponse]:
+        with self._stream():
+            async for response in transferring.send_job(self._readable(), request):
+                yield response
+
+    async def ImportJob(
+        self, request_iterator: AsyncIterator[messages.ImportJobRequest], context: _Context
+    ) -> messages.ImportJobResponse:
+        with self._stream():
+            job = await transferring.receive_job(self._changeable(), request_iterator)
+            return messages.ImportJobResponse(job=job)
 
     async def GetServerInfo(
         self, request: messages.GetServerInfoRequest, context: _Context

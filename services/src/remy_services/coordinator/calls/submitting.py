@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 
 from google.protobuf.message import Message
 
@@ -11,23 +10,21 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access.caller import current_caller
 from remy_services.coordinator.answering.refusal import bad_field
+from remy_services.coordinator.calls.job_checks import checked_job
 from remy_services.coordinator.calls.tables import epoch_table, newest_table
 from remy_services.coordinator.farm import Farm
 from remy_services.designer import Designer
 from remy_services.jobs.forks import with_settings
-from remy_services.jobs.naming import problem_with_name
 from remy_services.spec import check_spec, parse_spec
 from remy_simulator.messages import from_native, to_native
 
 _LONGEST_REQUEST_ID = 200
-_LONGEST_CAMPAIGN = 200
-_LARGEST_WEIGHT = 1e6
 
 
 async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.Job:
     """Stores a job, unless the request is only to be checked."""
     spec = await farm.environment.threads.compute(_spec_of, farm, request)
-    job = _checked(
+    job = checked_job(
         job_pb2.Job(
             name=request.name or spec.name,
             owner=current_caller().name,
@@ -52,7 +49,7 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
         table, epoch = await newest_table(farm, keeper), origin.progress.epoch
     settings = list(request.settings)
     spec = await farm.environment.threads.compute(with_settings, origin.spec, settings)
-    job = _checked(
+    job = checked_job(
         job_pb2.Job(
             name=request.name or origin.name,
             owner=current_caller().name,
@@ -112,16 +109,3 @@ def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignS
                 raise bad_field("spec_text", f"has more than {most} bytes")
             return parse_spec(request.spec_text)
     raise bad_field("spec", "or spec_text must be given")
-
-
-def _checked(job: job_pb2.Job) -> job_pb2.Job:
-    problem = problem_with_name(job.name)
-    if problem is not None:
-        raise bad_field("name", problem)
-    if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
-        raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
-    if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
-        raise bad_field(
-            "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
-        )
-    return job

@@ -103,6 +103,8 @@ class JobKeeper:
             await self._environment.threads.store(store.delete, self.job_id, self._token)
             self._token = None
         self.feed.wake()
+        if self._environment.mirroring is not None:
+            self._environment.mirroring.remove(self.job_id)
 
     def in_trouble(self, why: str) -> None:
         """The store is not available, and is asked again and again."""
@@ -141,6 +143,8 @@ class JobKeeper:
                 self.feed.wake()
                 raise JobLost(str(error)) from error
             self._made(draft)
+            if self.job.state in FINAL or (checkpointed is not None and checkpointed.epochs):
+                self._mirror()
 
     async def _commit(self, commit: Commit, token: int) -> None:
         """One attempt."""
@@ -167,6 +171,10 @@ class JobKeeper:
             self.feed.forget()
         if self.job.state != before:
             observer.state_changed(self.job, before)
+
+    def _mirror(self) -> None:
+        if self._environment.mirroring is not None:
+            self._environment.mirroring.save(self.job_id)
 
     def _take(self, stored: StoredJob) -> None:
         self._record = job_pb2.JobRecord.FromString(stored.record)

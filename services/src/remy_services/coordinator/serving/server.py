@@ -17,6 +17,7 @@ from remy_services.coordinator.clock import now
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.keeping import Environment
 from remy_services.coordinator.keeping.patience import patiently
+from remy_services.coordinator.mirroring import Mirroring
 from remy_services.coordinator.serving.evaluators import Evaluators, make_evaluators
 from remy_services.coordinator.serving.health import Health
 from remy_services.coordinator.serving.listening import ListenAddress
@@ -29,11 +30,14 @@ from remy_services.coordinator.serving.token_watch import TokenWatch
 from remy_services.coordinator.store_watch import StoreWatch
 from remy_services.coordinator.threads import Threads
 from remy_services.files import write_file
-from remy_services.stores import open_store
+from remy_services.stores import CheckpointStore, Mirror, open_store
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
-# Of the grace period, for calls that are being answered when the jobs have been kept.
+# Of the grace period: for the jobs to be kept, for calls that are being answered after that, and
+# for the mirror.
+_SHARE_FOR_JOBS = 0.7
 _SHARE_FOR_LAST_CALLS = 0.1
+_SHARE_FOR_MIRROR = 0.2
 
 _log = structlog.get_logger()
 
@@ -107,7 +111,7 @@ class CoordinatorServer:
         await self._health.servicer.enter_graceful_shutdown()
         for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
         if self._farm is not None:
-            await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds - for_calls)
+            await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds * _SHARE_FOR_JOBS)
             # Workers hear why their streams end.
             await self._farm.evaluator.close()
         if self._server is not None:
@@ -150,11 +154,21 @@ class CoordinatorServer:
         evaluators = make_evaluators(settings, self._has_work)
         evaluator = around.evaluator(evaluators.evaluator)
         store = around.store(opened)
-        environment = Environment(store, threads, now, around.observer, settings.name)
+        mirroring = self._mirroring(store)
+        environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
         watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
         self._farm = Farm(environment, evaluator, settings.farm)
         around.on_farm(self._farm)
         return self._farm, watch, evaluators
+
+    def _mirroring(self, store: CheckpointStore) -> Mirroring | None:
+        settings = self._settings
+        if settings.mirror_url is None:
+            return None
+        mirroring = Mirroring(Mirror(settings.mirror_url), store)
+        for_mirror = settings.grace_seconds * _SHARE_FOR_MIRROR
+        self._releases.append(lambda: mirroring.close(for_mirror))
+        return mirroring
 
     def _has_work(self, job_id: str) -> bool:
         return self._farm is not None and self._farm.has_work(job_id)

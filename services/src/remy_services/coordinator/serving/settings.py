@@ -33,6 +33,8 @@ class ServerSettings:
     name: str
     farm: FarmSettings = field(default_factory=FarmSettings)
     accept_data_loss: bool = False
+    #: Of a second place for jobs; None: there is none.
+    mirror_url: str | None = None
     #: "local", "workers" or "ray".
     evaluator: str = "local"
     #: Of the evaluator "local".
