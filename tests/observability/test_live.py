@@ -6,12 +6,15 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from dashboards.pictures.prometheus import Prometheus, QueryError
 from dashboards.pictures.variables import Choice
 from remy_farm.v1 import design_service_pb2 as messages
 from services.tests.cli.conftest import SMALL_SPEC
 from services.tests.stores.waiting import wait_until
 from tests.observability.local_prometheus import SCRAPE_SECONDS
+from tests.observability.otlp_receiver import Receiver, otlp_receiver
 from tests.observability.queries import (
     PanelQuery,
     dashboards,
@@ -21,48 +24,79 @@ from tests.observability.queries import (
 )
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 
-# What there is only when something has gone wrong, or is not part of this farm.
+# What is not part of this farm, or has not gone wrong in it.
 _MAY_BE_EMPTY = {
     "Certificate ends in",
     "Done",
     "Errors of the store",
     "Evaluation cache",
-    "Leases that ended early",
-    "Preemptions",
-    "Share of tasks lost",
-    "Tasks that were lost",
 }
-_ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000")
+# Long simulations, so that workers hardly ever have nothing to lose.
+_ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000").replace(
+    "simulated_seconds: 1", "simulated_seconds: 50"
+)
 
 
-def test_every_query_of_every_panel_and_rule(tmp_path: Path) -> None:
-    with watched_farm(tmp_path) as farm:
+def test_every_query_of_every_panel_and_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with otlp_receiver() as receiver, monkeypatch.context() as environment:
+        environment.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{receiver.address}")
+        look_at_everything(tmp_path, receiver)
+
+
+def look_at_everything(folder: Path, receiver: Receiver) -> None:
+    with watched_farm(folder) as farm:
         chosen = with_history(farm)
         assert refused(farm.prometheus, chosen) == []
         assert without_data(farm.prometheus, chosen) == []
         assert variables_without_jobs(farm.prometheus, chosen) == []
         assert rules_in_trouble(farm.prometheus) == []
         assert recorded_series() <= series_of(farm.prometheus)
+        wait_until(lambda: tasks_and_their_steps(receiver) > 0)
+
+
+def tasks_and_their_steps(receiver: Receiver) -> int:
+    """How many spans of tasks are beneath a span of a step."""
+    steps = {span.span_id: span for span in receiver.named("step")}
+    return sum(
+        task.parent_id in steps and task.trace_id == steps[task.parent_id].trace_id
+        for task in receiver.named("task")
+    )
 
 
 def with_history(farm: WatchedFarm) -> Choice:
-    """A farm in which a job has ended and another has gone on for a while."""
+    """A farm in which a job has ended, another has gone on for a while, and a worker was lost."""
     began = time.time()
     short = farm.client.submit(messages.SubmitJobRequest(spec_text=SMALL_SPEC, name="short"))
     endless = farm.client.submit(messages.SubmitJobRequest(spec_text=_ENDLESS, name="endless"))
     jobs = {short.id: short.name, endless.id: endless.name}
+    wait_until(partial(holds, farm, endless.id, "sum(remy_farm_tasks_total) > 20"))
+    lose_a_task(farm, endless.id)
     for condition in (
         f'count_over_time(remy_farm_job_epoch_gain{{job_id="{endless.id}"}}[1h]) > 7',
         f'remy_farm_job_state{{job_id="{short.id}",state="SUCCEEDED"}}',
         "rate(remy_farm_job_cpu_seconds_total[4s]) > 0",
+        "farm:remy_farm_leases_lost:ratio_rate15m",
         "job_id:remy_farm_job_checkpoint_age:seconds",
         "operation:remy_farm_store_operation_duration_seconds:p99_5m",
     ):
-        wait_until(partial(holds_while_called, farm, endless.id, condition))
+        wait_until(partial(holds, farm, endless.id, condition))
     return Choice(jobs, began, time.time(), SCRAPE_SECONDS)
 
 
-def holds_while_called(farm: WatchedFarm, job_id: str, expression: str) -> bool:
+def lose_a_task(farm: WatchedFarm, job_id: str) -> None:
+    """Kills a worker, and another if that one was between two tasks."""
+    for number, worker in enumerate(farm.workers[1:], start=1):
+        worker.kill()
+        wait_until(
+            partial(holds, farm, job_id, f"sum(remy_farm_worker_departures_total) >= {number}")
+        )
+        if holds(farm, job_id, 'remy_farm_leases_ended_total{reason="lost"}'):
+            return
+
+
+def holds(farm: WatchedFarm, job_id: str, expression: str) -> bool:
     """Whether an expression has a value; so that there are calls to see, one is made."""
     farm.client.get(job_id)
     return bool(farm.prometheus.instant(expression, time.time()))

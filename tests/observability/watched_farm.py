@@ -1,9 +1,8 @@
-"""A small farm with everything in it, watched by a Prometheus: Redis, coordinator, designs."""
+"""A small farm with everything in it, watched by a Prometheus: Redis, coordinator, workers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,11 @@ from dashboards.pictures.prometheus import Prometheus
 from remy_services.client import Connection, DesignClient, Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
+from tests.observability.event_log import metrics_addresses
 from tests.observability.local_prometheus import LocalPrometheus
+from tests.observability.local_worker import LocalWorker
+
+_WORKERS = 3
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class WatchedFarm:
 
     client: DesignClient
     prometheus: Prometheus
+    workers: Sequence[LocalWorker]
 
 
 @contextmanager
@@ -30,27 +34,27 @@ def watched_farm(folder: Path) -> Iterator[WatchedFarm]:
         redis = ending.enter_context(LocalRedis(_made(folder / "redis")))
         coordinator = Coordinator(
             folder / "coordinator",
-            *("--store", redis.url, "--metrics-listen", "127.0.0.1:0"),
-            *("--price-per-cpu-hour", "0.05"),
+            *("--store", redis.url, "--evaluator", "workers"),
+            *("--metrics-listen", "127.0.0.1:0", "--price-per-cpu-hour", "0.05"),
         )
         ending.callback(coordinator.close)
         coordinator.start()
-        targets = {"coordinator": [metrics_address(coordinator.log())]}
+        logs = _made(folder / "workers")
+        workers = [
+            ending.enter_context(LocalWorker(coordinator.address, logs / f"{number}.log"))
+            for number in range(_WORKERS)
+        ]
+        targets = {
+            "coordinator": metrics_addresses(coordinator.log()),
+            "worker": [worker.metrics_address for worker in workers],
+        }
         prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), targets))
         connection = ending.enter_context(
             Connection(
                 settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
             )
         )
-        yield WatchedFarm(DesignClient(connection), prometheus)
-
-
-def metrics_address(log: str) -> str:
-    """Where a process serves metrics, by its log."""
-    events = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    (address,) = [each["address"] for each in events if each["message"] == "serving metrics"]
-    assert isinstance(address, str)
-    return address
+        yield WatchedFarm(DesignClient(connection), prometheus, workers)
 
 
 def _made(folder: Path) -> Path:

@@ -1,0 +1,65 @@
+"""`remy-worker` as a process with metrics."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from services.tests.stores.waiting import wait_until
+from tests.observability.event_log import metrics_addresses
+
+_REMY_WORKER = Path(sys.executable).with_name("remy-worker")
+
+
+class LocalWorker:
+    """Works for a coordinator on one thread while this lasts."""
+
+    def __init__(self, coordinator: str, log: Path) -> None:
+        self._coordinator = coordinator
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> LocalWorker:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(_REMY_WORKER, "--coordinator", self._coordinator, "--threads", "1"),
+                    *("--metrics-listen", "127.0.0.1:0"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            wait_until(self._serves)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    @property
+    def metrics_address(self) -> str:
+        """Where its metrics are."""
+        (address,) = metrics_addresses(self._log.read_text())
+        return address
+
+    def kill(self) -> None:
+        """Ends it as a spot instance may: without a word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _serves(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text()
+        return bool(metrics_addresses(self._log.read_text()))
