@@ -6,6 +6,10 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
+#: What comes before the path of a socket of this machine, as gRPC writes it.
+UNIX_PREFIX = "unix:"
+# Of the path; more does not fit into what the system calls take.
+_MOST_UNIX_BYTES = 107
 _ADDRESS = re.compile(
     r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})"
 )
@@ -31,6 +35,33 @@ class Address:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+@dataclass(frozen=True)
+class UnixSocket:
+    """A socket of this machine, in its file system."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{UNIX_PREFIX}{self.path}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """What is sent there stays on this machine."""
+        return True
+
+
+def parse_coordinator(text: str) -> Address | UnixSocket:
+    """The address in "HOST:PORT" or "unix:PATH". Raises ValueError with a sentence."""
+    if not text.startswith(UNIX_PREFIX):
+        return parse_address(text)
+    path = text.removeprefix(UNIX_PREFIX)
+    if not path or len(path.encode()) > _MOST_UNIX_BYTES:
+        raise ValueError(
+            f"{text[:300]!r} must be unix:PATH with a path of 1 to {_MOST_UNIX_BYTES} bytes"
+        )
+    return UnixSocket(path)
 
 
 def parse_address(text: str) -> Address:

@@ -2,54 +2,62 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable
-from importlib.metadata import version
+from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-import remy_simulator
 from remy_farm.v1 import worker_service_pb2
 from remy_simulator import InvalidTable
-from remy_simulator.cpus import allowed_cpus
 from remy_workers.desk import Desk
 from remy_workers.ending import IDLE, Ending
-from remy_workers.heartbeat import Heartbeat
+from remy_workers.introduction import introduce
+from remy_workers.messages import refusal, returned
 from remy_workers.settings import WorkerSettings
-from remy_workers.simulation import refusal
-from remy_workers.tables import KnownTables, UnknownTables
+from remy_workers.tables import UnknownTables
 from remy_workers.telemetry.metrics import TaskEnd, WorkerMetrics
-from remy_workers.workload import Work
+from remy_workers.workload import Tables, Work
+
+Found = TypeVar("Found", covariant=True)
 
 _log = structlog.get_logger()
 
 
 def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
     """Who calls."""
-    return worker_service_pb2.WorkRequest(
-        hello=worker_service_pb2.Hello(
-            worker_id=settings.worker_id,
-            version=version("remy-farm-worker"),
-            simulator_version=version("remy-simulator"),
-            simulator_digest=remy_simulator.fingerprint(),
-            cpus=allowed_cpus(),
-            threads=settings.threads,
-            host=socket.gethostname(),
-            job_id=settings.job_id,
-            exit_when_idle=settings.exit_when_idle,
-        )
-    )
+    myself = introduce(settings.worker_id, settings.threads)
+    myself.job_id = settings.job_id
+    myself.exit_when_idle = settings.exit_when_idle
+    return worker_service_pb2.WorkRequest(hello=myself)
 
 
-class Call:
+class Pulse(Protocol):
+    """What gives signs of life."""
+
+    #: How often.
+    seconds: float
+
+
+class KnowsTables(Protocol[Found]):
+    """Keeps the tables that tasks will name, for one stream."""
+
+    def learn(self, message: worker_service_pb2.TablesKnown) -> None:
+        """Tables to know, and those to forget."""
+
+    def find(self, digest: bytes) -> Found:
+        """Raises UnknownTables, and InvalidTable for what the simulator does not take."""
+
+
+class Call(Generic[Tables]):
     """What the coordinator says, brought to the desk."""
 
     def __init__(
         self,
         settings: WorkerSettings,
-        desk: Desk,
+        desk: Desk[Tables],
+        tables: KnowsTables[Tables],
         ending: Ending,
-        heartbeat: Heartbeat,
+        heartbeat: Pulse,
         metrics: WorkerMetrics,
     ) -> None:
         self._settings = settings
@@ -57,24 +65,28 @@ class Call:
         self._ending = ending
         self._heartbeat = heartbeat
         self._metrics = metrics
-        self._tables = KnownTables()
+        self._tables = tables
         self.was_welcome = False
 
     def hear_all(self, responses: Iterable[worker_service_pb2.WorkResponse]) -> None:
         """Hears the coordinator until it ends the call. Raises what `responses` raises."""
         for response in responses:
-            match response.WhichOneof("message"):
-                case "task":
-                    self._hear_task(response.task)
-                case "tables":
-                    self._tables.learn(response.tables)
-                case "cancelled":
-                    for _ in range(self._desk.cancel(response.cancelled.lease_ids)):
-                        self._metrics.task_dropped(TaskEnd.CANCELLED)
-                case "welcome":
-                    self._hear_welcome(response.welcome)
-                case "nothing_left":
-                    self._ending.ask(IDLE)
+            self.hear(response)
+
+    def hear(self, response: worker_service_pb2.WorkResponse) -> None:
+        """Hears one thing that the coordinator says."""
+        match response.WhichOneof("message"):
+            case "task":
+                self._hear_task(response.task)
+            case "tables":
+                self._tables.learn(response.tables)
+            case "cancelled":
+                for _ in range(self._desk.cancel(response.cancelled.lease_ids)):
+                    self._metrics.task_dropped(TaskEnd.CANCELLED)
+            case "welcome":
+                self._hear_welcome(response.welcome)
+            case "nothing_left":
+                self._ending.ask(IDLE)
 
     def _hear_welcome(self, welcome: worker_service_pb2.Welcome) -> None:
         self.was_welcome = True
@@ -86,8 +98,7 @@ class Call:
         try:
             tables = self._tables.find(task.tables_digest)
         except UnknownTables:
-            returned = worker_service_pb2.TasksReturned(lease_ids=[task.lease_id])
-            self._desk.say(worker_service_pb2.WorkRequest(returned=returned))
+            self._desk.say(returned([task.lease_id]))
             self._metrics.task_dropped(TaskEnd.RETURNED)
             return
         except InvalidTable as problem:

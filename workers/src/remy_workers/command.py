@@ -29,7 +29,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     required=True,
     envvar="REMY_FARM_COORDINATOR",
     show_envvar=True,
-    help="Whom to work for.",
+    help="Whom to work for; on this machine unix:PATH as well.",
 )
 @click.option(
     "--threads",
@@ -181,11 +181,11 @@ def _run(options: dict[str, Any]) -> int:
 
 def _settings(options: dict[str, Any]) -> Any:
     from remy_simulator.cpus import allowed_cpus
-    from remy_workers.address import parse_address
+    from remy_workers.address import parse_address, parse_coordinator
     from remy_workers.settings import SettingsError, WorkerSettings
 
     try:
-        coordinator = parse_address(options["coordinator"])
+        coordinator = parse_coordinator(options["coordinator"])
         listen = options["metrics_listen"]
         metrics_listen = None if listen is None else parse_address(listen)
     except ValueError as error:

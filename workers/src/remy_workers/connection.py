@@ -17,10 +17,27 @@ _PING_TIMEOUT_SECONDS = 20
 # What a header of a request may hold.
 _TOKEN = re.compile(r"[!-~]+")
 
+_Options = list[tuple[str, str | int]]
+
 
 def open_channel(settings: WorkerSettings) -> grpc.Channel:
     """A channel that connects when it is first used. Raises SettingsError for unusable files."""
-    options: list[tuple[str, str | int]] = [
+    target, options, credentials = _way(settings)
+    if credentials is None:
+        return grpc.insecure_channel(target, options)
+    return grpc.secure_channel(target, credentials, options)
+
+
+def open_aio_channel(settings: WorkerSettings) -> grpc.aio.Channel:
+    """The same for the running event loop."""
+    target, options, credentials = _way(settings)
+    if credentials is None:
+        return grpc.aio.insecure_channel(target, options)
+    return grpc.aio.secure_channel(target, credentials, options)
+
+
+def _way(settings: WorkerSettings) -> tuple[str, _Options, grpc.ChannelCredentials | None]:
+    options: _Options = [
         ("grpc.keepalive_time_ms", _PING_SECONDS * 1000),
         ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_SECONDS * 1000),
         ("grpc.http2.max_pings_without_data", 0),
@@ -34,10 +51,10 @@ def open_channel(settings: WorkerSettings) -> grpc.Channel:
         options.append(("grpc.enable_http_proxy", 0))
     target = str(settings.coordinator)
     if settings.tls is None:
-        return grpc.insecure_channel(target, options)
+        return target, options, None
     if settings.tls.server_name is not None:
         options.append(("grpc.ssl_target_name_override", settings.tls.server_name))
-    return grpc.secure_channel(target, _credentials(settings.tls), options)
+    return target, options, _credentials(settings.tls)
 
 
 def call_metadata(settings: WorkerSettings) -> tuple[tuple[str, str], ...]:

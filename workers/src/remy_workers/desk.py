@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Generic
 
 from remy_farm.v1 import worker_service_pb2
+from remy_workers.messages import returned
 from remy_workers.outbox import Outbox
-from remy_workers.workload import Work, Workload
+from remy_workers.workload import Tables, Work, Workload
 
 _HEARTBEAT = worker_service_pb2.WorkRequest(heartbeat=worker_service_pb2.Heartbeat())
 
 
-class Desk:
+def _nothing() -> None:
+    pass
+
+
+class Desk(Generic[Tables]):
     """A workload, and the stream that answers go to while there is one.
 
     May be used from any thread. Results that are done while there is no stream, or that were not
     written before it broke, go to the next one: late, and perhaps still of use.
     """
 
-    def __init__(self) -> None:
-        self._workload = Workload()
+    def __init__(self, on_work: Callable[[], None] = _nothing) -> None:
+        """`on_work` is called when there may be something to take, or to wait for no longer."""
+        self._on_work = on_work
+        self._workload: Workload[Tables] = Workload()
         self._changed = threading.Condition()
         self._outbox: Outbox | None = None
         self._late: list[worker_service_pb2.WorkRequest] = []
@@ -46,11 +54,12 @@ class Desk:
                 self._outbox = None
             self._workload.forget_waiting()
 
-    def receive(self, work: Work) -> None:
+    def receive(self, work: Work[Tables]) -> None:
         """A task has come."""
         with self._changed:
             self._return(self._workload.add(work))
             self._changed.notify_all()
+        self._on_work()
 
     def cancel(self, lease_ids: Sequence[int]) -> int:
         """Nobody wants these any more. Returns how many of them had not begun."""
@@ -73,7 +82,7 @@ class Desk:
 
     # For those who do the tasks.
 
-    def take(self) -> Work:
+    def take(self) -> Work[Tables]:
         """The next task; waits for one."""
         with self._changed:
             while True:
@@ -82,7 +91,18 @@ class Desk:
                     return work
                 self._changed.wait()
 
-    def hand_in(self, work: Work, answer: worker_service_pb2.WorkRequest) -> bool:
+    def take_now(self) -> Work[Tables] | None:
+        """The next task, if there is one."""
+        with self._changed:
+            return self._workload.begin()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no task is being done."""
+        with self._changed:
+            return self._workload.running == 0
+
+    def hand_in(self, work: Work[Tables], answer: worker_service_pb2.WorkRequest) -> bool:
         """A task is done. Returns whether anybody wants the answer."""
         with self._changed:
             is_wanted = self._workload.end(work.lease_id)
@@ -93,7 +113,8 @@ class Desk:
             elif answer.HasField("result"):
                 self._late.append(answer)
             self._changed.notify_all()
-            return is_wanted
+        self._on_work()
+        return is_wanted
 
     # For the end.
 
@@ -121,5 +142,4 @@ class Desk:
 
     def _return(self, lease_ids: Sequence[int]) -> None:
         if lease_ids and self._outbox is not None:
-            returned = worker_service_pb2.TasksReturned(lease_ids=lease_ids)
-            self._outbox.put(worker_service_pb2.WorkRequest(returned=returned))
+            self._outbox.put(returned(lease_ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from remy_workers.desk import Desk
 
@@ -12,7 +13,7 @@ _BEFORE_IT_IS_KNOWN_SECONDS = 1.0
 class Heartbeat:
     """Beats for as long as the process lives."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk[Any]) -> None:
         self._desk = desk
         #: How often; the coordinator says so.
         self.seconds = _BEFORE_IT_IS_KNOWN_SECONDS

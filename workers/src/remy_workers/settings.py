@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from remy_workers.address import Address
+from remy_workers.address import Address, UnixSocket
 
 
 class SettingsError(Exception):
@@ -29,7 +29,7 @@ class TlsFiles:
 class WorkerSettings:
     """Everything that a worker is told when it starts. Times are seconds."""
 
-    coordinator: Address
+    coordinator: Address | UnixSocket
     #: Unique among workers.
     worker_id: str
     threads: int

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import worker_service_pb2
+from remy_workers.messages import refusal
 from remy_workers.workload import Work
 
 
@@ -24,7 +26,7 @@ class Answer:
     packets: int = 0
 
 
-def simulate(work: Work) -> Answer:
+def simulate(work: Work[Sequence[remy_simulator.RuleTable]]) -> Answer:
     """Does a task in the calling thread, without the GIL for nearly all of the time."""
     began, began_cpu = time.monotonic(), time.thread_time()
     try:
@@ -49,9 +51,3 @@ def simulate(work: Work) -> Answer:
         simulations=len(outcome.outcomes),
         packets=packets,
     )
-
-
-def refusal(lease_id: int, why: str) -> worker_service_pb2.WorkRequest:
-    """The simulator does not take the task. One sentence."""
-    refused = worker_service_pb2.TaskRefused(lease_id=lease_id, why=why)
-    return worker_service_pb2.WorkRequest(refused=refused)

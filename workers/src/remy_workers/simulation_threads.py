@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
+from remy_simulator import RuleTable
 from remy_workers.desk import Desk
 from remy_workers.simulation import simulate
 from remy_workers.telemetry.metrics import WorkerMetrics
@@ -16,12 +17,15 @@ from remy_workers.telemetry.tracing import task_span
 # A little behind the threads that talk, which need next to nothing, but at once.
 _NICENESS = 1
 
+#: Tasks with tables as the simulator has them.
+SimulationDesk = Desk[Sequence[RuleTable]]
+
 _log = structlog.get_logger()
 
 
 def start_simulation_threads(
     count: int,
-    desk: Desk,
+    desk: SimulationDesk,
     metrics: WorkerMetrics,
     *,
     pin: bool,
@@ -51,7 +55,7 @@ def start_simulation_threads(
         threading.Thread(target=run, args=(number,), name=f"simulate-{number}", daemon=True).start()
 
 
-def _do_one(desk: Desk, metrics: WorkerMetrics) -> None:
+def _do_one(desk: SimulationDesk, metrics: WorkerMetrics) -> None:
     work = desk.take()
     metrics.task_started()
     with task_span(

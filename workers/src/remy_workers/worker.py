@@ -14,13 +14,13 @@ from remy_farm.v1 import worker_service_pb2_grpc
 from remy_workers.backoff import Backoff
 from remy_workers.call import Call, hello
 from remy_workers.connection import call_metadata, open_channel
-from remy_workers.desk import Desk
 from remy_workers.ending import IDLE, Ending
 from remy_workers.exit_codes import ExitCode
 from remy_workers.heartbeat import Heartbeat
 from remy_workers.outbox import Outbox
 from remy_workers.settings import WorkerSettings
-from remy_workers.simulation_threads import start_simulation_threads
+from remy_workers.simulation_threads import SimulationDesk, start_simulation_threads
+from remy_workers.tables import KnownTables
 from remy_workers.telemetry.metrics import TaskEnd, WorkerMetrics
 
 # Tasks in reserve for each thread, so that none waits for the network.
@@ -47,7 +47,7 @@ class Worker:
         self._settings = settings
         self._ending = ending
         self._metrics = metrics
-        self._desk = Desk()
+        self._desk = SimulationDesk()
         self._heartbeat = Heartbeat(self._desk)
         self._backoff = Backoff(random.SystemRandom())
         # The call that is under way, and whether there may be another.
@@ -91,7 +91,9 @@ class Worker:
         """One call, until it ends. The exit code if there is no use in another one."""
         settings = self._settings
         metadata = call_metadata(settings)
-        call = Call(settings, self._desk, self._ending, self._heartbeat, self._metrics)
+        call = Call(
+            settings, self._desk, KnownTables(), self._ending, self._heartbeat, self._metrics
+        )
         with open_channel(settings) as channel:
             outbox = Outbox()
             outbox.put(hello(settings))

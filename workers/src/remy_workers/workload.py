@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from remy_farm.v1 import evaluation_pb2
-from remy_simulator import RuleTable
+
+Tables = TypeVar("Tables")
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """A task, with its tables as the simulator has them."""
+class Work(Generic[Tables]):
+    """A task, with its tables as whoever does it needs them."""
 
     lease_id: int
     job_id: str
     request: evaluation_pb2.EvaluationRequest
-    tables: Sequence[RuleTable]
+    tables: Tables
     trace_parent: str = ""
 
 
-class Workload:
+class Workload(Generic[Tables]):
     """The tasks that wait and those that are being done.
 
     Every task is answered once: with a result or a refusal when it is done, or by being returned.
@@ -29,7 +31,7 @@ class Workload:
     """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[int, Work] = OrderedDict()
+        self._waiting: OrderedDict[int, Work[Tables]] = OrderedDict()
         #: Being done; True: somebody wants the result.
         self._running: dict[int, bool] = {}
         #: No more tasks are taken.
@@ -40,14 +42,14 @@ class Workload:
         """How many are being done."""
         return len(self._running)
 
-    def add(self, work: Work) -> list[int]:
+    def add(self, work: Work[Tables]) -> list[int]:
         """A new task."""
         if self.is_ending:
             return [work.lease_id]
         self._waiting[work.lease_id] = work
         return []
 
-    def begin(self) -> Work | None:
+    def begin(self) -> Work[Tables] | None:
         """The next task to do; None if none waits."""
         if not self._waiting:
             return None
