@@ -88,12 +88,15 @@ class Catalogue:
         if job_id not in self._keepers:
             await self._add(await threads.store(store.job, job_id))
         keeper = self._keepers[job_id]
-        if keeper.record.request_sha256 != record.request_sha256:
-            raise RequestIdTaken(
-                f"client_request_id {record.client_request_id!r} made job {job_id} by another "
-                f"request; every request needs an id of its own"
-            )
+        check_same_request(keeper, record.request_sha256)
         return keeper, job_id == draft.job.id
+
+    def made_by(self, owner: str, request_id: str) -> JobKeeper | None:
+        """The job that an owner's request of this id made; None if it is not known here."""
+        for keeper in self:
+            if keeper.record.client_request_id == request_id and keeper.job.owner == owner:
+                return keeper
+        return None
 
     def remove(self, job_id: str) -> None:
         """The job was deleted."""
@@ -159,3 +162,12 @@ class Catalogue:
         draft.job.create_time.CopyFrom(now)
         draft.move(PENDING)
         return draft
+
+
+def check_same_request(keeper: JobKeeper, request_sha256: bytes) -> None:
+    """Raises RequestIdTaken unless the job was made by a request of this hash."""
+    if keeper.record.request_sha256 != request_sha256:
+        raise RequestIdTaken(
+            f"client_request_id {keeper.record.client_request_id!r} made job {keeper.job_id} by "
+            f"another request; every request needs an id of its own"
+        )
