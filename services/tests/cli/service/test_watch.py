@@ -77,9 +77,11 @@ def test_the_past_is_shown_on_request_only(run: Any, run_json: RunJson, spec_fil
 
 
 @pytest.mark.usefixtures("farm")
-def test_a_cancelled_job_is_a_failed_watch(run: Any, run_json: RunJson, spec_file: Path) -> None:
-    job = run_json("submit", spec_file, "--watch", "--quiet")["id"]
-    run_json("extend", job, "--max-epochs", 1000000)
+def test_a_cancelled_job_is_a_failed_watch(
+    run: Any, run_json: RunJson, endless_spec: Path, until: Until
+) -> None:
+    job = run_json("submit", endless_spec)["id"]
+    until(job, lambda found: steps_of(found) > 0)
     run_json("cancel", job)
     result = run("watch", job, "--json")
     assert result.exit_code == 5
@@ -93,6 +95,7 @@ def test_a_watch_outlasts_the_coordinator(
     from the history that it showed."""
     job = run_json("submit", endless_spec)["id"]
     with start("watch", job, "--history", "--json") as watch:
+        next_line(watch, "running")
         for end in (own.kill, own.stop):
             made = steps_of(until(job, lambda found: steps_of(found) > 0))
             end()
