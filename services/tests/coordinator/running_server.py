@@ -94,6 +94,13 @@ class RunningServer:
         self._channels.append(channel)
         return channel
 
+    def until(self, wanted: Callable[[], bool]) -> None:
+        """Returns once it is as wanted."""
+        ends = time.monotonic() + DEADLINE_SECONDS
+        while not wanted():
+            assert time.monotonic() < ends
+            time.sleep(0.02)
+
     def client(self) -> Client:
         """Calls the server in plain text."""
         return Client(self.channel())

@@ -1,0 +1,233 @@
+"""Who may call what: every method of every service, for every kind of caller."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from remy_farm.v1 import design_service_pb2, worker_service_pb2
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.access.roles import METHOD_ROLES, OPEN, Role
+from services.tests.coordinator.running_server import (
+    DEADLINE_SECONDS,
+    Client,
+    RunningServer,
+    refusal,
+    settings_for,
+)
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_SERVICES: list[Any] = [
+    design_service_pb2.DESCRIPTOR.services_by_name["DesignService"],
+    worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"],
+    health_pb2.DESCRIPTOR.services_by_name["Health"],
+    reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],
+]
+_METHODS = {
+    f"/{service.full_name}/{method.name}": method
+    for service in _SERVICES
+    for method in service.methods
+}
+_TOKENS = {role: f"token-of-the-{role}-which-is-long" for role in Role}
+_DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+_VIEW = {"GetJob", "ListJobs", "WatchJob", "GetRemyCC", "ListEpochs", "CompareJobs"}
+_VIEW |= {"ExportJob", "GetServerInfo"}
+_CHANGE = {"SubmitJob", "PauseJob", "ResumeJob", "CancelJob", "ExtendJob", "ForkJob"}
+_CHANGE |= {"DeleteJob", "ImportJob"}
+
+
+def tokens_file(folder: Path) -> Path:
+    """A file with a token for each role."""
+    lines = ["tokens:"]
+    for role, token in _TOKENS.items():
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        lines.append(f"  - {{name: {role}-1, role: {role}, sha256: {digest}}}")
+    path = folder / "tokens.yaml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A coordinator with workers, that asks for tokens."""
+    folder = tmp_path_factory.mktemp("guarded")
+    settings = settings_for(folder, tokens_file=tokens_file(folder), evaluator="workers")
+    with RunningServer(settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def channel(guarded: RunningServer) -> grpc.Channel:
+    """To the guarded coordinator."""
+    return guarded.channel()
+
+
+def _code(channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]) -> grpc.StatusCode:
+    """How a call with an empty request ends; OK if it does not within a moment."""
+    method: MethodDescriptor = _METHODS[path]
+    kind = (
+        f"{'stream' if method.client_streaming else 'unary'}_"
+        f"{'stream' if method.server_streaming else 'unary'}"
+    )
+    call: Any = getattr(channel, kind)(path)
+    request = iter([b""]) if method.client_streaming else b""
+    try:
+        response = call(request, metadata=metadata, timeout=DEADLINE_SECONDS)
+        if method.server_streaming:
+            next(response)
+            response.cancel()
+    except grpc.RpcError as error:
+        return refusal(error)[0]
+    except StopIteration:
+        pass
+    return grpc.StatusCode.OK
+
+
+def _bearer(token: str) -> list[tuple[str, str]]:
+    return [("authorization", f"Bearer {token}")]
+
+
+def _expected(path: str) -> frozenset[Role]:
+    """Who may call a method, written down a second time."""
+    service, _, method = path.rpartition("/")
+    if method in _VIEW:
+        return frozenset({Role.VIEWER, Role.SUBMITTER, Role.ADMIN})
+    if method in _CHANGE:
+        return frozenset({Role.SUBMITTER, Role.ADMIN})
+    if service.endswith("WorkerService"):
+        return frozenset({Role.WORKER, Role.ADMIN})
+    if service.endswith("ServerReflection"):
+        return frozenset(Role)
+    assert service.endswith("Health")
+    return OPEN
+
+
+def test_every_method_is_listed_and_nothing_else() -> None:
+    assert set(METHOD_ROLES) == set(_METHODS)
+
+
+@pytest.mark.parametrize("path", sorted(_METHODS))
+def test_the_roles_of_every_method(path: str) -> None:
+    assert METHOD_ROLES[path] == _expected(path)
+
+
+@pytest.mark.parametrize("path", sorted(_METHODS))
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        [],
+        _bearer("wrong"),
+        _bearer(""),
+        [("authorization", _TOKENS[Role.ADMIN])],
+        [("authorization", f"Basic {_TOKENS[Role.ADMIN]}")],
+        [*_bearer(_TOKENS[Role.ADMIN]), *_bearer("wrong")],
+    ],
+    ids=["none", "wrong", "empty", "bare", "basic", "two"],
+)
+def test_without_a_good_token_nobody_gets_in(
+    channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]
+) -> None:
+    code = _code(channel, path, metadata)
+    if METHOD_ROLES[path] is OPEN:
+        assert code not in _DENIED
+    else:
+        assert code == grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.parametrize("path", sorted(_METHODS))
+@pytest.mark.parametrize("role", Role)
+def test_every_role_on_every_method(channel: grpc.Channel, path: str, role: Role) -> None:
+    code = _code(channel, path, _bearer(_TOKENS[role]))
+    if METHOD_ROLES[path] is OPEN or role in METHOD_ROLES[path]:
+        assert code not in _DENIED
+    else:
+        assert code == grpc.StatusCode.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/remy_farm.v1.DesignService/MakeCoffee",
+        "/nothing.Nowhere/Nothing",
+        "/grpc.health.v1",
+    ],
+)
+def test_a_method_that_there_is_not_asks_for_a_token_too(channel: grpc.Channel, path: str) -> None:
+    call: Any = channel.unary_unary(path)
+    for metadata, code in (
+        ([], grpc.StatusCode.UNAUTHENTICATED),
+        (_bearer(_TOKENS[Role.ADMIN]), grpc.StatusCode.UNIMPLEMENTED),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            call(b"", metadata=metadata, timeout=DEADLINE_SECONDS)
+        assert refusal(caught.value)[0] == code
+
+
+class TestOwnership:
+    """A job belongs to its submitter."""
+
+    @pytest.fixture
+    def owners(self, tmp_path: Path) -> Iterator[dict[str, Client]]:
+        """Clients by the names of their tokens."""
+        path = tmp_path / "tokens.yaml"
+        names = {"ada": "submitter", "bob": "submitter", "root": "admin"}
+        for name in names:
+            (tmp_path / f"{name}.token").write_text(f"the-token-of-{name}-is-this\n")
+        path.write_text(
+            "tokens:\n"
+            + "".join(
+                f"  - {{name: {name}, role: {role}, file: {name}.token}}\n"
+                for name, role in names.items()
+            )
+        )
+        with RunningServer(settings_for(tmp_path, tokens_file=path)) as server:
+            yield {name: Client(server.channel(), f"the-token-of-{name}-is-this") for name in names}
+
+    @pytest.mark.parametrize(
+        ("method", "request_type"),
+        [
+            ("PauseJob", messages.PauseJobRequest),
+            ("ResumeJob", messages.ResumeJobRequest),
+            ("CancelJob", messages.CancelJobRequest),
+            ("ExtendJob", messages.ExtendJobRequest),
+            ("DeleteJob", messages.DeleteJobRequest),
+        ],
+    )
+    def test_only_its_owner_and_an_administrator_change_a_job(
+        self, owners: dict[str, Client], method: str, request_type: Any
+    ) -> None:
+        job = owners["ada"].submit(small_joint_spec(steps=2))
+        assert job.owner == "ada"
+        owners["ada"].until_final(job.id)
+        for name, may in (("bob", False), ("ada", True), ("root", True)):
+            try:
+                owners[name].call(method, request_type(job=job.id))
+                code = grpc.StatusCode.OK
+            except grpc.RpcError as error:
+                code = refusal(error)[0]
+            assert (code != grpc.StatusCode.PERMISSION_DENIED) == may
+
+    def test_everybody_may_look_and_fork(self, owners: dict[str, Client]) -> None:
+        job = owners["ada"].submit(small_joint_spec(steps=2))
+        owners["bob"].until_final(job.id)
+        fork = owners["bob"].call("ForkJob", messages.ForkJobRequest(job=job.id)).job
+        assert fork.owner == "bob"
+
+    def test_names_of_requests_are_the_submitter_s_own(self, owners: dict[str, Client]) -> None:
+        made = [
+            owners[name].submit(small_joint_spec(steps=2), client_request_id="1").id
+            for name in ("ada", "bob")
+        ]
+        assert made[0] != made[1]
+
+    def test_the_server_says_who_one_is(self, owners: dict[str, Client]) -> None:
+        info = owners["bob"].call("GetServerInfo", messages.GetServerInfoRequest())
+        assert (info.caller, info.role) == ("bob", "submitter")

@@ -1,0 +1,154 @@
+"""TLS: who is let in, certificates that are renewed, and what is not safe to serve."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.serving import ServerSettings, SettingsError, TlsFiles
+from remy_services.coordinator.serving.listening import ListenAddress, parse_listen_address
+from remy_services.files import FileError
+from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
+from services.tests.stores.certificates import Certificates, make_certificates
+
+
+def _made(folder: Path) -> Certificates:
+    folder.mkdir()
+    return make_certificates(folder)
+
+
+def _tls(made: Certificates, *, client_ca: Path | None = None) -> TlsFiles:
+    return TlsFiles(made.certificate, made.key, client_ca)
+
+
+def _trusting(authority: Path, client: Certificates | None = None) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        authority.read_bytes(),
+        None if client is None else client.key.read_bytes(),
+        None if client is None else client.certificate.read_bytes(),
+    )
+
+
+def _code(server: RunningServer, credentials: grpc.ChannelCredentials | None) -> grpc.StatusCode:
+    """How a call over a connection of its own ends."""
+    channel = server.channel(credentials)
+    try:
+        Client(channel).call("GetServerInfo", messages.GetServerInfoRequest())
+    except grpc.RpcError as error:
+        return refusal(error)[0]
+    finally:
+        channel.close()
+    return grpc.StatusCode.OK
+
+
+def test_only_with_tls_and_for_those_who_trust_it(tmp_path: Path) -> None:
+    ours, others = _made(tmp_path / "ours"), _made(tmp_path / "others")
+    with RunningServer(settings_for(tmp_path, tls=_tls(ours))) as server:
+        assert _code(server, _trusting(ours.authority)) == grpc.StatusCode.OK
+        assert _code(server, _trusting(others.authority)) == grpc.StatusCode.UNAVAILABLE
+        assert _code(server, None) == grpc.StatusCode.UNAVAILABLE
+
+
+def test_clients_need_a_certificate_where_one_is_asked_for(tmp_path: Path) -> None:
+    ours, clients = _made(tmp_path / "ours"), _made(tmp_path / "clients")
+    settings = settings_for(tmp_path, tls=_tls(ours, client_ca=clients.authority))
+    with RunningServer(settings) as server:
+        trusting = _trusting(ours.authority, clients)
+        assert _code(server, trusting) == grpc.StatusCode.OK
+        for client in (None, ours):
+            refused = _code(server, _trusting(ours.authority, client))
+            assert refused == grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Path) -> None:
+    first, second = _made(tmp_path / "first"), _made(tmp_path / "second")
+    used = tmp_path / "used"
+    shutil.copytree(tmp_path / "first", used)
+    files = TlsFiles(used / "cert.pem", used / "key.pem")
+    with RunningServer(settings_for(tmp_path, tls=files)) as server:
+        assert _code(server, _trusting(first.authority)) == grpc.StatusCode.OK
+
+        # One file of the two: the old pair goes on being used.
+        shutil.copy(second.certificate, used / "cert.pem")
+        assert _code(server, _trusting(first.authority)) == grpc.StatusCode.OK
+
+        shutil.copy(second.key, used / "key.pem")
+        server.until(lambda: _code(server, _trusting(second.authority)) == grpc.StatusCode.OK)
+        assert _code(server, _trusting(first.authority)) == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("cert.pem", "holds no certificate in PEM form"),
+        ("key.pem", "holds no private key in PEM form"),
+    ],
+)
+def test_files_that_make_no_sense_end_the_coordinator(
+    tmp_path: Path, damage: str, problem: str
+) -> None:
+    made = _made(tmp_path / "made")
+    (tmp_path / "made" / damage).write_text("nonsense")
+    server = RunningServer(settings_for(tmp_path, tls=_tls(made)))
+    with pytest.raises(SettingsError, match=problem), server:
+        pass
+
+
+def test_a_key_of_another_certificate_ends_the_coordinator(tmp_path: Path) -> None:
+    made, other = _made(tmp_path / "made"), _made(tmp_path / "other")
+    files = TlsFiles(made.certificate, other.key)
+    server = RunningServer(settings_for(tmp_path, tls=files))
+    with pytest.raises(SettingsError, match="is not the key of the certificate"), server:
+        pass
+
+
+def test_files_that_are_not_there_end_the_coordinator(tmp_path: Path) -> None:
+    files = TlsFiles(tmp_path / "none", tmp_path / "none")
+    with (
+        pytest.raises(FileError, match="cannot be read"),
+        RunningServer(settings_for(tmp_path, tls=files)),
+    ):
+        pass
+
+
+class TestOutsideOfLoopback:
+    """Nothing is served to others without TLS and tokens, unless somebody says so."""
+
+    @pytest.fixture
+    def settings(self, tmp_path: Path) -> ServerSettings:
+        return settings_for(tmp_path, listen=ListenAddress("0.0.0.0", 0))
+
+    def test_both_are_needed(self, settings: ServerSettings, tmp_path: Path) -> None:
+        tls, tokens = TlsFiles(tmp_path, tmp_path), tmp_path
+        with pytest.raises(SettingsError, match="--tls-cert and --tls-key and --tokens-file are"):
+            settings.check()
+        with pytest.raises(SettingsError, match=r"--tls-cert and --tls-key is missing"):
+            replace(settings, tokens_file=tokens).check()
+        with pytest.raises(SettingsError, match="--tokens-file is missing"):
+            replace(settings, tls=tls).check()
+        replace(settings, tls=tls, tokens_file=tokens).check()
+
+    def test_the_risk_may_be_accepted(self, settings: ServerSettings) -> None:
+        replace(settings, is_insecure=True).check()
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "[::1]"])
+    def test_this_machine_needs_neither(self, settings: ServerSettings, host: str) -> None:
+        replace(settings, listen=parse_listen_address(f"{host}:0")).check()
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "farm.example.org"])
+    def test_every_other_place_does(self, settings: ServerSettings, host: str) -> None:
+        with pytest.raises(SettingsError, match="can be reached by others"):
+            replace(settings, listen=parse_listen_address(f"{host}:0")).check()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "host", ":1", "host:", "host:x", "host:65536", "::1:5", "a b:1"]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be HOST:PORT"):
+        parse_listen_address(text)
