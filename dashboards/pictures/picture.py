@@ -22,7 +22,7 @@ _INCHES_PER_UNIT = 0.24
 _DOTS_PER_INCH = 80
 # In units of the dashboard's grid: around a panel, for its axis and its title.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.85, 0.25, 1.3, 0.9
-_COLOURS = 64
+_COLOURS = 128
 
 
 def picture(dashboard: Tree, prometheus: Prometheus, choice: Choice) -> bytes:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+
+def events(log: str) -> list[dict[str, Any]]:
+    """The lines of a log that are complete."""
+    return [json.loads(line) for line in log.split("\n")[:-1] if line.startswith("{")]
 
 
 def metrics_addresses(log: str) -> list[str]:
     """Where a process serves metrics, once it does."""
-    events = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    return [each["address"] for each in events if each.get("message") == "serving metrics"]
+    return [each["address"] for each in events(log) if each["message"] == "serving metrics"]

@@ -28,7 +28,6 @@ from tests.observability.watched_farm import WatchedFarm, watched_farm
 _MAY_BE_EMPTY = {
     "Certificate ends in",
     "Done",
-    "Errors of the store",
     "Evaluation cache",
 }
 # Long simulations, so that workers hardly ever have nothing to lose.

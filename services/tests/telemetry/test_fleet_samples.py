@@ -82,6 +82,13 @@ def test_tasks_leases_and_times_are_exported() -> None:
     )
 
 
+def test_reasons_are_there_before_they_happen() -> None:
+    values = read(SimulatedFleet(BoardSettings()))
+    assert values["remy_farm_leases_ended_total", (("reason", "lost"),)] == 0
+    assert values["remy_farm_worker_departures_total", (("reason", "lost"),)] == 0
+    assert values["remy_farm_results_rejected_total", (("reason", "digest"),)] == 0
+
+
 def test_reasons_are_words_of_a_label() -> None:
     fleet = SimulatedFleet(BoardSettings())
     fleet.board.snapshot().counts.leases_ended["bad result"] += 3

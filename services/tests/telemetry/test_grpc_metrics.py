@@ -58,7 +58,7 @@ def counted(act: Callable[[grpc.aio.Channel], Awaitable[None]]) -> dict[tuple[st
     return {
         (dict(labels)["grpc_method"], dict(labels)["grpc_code"]): value
         for (name, labels), value in series.items()
-        if name == _NAME
+        if name == _NAME and value > 0
     }
 
 
@@ -87,6 +87,19 @@ def test_calls_are_counted_by_method_and_code(caplog: pytest.LogCaptureFixture) 
         ("CancelJob", "FAILED_PRECONDITION"): 1,
         ("WatchJob", "OK"): 1,
     }
+
+
+def test_calls_are_there_before_the_first_one() -> None:
+    series = exported(Telemetry().registry)
+    assert not any(name == _NAME for name, _ in series)
+    telemetry = Telemetry()
+    telemetry.interceptor()
+    handled = {
+        dict(labels)["grpc_method"]: value
+        for (name, labels), value in exported(telemetry.registry).items()
+        if name == _NAME
+    }
+    assert handled.items() >= {"SubmitJob": 0, "WatchJob": 0, "Work": 0}.items()
 
 
 def test_a_stream_that_its_client_leaves_is_cancelled() -> None:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     "--config names. docs/operations.md says more.",
 )
 @coordinator_options
-def command(log_level: str, metrics_listen: str | None, profile_dir: Path, **options: Any) -> None:
+def command(
+    log_level: str,
+    metrics_listen: str | None,
+    profile_dir: Path,
+    profile_seconds: float,
+    **options: Any,
+) -> None:
     """Serve design jobs to a team: store them, have them evaluated, and let them be watched.
 
     SIGTERM or Ctrl-C leaves a checkpoint of every job; the next coordinator on the same store goes
@@ -36,7 +42,7 @@ def command(log_level: str, metrics_listen: str | None, profile_dir: Path, **opt
 
     set_up_logs(log_level)
     settings = _settings(**options)
-    exports = ExportSettings(_optional(metrics_listen), profile_dir, settings.tls)
+    exports = ExportSettings(_optional(metrics_listen), profile_dir, profile_seconds, settings.tls)
     try:
         with exported(exports) as surroundings:
             asyncio.run(serve(settings, surroundings))

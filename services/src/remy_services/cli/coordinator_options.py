@@ -100,6 +100,13 @@ _OPTIONS: tuple[_Decorator, ...] = (
         help="Where the signal USR2 has a profile written.",
     ),
     _setting(
+        "--profile-seconds",
+        type=FiniteRange(min=0, min_open=True, max=3600),
+        default=30.0,
+        metavar="S",
+        help="How long a profile is; the coordinator is about half as fast meanwhile.",
+    ),
+    _setting(
         "--store",
         default="sqlite:remy-farm.db",
         metavar="URL",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from remy_farm.v1 import design_service_pb2
 from remy_services.fleet.board import BoardSnapshot
 from remy_services.telemetry.catalogue import Metric, fleet
 from remy_services.telemetry.samples import Distribution, Sample
+
+_DEPARTURES = ("goodbye", "lost")
+_LEASE_ENDS = (
+    *("lost", "goodbye", "silent", "returned"),
+    *("bad result", "quarantined", "withdrawn", "done elsewhere"),
+)
+_DAMAGES = ("digest", "encoding")
 
 
 def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sample]:
@@ -33,13 +40,14 @@ def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
     yield Sample(fleet.RESULTS_DUPLICATE, counts.duplicate_results)
     yield Sample(fleet.RESULTS_REVOKED, counts.revoked_results)
     yield Sample(fleet.WORKERS_JOINED, counts.workers_joined)
-    yield from _by_reason(fleet.WORKER_DEPARTURES, counts.workers_left)
-    yield from _by_reason(fleet.LEASES_ENDED, counts.leases_ended)
-    yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results)
+    yield from _by_reason(fleet.WORKER_DEPARTURES, counts.workers_left, _DEPARTURES)
+    yield from _by_reason(fleet.LEASES_ENDED, counts.leases_ended, _LEASE_ENDS)
+    yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results, _DAMAGES)
     yield Distribution(fleet.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
     yield Distribution(fleet.TASK_QUEUE_TIME, counts.queue_times, counts.queue_seconds)
 
 
-def _by_reason(metric: Metric, counts: Mapping[str, int]) -> Iterator[Sample]:
-    for reason, count in sorted(counts.items()):
-        yield Sample(metric, count, (reason.replace(" ", "_"),))
+def _by_reason(metric: Metric, counts: Mapping[str, int], usual: Iterable[str]) -> Iterator[Sample]:
+    """The usual reasons are there from the beginning, so that their first count is an increase."""
+    for reason in sorted({*usual, *counts}):
+        yield Sample(metric, counts.get(reason, 0), (reason.replace(" ", "_"),))

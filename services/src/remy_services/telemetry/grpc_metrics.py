@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 
 import grpc
 
+from remy_farm.v1 import design_service_pb2, worker_service_pb2
 from remy_services.telemetry.catalogue import server
 from remy_services.telemetry.instruments import Instruments
 
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+_SERVICES = (
+    design_service_pb2.DESCRIPTOR.services_by_name["DesignService"],
+    worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"],
+)
 # A client may ask for any method; a name that does not exist makes no series of its own.
 _UNKNOWN = ("unknown", "unknown")
 
@@ -26,6 +31,13 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
+        for service in _SERVICES:
+            for method in service.methods:
+                names = (service.full_name, method.name)
+                # There from the beginning, so that the first call is an increase.
+                instruments.prepare(server.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
+                if not method.client_streaming and not method.server_streaming:
+                    instruments.prepare(server.GRPC_DURATION, *names)
 
     async def intercept_service(
         self,

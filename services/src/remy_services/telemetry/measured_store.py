@@ -22,6 +22,10 @@ from remy_services.telemetry.catalogue import store as catalogue
 from remy_services.telemetry.instruments import Instruments
 from remy_services.telemetry.step_times import Phase, StepTimes
 
+_OPERATIONS = (
+    *("check", "create", "acquire", "commit", "job", "jobs", "snapshots"),
+    *("prune_snapshots", "events", "epochs", "epoch", "delete"),
+)
 _REASONS = {Fenced: "fenced", Conflict: "conflict", StoreUnavailable: "unavailable"}
 
 
@@ -39,6 +43,9 @@ class MeasuredStore:
         self._instruments = instruments
         self._activity = activity
         self._step_times = step_times
+        for operation in _OPERATIONS:
+            instruments.prepare(catalogue.STORE_ERRORS, operation)
+            instruments.prepare(catalogue.STORE_OPERATION, operation)
         for reason in (*_REASONS.values(), "other"):
             instruments.prepare(catalogue.CHECKPOINT_FAILURES, reason)
         durability = self.durability()

@@ -45,6 +45,12 @@ class Coordinator:
             time.sleep(0.02)
         self.address = ready.read_text().strip()
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """Without a chance to do anything about it."""
         self._end(signal.SIGKILL)

@@ -34,6 +34,7 @@ class ExportSettings:
     metrics_listen: ListenAddress | None = None
     #: For profiles, which SIGUSR2 asks for.
     profile_folder: Path = field(default_factory=Path.cwd)
+    profile_seconds: float = 30.0
     #: Whose certificates are watched.
     tls: TlsFiles | None = None
 
@@ -47,7 +48,11 @@ def exported(settings: ExportSettings) -> Iterator[Surroundings]:
     telemetry = Telemetry()
     with ExitStack() as ending:
         ending.enter_context(traces("remy-farm-coordinator"))
-        profiler = Profiler(settings.profile_folder, telemetry.step_times.seconds)
+        profiler = Profiler(
+            settings.profile_folder,
+            telemetry.step_times.seconds,
+            seconds=settings.profile_seconds,
+        )
 
         def show(farm: Farm) -> None:
             loop = asyncio.get_running_loop()

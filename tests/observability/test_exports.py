@@ -1,0 +1,98 @@
+"""What a real coordinator process shows of itself, and to whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.client import Connection, DesignClient, Given, settings_of
+from services.tests.cli.conftest import SMALL_SPEC
+from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
+from services.tests.stores.waiting import wait_until
+from tests.observability.event_log import events, metrics_addresses
+
+Start = Callable[..., Coordinator]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts coordinators that end with the test."""
+    started = []
+
+    def start_one(name: str, *flags: str) -> Coordinator:
+        coordinator = Coordinator(tmp_path / name, *flags)
+        started.append(coordinator)
+        coordinator.start()
+        return coordinator
+
+    yield start_one
+    for coordinator in started:
+        coordinator.close()
+
+
+def test_a_signal_has_a_profile_written(start: Start, tmp_path: Path) -> None:
+    flags = ("--profile-dir", str(tmp_path), "--profile-seconds", "1")
+    coordinator = start("one", *flags)
+    settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
+    with Connection(settings) as connection:
+        endless = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000")
+        DesignClient(connection).submit(messages.SubmitJobRequest(spec_text=endless))
+    os.kill(coordinator.pid, signal.SIGUSR2)
+    wait_until(lambda: bool(list(tmp_path.glob("profile-*.txt"))))
+    (path,) = tmp_path.glob("profile-*.txt")
+    text = path.read_text()
+    assert "Where the time of steps went" in text
+    for phase in ("simulation", "transfer", "waiting", "store", "search"):
+        assert f"  {phase} " in text
+    assert "job_run.py" in text
+    wait_until(lambda: any(each.get("path") == str(path) for each in events(coordinator.log())))
+    coordinator.stop()
+
+
+def test_nothing_listens_unless_it_is_asked_for(start: Start) -> None:
+    assert metrics_addresses(start("one").log()) == []
+
+
+def test_a_port_that_is_taken_is_one_sentence(start: Start) -> None:
+    (address,) = metrics_addresses(start("one", "--metrics-listen", "127.0.0.1:0").log())
+    with pytest.raises(AssertionError, match=f"cannot serve metrics on {address}; is it in use"):
+        start("two", "--metrics-listen", address)
+
+
+def test_a_password_in_a_store_s_address_is_not_repeated(tmp_path: Path) -> None:
+    secret = "a-password-that-nobody-should-see"
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [
+                *(REMY_FARM, "coordinator", "--listen", "127.0.0.1:0"),
+                *("--store", f"redis://user:{secret}@127.0.0.1:1/0"),
+            ],
+            stdout=stream,
+            stderr=stream,
+        )
+    try:
+        wait_until(lambda: process.poll() is not None)
+    finally:
+        process.kill()
+        process.wait()
+    assert "password" in log.read_text()
+    assert secret not in log.read_text()
+
+
+def test_a_scrape_shows_every_state_and_every_line_logged_is_an_event(start: Start) -> None:
+    coordinator = start("one", "--metrics-listen", "127.0.0.1:0")
+    (address,) = metrics_addresses(coordinator.log())
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as response:
+        text = response.read().decode()
+    assert 'remy_farm_jobs{state="RUNNING"} 0.0' in text
+    for line in coordinator.log().splitlines():
+        json.loads(line)
