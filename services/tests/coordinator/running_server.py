@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -100,6 +101,12 @@ class RunningServer:
         while not wanted():
             assert time.monotonic() < ends
             time.sleep(0.02)
+
+    def submit_without_answer(self, spec: Any, client_request_id: str) -> None:
+        """Submits a job, whatever becomes of it."""
+        request = messages.SubmitJobRequest(spec=spec, client_request_id=client_request_id)
+        with contextlib.suppress(grpc.RpcError):
+            self.client().call("SubmitJob", request)
 
     def client(self) -> Client:
         """Calls the server in plain text."""

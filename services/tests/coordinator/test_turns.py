@@ -1,0 +1,109 @@
+"""Jobs that wait for their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.serving import Surroundings
+from remy_services.jobs.queue import Limits
+from remy_services.jobs.states import PENDING, RUNNING, SUCCEEDED
+from services.tests.coordinator.embedded_design import embedded_design
+from services.tests.coordinator.gates import Gate, GatedEvaluator
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_SPEC = small_joint_spec()
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """What the server's evaluations wait at."""
+    return Gate()
+
+
+@pytest.fixture
+def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[Limits], Client]]:
+    """A client of a coordinator with limits."""
+    with ExitStack() as stack:
+
+        def start(limits: Limits) -> Client:
+            settings = settings_for(tmp_path)
+            farm = replace(settings.farm, jobs=limits)
+            around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+            server = RunningServer(replace(settings, farm=farm), around)
+            return stack.enter_context(server).client()
+
+        yield start
+
+
+def test_no_more_run_than_may_and_the_others_say_why_they_wait(
+    limited: Callable[[Limits], Client], gate: Gate
+) -> None:
+    client = limited(Limits(1, 100))
+    first = client.submit(_SPEC)
+    gate.wait_for()
+    second = client.submit(_SPEC)
+    waiting = client.get(second.id)
+    assert waiting.state == PENDING
+    assert waiting.status_message == "waits for its turn: 1 jobs run, as many as may at once"
+    info = client.call("GetServerInfo", messages.GetServerInfoRequest())
+    assert (info.running_jobs, info.waiting_jobs) == (1, 1)
+    gate.open()
+    client.until_final(second.id)
+    assert client.get(first.id).end_time.ToNanoseconds() <= (
+        client.get(second.id).end_time.ToNanoseconds()
+    )
+
+
+def test_the_limit_of_one_owner(limited: Callable[[Limits], Client], gate: Gate) -> None:
+    client = limited(Limits(100, 1))
+    client.submit(_SPEC)
+    gate.wait_for()
+    waiting = client.get(client.submit(_SPEC).id)
+    assert waiting.state == PENDING
+    assert waiting.status_message == "waits for its turn: its owner may run 1 jobs at once"
+
+
+def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
+    limited: Callable[[Limits], Client], gate: Gate, tmp_path: Path
+) -> None:
+    table, _ = embedded_design(_SPEC, tmp_path / "embedded")
+    client = limited(Limits(1, 100))
+    low = client.submit(_SPEC)
+    gate.let_pass(5)
+    client.until(low.id, lambda shown: shown.progress.step == 5)
+    gate.wait_for()
+
+    high = client.submit(_SPEC, priority=1)
+    client.until_state(high.id, RUNNING)
+    waiting = client.until_state(low.id, PENDING)
+    assert waiting.progress.step == 5
+    assert "gave way to a job of higher priority" in waiting.status_message
+    gate.open()
+    assert client.until_final(high.id).state == SUCCEEDED
+    assert client.until_final(low.id).state == SUCCEEDED
+    assert client.remycc(low.id) == client.remycc(high.id) == table
+    steps_of_high = [position for position, job in enumerate(gate.passed) if job == high.id]
+    assert all(job == high.id for job in gate.passed[steps_of_high[0] : steps_of_high[-1]])
+
+
+def test_jobs_run_at_once_and_each_finds_what_it_would_alone(
+    limited: Callable[[Limits], Client], gate: Gate, tmp_path: Path
+) -> None:
+    gate.open()
+    client = limited(Limits(100, 100))
+    specs = [small_joint_spec(seed=seed) for seed in range(1, 5)]
+    tables = [
+        embedded_design(spec, tmp_path / f"embedded-{number}")[0]
+        for number, spec in enumerate(specs)
+    ]
+    jobs = [client.submit(spec, weight=1 + number) for number, spec in enumerate(specs)]
+    for job, table in zip(jobs, tables, strict=True):
+        client.until_state(job.id, SUCCEEDED)
+        assert client.remycc(job.id) == table

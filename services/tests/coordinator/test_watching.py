@@ -1,0 +1,181 @@
+"""Watches: nothing left out, nothing twice, and an end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.coordinator.keeping import Feed
+from remy_services.coordinator.serving import Surroundings
+from remy_services.coordinator.settings import CallLimits
+from remy_services.jobs.states import SUCCEEDED
+from services.tests.coordinator.gates import Gate, GatedEvaluator
+from services.tests.coordinator.running_server import (
+    DEADLINE_SECONDS,
+    Client,
+    RunningServer,
+    refusal,
+    settings_for,
+)
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_SPEC = small_joint_spec()
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """What the server's evaluations wait at."""
+    return Gate()
+
+
+@pytest.fixture
+def server(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
+    settings = settings_for(tmp_path)
+    farm = replace(settings.farm, calls=CallLimits(open_streams=3))
+    around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+    with RunningServer(replace(settings, farm=farm), around) as server:
+        yield server
+
+
+def _watch(client: Client, job: str, after_revision: int = 0) -> Any:
+    request = messages.WatchJobRequest(job=job, after_revision=after_revision)
+    return client.stub.WatchJob(request, timeout=DEADLINE_SECONDS)
+
+
+def test_first_the_job_then_its_history_and_last_the_job(client: Client, gate: Gate) -> None:
+    gate.open()
+    job = client.submit(_SPEC)
+    updates = client.watch(job.id)
+    assert updates[0].HasField("job")
+    assert updates[-1].job.state == SUCCEEDED
+    assert updates[-1].job.revision == updates[-2].event.revision
+
+
+def _has_made(steps: int, job: job_pb2.Job) -> bool:
+    return job.progress.step >= steps
+
+
+def test_everybody_sees_the_same_whenever_they_begin(
+    server: RunningServer, client: Client, gate: Gate
+) -> None:
+    job = client.submit(_SPEC)
+    histories: list[list[job_pb2.JobEvent]] = []
+
+    def watch() -> None:
+        histories.append(server.client().history(job.id))
+
+    watchers = []
+    for steps in (1, 5, 9):
+        gate.let_pass(4)
+        client.until(job.id, partial(_has_made, steps))
+        watchers.append(threading.Thread(target=watch))
+        watchers[-1].start()
+    gate.open()
+    for watcher in watchers:
+        watcher.join(DEADLINE_SECONDS)
+    # And one that comes when it is over.
+    watch()
+    assert len(histories) == 4
+    assert all(history == histories[0] for history in histories)
+    revisions = [event.revision for event in histories[0]]
+    assert revisions == list(range(1, len(revisions) + 1))
+
+
+def test_from_every_revision_on(client: Client, gate: Gate) -> None:
+    gate.open()
+    job = client.submit(small_joint_spec(steps=3))
+    whole = client.history(job.id)
+    for revision in range(len(whole) + 1):
+        updates = client.watch(job.id, after_revision=revision)
+        assert [each.event for each in updates if each.HasField("event")] == whole[revision:]
+
+
+def test_a_revision_that_there_is_not_yet_is_refused(client: Client, gate: Gate) -> None:
+    gate.open()
+    job = client.submit(_SPEC)
+    with pytest.raises(grpc.RpcError) as caught:
+        client.watch(job.id, after_revision=10_000)
+    code, message = refusal(caught.value)
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert "after_revision is 10000, but the history ends with" in message
+
+
+def test_the_job_is_shown_now_and_then_while_nothing_happens(client: Client, gate: Gate) -> None:
+    job = client.submit(_SPEC)
+    gate.wait_for()
+    stream = _watch(client, job.id)
+    shown = (update.job for update in stream if update.HasField("job"))
+    times = [next(shown).progress.wall_seconds for _ in range(3)]
+    assert times == sorted(times)
+    assert len(set(times)) == 3
+    stream.cancel()
+
+
+def test_streams_that_are_abandoned_make_room_for_others(
+    server: RunningServer, client: Client, gate: Gate
+) -> None:
+    job = client.submit(_SPEC)
+    gate.wait_for()
+    streams = [_watch(client, job.id) for _ in range(3)]
+    for stream in streams:
+        next(stream)
+    with pytest.raises(grpc.RpcError) as caught:
+        next(_watch(client, job.id))
+    code, message = refusal(caught.value)
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert message == "3 streams are open here, as many as may be at once"
+
+    streams[0].cancel()
+
+    def has_room() -> bool:
+        try:
+            stream = _watch(client, job.id)
+            next(stream)
+        except grpc.RpcError:
+            return False
+        stream.cancel()
+        return True
+
+    server.until(has_room)
+
+
+def test_a_coordinator_that_ends_says_so(server: RunningServer, client: Client, gate: Gate) -> None:
+    job = client.submit(_SPEC)
+    gate.wait_for()
+    stream = _watch(client, job.id)
+    next(stream)
+    ending = threading.Thread(
+        target=server.run, args=(server.farm.close("the coordinator is shutting down", 60),)
+    )
+    ending.start()
+    with pytest.raises(grpc.RpcError) as caught:
+        for _ in stream:
+            pass
+    ending.join(DEADLINE_SECONDS)
+    assert refusal(caught.value) == (
+        grpc.StatusCode.UNAVAILABLE,
+        "the coordinator is shutting down",
+    )
+
+
+def test_a_feed_knows_when_it_does_not_know() -> None:
+    feed = Feed(0)
+    for first in range(1, 2001, 10):
+        feed.publish([job_pb2.JobEvent(revision=first + each) for each in range(10)])
+    assert feed.revision == 2000
+    assert feed.after(2000) == []
+    assert feed.after(100) is None
+    newest = feed.after(1990)
+    assert newest is not None
+    assert [event.revision for event in newest] == list(range(1991, 2001))
+    feed.forget()
+    assert feed.after(1990) is None
