@@ -25,11 +25,13 @@ from remy_services.fleet.information import describe_evaluators
 
 _WORKER = "local"
 # Threads never fall silent, and there is nobody to compare them with. Tasks are short, since they
-# cost next to nothing to start and a step of a search should end on all threads at once.
+# cost next to nothing to start and a step of a search should end on all threads at once. Threads
+# take what they do next from a common line, which is long enough for the event loop to be late.
+_TASKS_PER_THREAD = 4
 _SETTINGS = BoardSettings(
     lease_seconds=math.inf,
     longest_task_seconds=0.1,
-    shortest_task_seconds=0.001,
+    shortest_task_seconds=0.002,
     doubled_share=0.0,
 )
 
@@ -48,8 +50,7 @@ class LocalFleet:
         self._dispatcher = Dispatcher(TaskBoard(_SETTINGS), self)
         board = self._dispatcher.board
         board.join(WorkerFacts(_WORKER, threads), self._dispatcher.now())
-        # As many again as there are threads, so that none waits for the event loop.
-        board.credit(_WORKER, 2 * threads, self._dispatcher.now())
+        board.credit(_WORKER, _TASKS_PER_THREAD * threads, self._dispatcher.now())
 
     async def evaluate(
         self,

@@ -25,13 +25,15 @@ class Vote:
 
 def leading(votes: Mapping[str, Vote]) -> tuple[str, int]:
     """One of those whose answer most workers gave, and how many did. There is at least one vote."""
+    if len(votes) == 1:
+        return next(iter(votes)), 1
     key, agreeing = Counter(vote.key for vote in votes.values()).most_common(1)[0]
     return next(worker for worker, vote in votes.items() if vote.key == key), agreeing
 
 
 def disputed(votes: Mapping[str, Vote]) -> bool:
     """Whether answers differ."""
-    return len({vote.key for vote in votes.values()}) > 1
+    return len(votes) > 1 and len({vote.key for vote in votes.values()}) > 1
 
 
 def missing(votes: Mapping[str, Vote], wanted: int) -> int:
