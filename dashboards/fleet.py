@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import grown, per_second, quantiles
+from dashboards.queries import JOB_LEGEND, by_job, grown, per_second, quantiles
+
+_LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent|goodbye"}'
 
 
 def workers() -> Section:
@@ -164,6 +166,49 @@ def faults() -> Section:
                 Query(grown("remy_farm_tasks_quarantined_total"), "quarantined"),
                 width=8,
                 no_value="none",
+            ),
+        ],
+    )
+
+
+def leases() -> Section:
+    """What workers had and did not finish."""
+    return Section(
+        "Leases",
+        [
+            lines(
+                "Leases that ended early",
+                "Tasks that a worker had and that ended without an answer that was wanted, by"
+                " reason.",
+                "none",
+                Query(
+                    grown("remy_farm_leases_ended_total", "reason"),
+                    "{{reason}}",
+                ),
+                width=8,
+                stacked=True,
+                no_value="none",
+            ),
+            lines(
+                "Share of tasks lost",
+                "Tasks lost with their workers, or with silent ones, of those given out.",
+                "percentunit",
+                Query(
+                    f"{per_second(_LOST)} / {per_second('remy_farm_tasks_assigned_total')}",
+                    "lost",
+                ),
+                width=8,
+                no_value="none",
+            ),
+            lines(
+                "Recoveries",
+                "How often each job went on after its coordinator had ended unexpectedly.",
+                "none",
+                Query(
+                    by_job("remy_farm_job_recoveries_total"),
+                    JOB_LEGEND,
+                ),
+                width=8,
             ),
         ],
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards import serving
+from dashboards import fleet, serving
 from dashboards.board import Section, board
 from dashboards.parts import Query, lines, number
-from dashboards.queries import JOB_LEGEND, by_job, grown, per_second, quantiles
+from dashboards.queries import JOB_LEGEND, by_job, grown, quantiles
 
 UID = "remy-farm-reliability"
 
@@ -20,7 +20,6 @@ _CHECKPOINT_AGE = (
     ' and on (job_id) remy_farm_job_state{state=~"RUNNING|PAUSING|CANCELLING"}'
 )
 _FAILED_CHECKPOINTS = 'remy_farm_checkpoint_failures_total{reason!="conflict"}'
-_LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent|goodbye"}'
 
 
 def reliability() -> models.Dashboard:
@@ -29,7 +28,14 @@ def reliability() -> models.Dashboard:
         UID,
         "Reliability",
         "Whether work is safe: checkpoints, leases, the store, errors, the coordinator itself.",
-        [_now(), _checkpoints(), _leases(), serving.store(), serving.calls(), serving.process()],
+        [
+            _now(),
+            _checkpoints(),
+            fleet.leases(),
+            serving.store(),
+            serving.calls(),
+            serving.process(),
+        ],
     )
 
 
@@ -173,48 +179,6 @@ def _checkpoints() -> Section:
                     "{{reason}}",
                 ),
                 width=6,
-            ),
-        ],
-    )
-
-
-def _leases() -> Section:
-    return Section(
-        "Leases",
-        [
-            lines(
-                "Leases that ended early",
-                "Tasks that a worker had and that ended without an answer that was wanted, by"
-                " reason.",
-                "none",
-                Query(
-                    grown("remy_farm_leases_ended_total", "reason"),
-                    "{{reason}}",
-                ),
-                width=8,
-                stacked=True,
-                no_value="none",
-            ),
-            lines(
-                "Share of tasks lost",
-                "Tasks lost with their workers, or with silent ones, of those given out.",
-                "percentunit",
-                Query(
-                    f"{per_second(_LOST)} / {per_second('remy_farm_tasks_assigned_total')}",
-                    "lost",
-                ),
-                width=8,
-                no_value="none",
-            ),
-            lines(
-                "Recoveries",
-                "How often each job went on after its coordinator had ended unexpectedly.",
-                "none",
-                Query(
-                    by_job("remy_farm_job_recoveries_total"),
-                    JOB_LEGEND,
-                ),
-                width=8,
             ),
         ],
     )

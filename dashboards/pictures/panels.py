@@ -11,18 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Bbox
 
+from dashboards.pictures.curves import COLOURS, INK, MUTED, defaults, draw_curves
 from dashboards.pictures.prometheus import Prometheus, Series
 from dashboards.pictures.units import worded
 from dashboards.pictures.variables import Choice
 
 Tree = dict[str, Any]
 
-INK = "#20262c"
-MUTED = "#8a949e"
-GRID = "#e4e8ec"
-_COLOURS = ("#0b63a5", "#c2560c", "#2e8540", "#7a4fa3", "#b8860b", "#b0305c", "#2a9d9d", "#6b7280")
 _NAMED = {"red": "#c0392b", "green": "#2e8540", "orange": "#c2560c", "blue": "#0b63a5"}
-_MOST_LEGENDS = 6
 _MOST_ROWS = 8
 
 
@@ -49,11 +45,6 @@ def draw(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> Non
     kinds[panel["type"]](axes, panel, prometheus, choice)
 
 
-def _defaults(panel: Tree) -> Tree:
-    defaults: Tree = panel["fieldConfig"]["defaults"]
-    return defaults
-
-
 def _over_time(panel: Tree, prometheus: Prometheus, choice: Choice) -> list[Line]:
     return [
         Line(_name(target, series), series)
@@ -77,73 +68,8 @@ def _name(target: Tree, series: Series) -> str:
 
 def _nothing(axes: Axes, panel: Tree) -> None:
     axes.set_axis_off()
-    text = _defaults(panel)["noValue"]
+    text = defaults(panel)["noValue"]
     axes.text(0.5, 0.5, text, ha="center", va="center", color=MUTED, transform=axes.transAxes)
-
-
-def _curves(
-    axes: Axes, panel: Tree, curves: Sequence[tuple[str, list[float], list[float]]]
-) -> None:
-    """Lines by name, and bands where one is filled below to another."""
-    custom = _defaults(panel).get("custom", {})
-    bands = _bands(panel)
-    by_name = {name: (x, y) for name, x, y in curves}
-    hidden = set(bands) | set(bands.values())
-    for high, low in bands.items():
-        if high in by_name and low in by_name:
-            axes.fill_between(
-                by_name[high][0],
-                by_name[low][1],
-                by_name[high][1],
-                color=_COLOURS[0],
-                alpha=0.18,
-                linewidth=0,
-            )
-    shown = [curve for curve in curves if curve[0] not in hidden]
-    if custom.get("stacking", {}).get("mode") == "normal" and shown:
-        _stacked(axes, shown)
-    else:
-        for position, (name, x, y) in enumerate(shown):
-            colour = _COLOURS[position % len(_COLOURS)]
-            axes.plot(x, y, color=colour, linewidth=1.2, label=name, clip_on=False, zorder=3)
-    if custom.get("axisSoftMin") == 0 and min((min(y) for _, _, y in shown), default=0) >= 0:
-        axes.set_ylim(0, axes.get_ylim()[1] if max(max(y) for _, _, y in shown) > 0 else 1)
-    _finish(axes, panel, len(shown))
-
-
-def _bands(panel: Tree) -> dict[str, str]:
-    """Names of upper bounds, and of the lower bounds that they are filled to."""
-    return {
-        override["matcher"]["options"]: change["value"]
-        for override in panel["fieldConfig"]["overrides"]
-        for change in override["properties"]
-        if change["id"] == "custom.fillBelowTo"
-    }
-
-
-def _stacked(axes: Axes, curves: Sequence[tuple[str, list[float], list[float]]]) -> None:
-    times = sorted({time for _, x, _ in curves for time in x})
-    rows = [dict(zip(x, y, strict=True)) for _, x, y in curves]
-    axes.stackplot(
-        times,
-        [[row.get(time, 0.0) for time in times] for row in rows],
-        labels=[name for name, _, _ in curves],
-        colors=_COLOURS,
-        alpha=0.6,
-    )
-
-
-def _finish(axes: Axes, panel: Tree, count: int) -> None:
-    unit = _defaults(panel)["unit"]
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, labelsize=6, length=2)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: worded(value, unit)))
-    if 0 < count <= _MOST_LEGENDS:
-        axes.legend(fontsize=6, frameon=False, loc="best", labelcolor=INK)
 
 
 def _time_series(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> None:
@@ -162,7 +88,7 @@ def _time_series(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice
     axes.set_xlim(0, choice.end - choice.start)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: worded(value, "s")))
-    _curves(axes, panel, curves)
+    draw_curves(axes, panel, curves)
 
 
 def _trend(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> None:
@@ -176,7 +102,7 @@ def _trend(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> N
     if not any(x for _, x, _ in curves):
         _nothing(axes, panel)
         return
-    _curves(axes, panel, curves)
+    draw_curves(axes, panel, curves)
     axes.set_xlabel(panel["options"]["xField"], fontsize=6, color=MUTED)
 
 
@@ -190,10 +116,10 @@ def _stat(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> No
         return
     axes.set_axis_off()
     value = last[0].series.points[-1][1]
-    defaults = _defaults(panel)
+    shown = defaults(panel)
     is_name = panel["options"].get("textMode") == "name"
-    text = last[0].name if is_name else worded(value, defaults["unit"])
-    colour = _colour(value, defaults["thresholds"]["steps"])
+    text = last[0].name if is_name else worded(value, shown["unit"])
+    colour = _colour(value, shown["thresholds"]["steps"])
     size = 18 if len(text) < 12 else 11
     axes.text(
         0.5,
@@ -218,9 +144,9 @@ def _bars(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> No
         _nothing(axes, panel)
         return
     values = [line.series.points[-1][1] for line in lines]
-    unit = _defaults(panel)["unit"]
+    unit = defaults(panel)["unit"]
     places = range(len(values))
-    axes.barh(places, values, color=[_COLOURS[place % len(_COLOURS)] for place in places])
+    axes.barh(places, values, color=[COLOURS[place % len(COLOURS)] for place in places])
     axes.set_yticks(places, ["" for _ in places])
     axes.invert_yaxis()
     for place, (line, value) in enumerate(zip(lines, values, strict=True)):
@@ -274,4 +200,4 @@ def _unit(panel: Tree, title: str) -> str:
         for change in override["properties"]:
             if override["matcher"]["options"] == title and change["id"] == "unit":
                 return str(change["value"])
-    return str(_defaults(panel)["unit"])
+    return str(defaults(panel)["unit"])

@@ -10,7 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dashboards.pictures.panels import INK, draw
+from dashboards.pictures.curves import INK
+from dashboards.pictures.panels import draw
 from dashboards.pictures.prometheus import Prometheus
 from dashboards.pictures.variables import Choice
 

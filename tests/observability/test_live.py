@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.pictures.__main__ import draw_all
 from dashboards.pictures.prometheus import Prometheus, QueryError
 from dashboards.pictures.variables import Choice
 from remy_farm.v1 import design_service_pb2 as messages
@@ -53,6 +54,11 @@ def look_at_everything(folder: Path, receiver: Receiver) -> None:
         assert rules_in_trouble(farm.prometheus) == []
         assert recorded_series() <= series_of(farm.prometheus)
         wait_until(lambda: tasks_and_their_steps(receiver) > 0)
+        drawn = draw_all(farm.prometheus, chosen, folder)
+    assert {path.stem for path in drawn} == {f"dashboard-{name}" for name in dashboards()}
+    for path in drawn:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < 150_000
 
 
 def tasks_and_their_steps(receiver: Receiver) -> int:
