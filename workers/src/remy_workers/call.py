@@ -15,7 +15,7 @@ from remy_workers.introduction import introduce
 from remy_workers.messages import refusal, returned
 from remy_workers.settings import WorkerSettings
 from remy_workers.tables import UnknownTables
-from remy_workers.telemetry.metrics import TaskEnd, WorkerMetrics
+from remy_workers.telemetry.metrics import TaskEnd
 from remy_workers.workload import Tables, Work
 
 Found = TypeVar("Found", covariant=True)
@@ -38,6 +38,19 @@ class Pulse(Protocol):
     seconds: float
 
 
+class CallMetrics(Protocol):
+    """Is told how calls go. See WorkerMetrics."""
+
+    def connected(self) -> None:
+        """The coordinator has welcomed the worker."""
+
+    def disconnected(self) -> None:
+        """The stream to the coordinator is gone."""
+
+    def task_dropped(self, end: TaskEnd) -> None:
+        """A task ended that no thread had begun with."""
+
+
 class KnowsTables(Protocol[Found]):
     """Keeps the tables that tasks will name, for one stream."""
 
@@ -58,7 +71,7 @@ class Call(Generic[Tables]):
         tables: KnowsTables[Tables],
         ending: Ending,
         heartbeat: Pulse,
-        metrics: WorkerMetrics,
+        metrics: CallMetrics,
     ) -> None:
         self._settings = settings
         self._desk = desk

@@ -133,6 +133,13 @@ class Desk(Generic[Tables]):
         with self._changed:
             self._changed.wait_for(lambda: self._workload.running == 0, seconds)
 
+    def break_off(self, last_word: worker_service_pb2.WorkRequest) -> None:
+        """Says one thing more and then nothing; what is not done is not answered."""
+        with self._changed:
+            if self._outbox is not None:
+                self._outbox.put(last_word)
+                self._outbox.close()
+
     def close(self) -> None:
         """Returns what is not done and says nothing more; what was said before is still written."""
         with self._changed:

@@ -14,6 +14,8 @@ class ExitCode(IntEnum):
     INTERNAL = 1
     #: Flags, addresses or files that cannot be right.
     BAD_INPUT = 2
+    #: Only of a driver of Ray: the cluster cannot be reached, or is lost.
+    UNREACHABLE = 3
     #: The token is missing or wrong, or its role is another.
     NOT_ALLOWED = 4
     #: The coordinator will not have this worker: another simulator, quarantine, no workers at all.

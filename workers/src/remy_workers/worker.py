@@ -16,6 +16,7 @@ from remy_workers.call import Call, hello
 from remy_workers.connection import call_metadata, open_channel
 from remy_workers.ending import IDLE, Ending
 from remy_workers.exit_codes import ExitCode
+from remy_workers.finality import FINAL
 from remy_workers.heartbeat import Heartbeat
 from remy_workers.outbox import Outbox
 from remy_workers.settings import WorkerSettings
@@ -27,14 +28,6 @@ from remy_workers.telemetry.metrics import TaskEnd, WorkerMetrics
 _RESERVE = 1
 # For the coordinator to hear what was said last.
 _LAST_WORDS_SECONDS = 1.5
-
-_FINAL = {
-    grpc.StatusCode.UNAUTHENTICATED: ExitCode.NOT_ALLOWED,
-    grpc.StatusCode.PERMISSION_DENIED: ExitCode.NOT_ALLOWED,
-    grpc.StatusCode.FAILED_PRECONDITION: ExitCode.REFUSED,
-    grpc.StatusCode.UNIMPLEMENTED: ExitCode.REFUSED,
-    grpc.StatusCode.INVALID_ARGUMENT: ExitCode.INTERNAL,
-}
 
 _log = structlog.get_logger()
 
@@ -110,7 +103,7 @@ class Worker:
                 why: str | None = "the coordinator ended the call"
                 code = None
             except grpc.RpcError as error:
-                why, code = error.details(), _FINAL.get(error.code())
+                why, code = error.details(), FINAL.get(error.code())
             finally:
                 self._desk.shut()
                 with self._lock:

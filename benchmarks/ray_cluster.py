@@ -1,0 +1,183 @@
+"""A Ray cluster on this machine, whose parts can be ended and started again one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+# Machines that run tests are slow and busy.
+_PATIENCE_SECONDS = 180.0
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+class RayNode:
+    """A node's processes."""
+
+    def __init__(self, environment: Mapping[str, str], settings: dict[str, Any]) -> None:
+        """Returns when the node is there."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.ray_node", json.dumps(settings)],
+            cwd=_ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("a Ray node did not start")
+        there = json.loads(line)
+        self.address: str = there["address"]
+        self._pids: dict[str, list[int]] = there["processes"]
+
+    @property
+    def raylet(self) -> int:
+        """The process that all others of a node end with, but for the head's books."""
+        return self._pids["raylet"][0]
+
+    @property
+    def actors(self) -> list[int]:
+        """Processes that simulate, or could."""
+        return [pid for pid, name in _children(self.raylet) if name.startswith("ray::Evaluation")]
+
+    def kill(self) -> None:
+        """As a machine goes that is switched off."""
+        tree = [pid for pid, _ in _children(self.raylet)]
+        for pid in (*(pid for group in self._pids.values() for pid in group), *tree):
+            _kill(pid)
+        self._process.kill()
+        self._process.communicate()
+
+    def close(self) -> None:
+        """Ends it in order, then what is left of it."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=15)
+        self.kill_quietly()
+
+    def kill_quietly(self) -> None:
+        """Whatever of it is there still."""
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            self.kill()
+
+
+class RayCluster:
+    """A head and other nodes, each of one CPU, all on the loopback address."""
+
+    def __init__(self, nodes: int = 1, **settings: str) -> None:
+        """`settings` are Ray's, as RAY_NAME in the environment."""
+        # The path of a socket must be short.
+        self._folder = Path(tempfile.mkdtemp(prefix="ry", dir="/tmp"))
+        token = self._folder / "token"
+        token.write_text(secrets.token_hex(32), encoding="ascii")
+        token.chmod(0o600)
+        self.environment = {
+            **os.environ,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # Ray would take the machine's own address in place of the loopback one.
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            **{f"RAY_{name}": value for name, value in settings.items()},
+        }
+        self.head = self._start()
+        self.address = self.head.address
+        self.others = [self._start(self.address) for _ in range(nodes - 1)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for node in (*self.others, self.head):
+            node.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def nodes(self) -> list[RayNode]:
+        """All that there are."""
+        return [self.head, *self.others]
+
+    @property
+    def actors(self) -> list[int]:
+        """Processes of all nodes that simulate, or could."""
+        return [pid for node in self.nodes for pid in node.actors]
+
+    @contextlib.contextmanager
+    def as_environment(self) -> Iterator[None]:
+        """Has processes that are started meanwhile find the cluster."""
+        before = dict(os.environ)
+        os.environ.update(self.environment)
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def replace_node(self) -> None:
+        """Another machine takes the place of one that is gone without notice."""
+        self.others.pop(0).kill()
+        self.others.append(self._start(self.address))
+
+    def replace_all(self) -> None:
+        """The head is gone, and all that it knew; everything is started anew where it was."""
+        for node in self.nodes:
+            node.kill()
+        port = int(self.address.rpartition(":")[2])
+        self.head = self._start(port=port)
+        self.others = [self._start(self.address) for _ in self.others]
+
+    def _start(self, gcs_address: str | None = None, port: int = 0) -> RayNode:
+        settings = {
+            "gcs_address": gcs_address,
+            "port": port,
+            "cpus": 1,
+            "resources": {"evaluation": 1},
+            "folder": str(self._folder),
+        }
+        return RayNode(self.environment, settings)
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Returns once a condition holds."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {_PATIENCE_SECONDS} s: {what}")
+        time.sleep(0.05)
+
+
+def _children(parent: int) -> list[tuple[int, str]]:
+    """The processes that a process started, and their titles."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{parent}/task").iterdir():
+            for word in (task / "children").read_text().split():
+                with contextlib.suppress(OSError):
+                    title = Path(f"/proc/{word}/cmdline").read_bytes().decode(errors="replace")
+                    found.append((int(word), title))
+    return found
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
