@@ -1,0 +1,86 @@
+"""The notice of EC2, from a stand-in for the instance metadata service."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from remy_workers.ending import Ending
+from remy_workers.interruption import interruption, watch_for_interruption
+
+
+class _Service(http.server.ThreadingHTTPServer):
+    """Version 2 of the service: nothing without a token."""
+
+    notice: bytes | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Service
+
+    def do_PUT(self) -> None:
+        assert self.path == "/latest/api/token"
+        assert 1 <= int(self.headers["X-aws-ec2-metadata-token-ttl-seconds"]) <= 21600
+        self._answer(200, b"the-token")
+
+    def do_GET(self) -> None:
+        if self.headers["X-aws-ec2-metadata-token"] != "the-token":
+            self._answer(401, b"")
+        elif self.path != "/latest/meta-data/spot/instance-action" or self.server.notice is None:
+            self._answer(404, b"")
+        else:
+            self._answer(200, self.server.notice)
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing."""
+
+
+@pytest.fixture
+def service() -> Iterator[_Service]:
+    with _Service(("127.0.0.1", 0), _Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_there_is_no_notice_until_there_is_one(service: _Service) -> None:
+    assert interruption(service.url) is None
+    service.notice = b'{"action": "terminate", "time": "2026-01-01T00:00:00Z"}'
+    assert interruption(service.url) == "terminate"
+
+
+@pytest.mark.parametrize("notice", [b"not JSON", b"[]", b"{}"])
+def test_a_notice_that_cannot_be_read_is_one(service: _Service, notice: bytes) -> None:
+    service.notice = notice
+    assert interruption(service.url) == "unknown"
+
+
+def test_a_service_that_cannot_be_reached_is_an_error() -> None:
+    with _Service(("127.0.0.1", 0), _Handler) as closed:
+        url = closed.url
+    with pytest.raises(OSError, match="refused"):
+        interruption(url)
+
+
+def test_a_notice_asks_for_the_end(service: _Service) -> None:
+    ending = Ending()
+    watch_for_interruption(ending, service.url, poll_seconds=0.02)
+    assert not ending.wait(0.1)
+    service.notice = b'{"action": "stop"}'
+    assert ending.wait(60)
+    assert ending.why == "spot_interruption"
