@@ -208,6 +208,15 @@ def test_mutual_tls(
     assert "wants to see a certificate of this client" in problem(tree)
 
 
+def test_the_doctor_misses_workers(
+    doctor: Doctor, tmp_path: Path, started: Callable[[Coordinator], Coordinator]
+) -> None:
+    coordinator = started(Coordinator(tmp_path / "idle", "--evaluator", "workers"))
+    exit_code, tree = doctor("--coordinator", coordinator.address)
+    assert exit_code == 6
+    assert problem(tree).startswith("no worker is connected")
+
+
 def test_the_doctor_where_nobody_is(run: Any, doctor: Doctor) -> None:
     exit_code, tree = doctor("--coordinator", "127.0.0.1:1")
     assert exit_code == 3
