@@ -40,4 +40,4 @@ class RayFarm(Fleet):
     async def _open(self) -> None:
         await super()._open()
         with self._cluster.as_environment():
-            await self.fleet.begin()
+            self.fleet.begin()

@@ -68,11 +68,16 @@ def _settings(
     reflection: bool,
     maximum_spec_bytes: int,
     maximum_open_streams: int,
+    ray_address: str,
+    ray_threads_per_actor: int,
+    ray_actors: int | None,
+    ray_resource: str,
     **rest: Any,
 ) -> ServerSettings:
     from remy_services.coordinator.running import RunSettings
     from remy_services.coordinator.serving import ServerSettings
     from remy_services.coordinator.settings import CallLimits, FarmSettings
+    from remy_services.fleet.ray import RaySettings
     from remy_services.jobs.queue import Limits
 
     farm = FarmSettings(
@@ -90,6 +95,7 @@ def _settings(
         store_url=store,
         name=name or socket.gethostname(),
         farm=farm,
+        ray=RaySettings(ray_address, ray_threads_per_actor, ray_actors, ray_resource),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
         is_insecure=insecure,
         has_reflection=reflection,

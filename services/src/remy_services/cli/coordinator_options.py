@@ -139,6 +139,35 @@ _OPTIONS: tuple[_Decorator, ...] = (
         help="Threads of the evaluator 'local'.",
     ),
     _setting(
+        "--ray-address",
+        default="auto",
+        envvar=[f"{VARIABLE_PREFIX}_RAY_ADDRESS", "REMY_FARM_RAY_ADDRESS"],
+        metavar="ADDRESS",
+        help="Of the evaluator 'ray': HOST:PORT of the head where this machine is a node of the "
+        "cluster, ray://HOST:PORT where it is not, auto for the cluster that this machine is in.",
+    ),
+    _setting(
+        "--ray-threads-per-actor",
+        type=click.IntRange(1, 1024),
+        default=1,
+        metavar="N",
+        help="CPUs that an actor takes on its node.",
+    ),
+    _setting(
+        "--ray-actors",
+        type=click.IntRange(min=1),
+        metavar="N",
+        show_default="as many as fit on the nodes",
+        help="Actors to ask Ray for, which may have its autoscaler add nodes.",
+    ),
+    _setting(
+        "--ray-resource",
+        default="",
+        metavar="NAME",
+        show_default="any node",
+        help="Only use nodes of the Ray cluster that have this resource.",
+    ),
+    _setting(
         "--reproductions",
         type=click.Path(file_okay=False, exists=True, path_type=Path),
         metavar="DIR",

@@ -11,6 +11,7 @@ from remy_farm.v1 import worker_service_pb2
 from remy_services.coordinator.serving.settings import ServerSettings, SettingsError
 from remy_services.evaluation import SharedEvaluator
 from remy_services.fleet import LocalFleet, WorkerFleet
+from remy_services.fleet.ray import RayFleet, RayUnavailable
 
 _WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].full_name
 
@@ -42,6 +43,17 @@ def make_evaluators(settings: ServerSettings, work_left: Callable[[str], bool]) 
         case "workers":
             fleet = WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
             return Evaluators(fleet, fleet.add_to, (_WORKER_SERVICE,))
+        case "ray":
+            return Evaluators(_ray_fleet(settings, work_left))
     raise SettingsError(
         f"--evaluator is {settings.evaluator}, which this coordinator does not have"
     )
+
+
+def _ray_fleet(settings: ServerSettings, work_left: Callable[[str], bool]) -> RayFleet:
+    try:
+        fleet = RayFleet(settings.ray, work_left=work_left, reproductions=settings.reproductions)
+    except RayUnavailable as error:
+        raise SettingsError(f"--evaluator is ray: {error}") from error
+    fleet.begin()
+    return fleet

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.settings import FarmSettings
+from remy_services.fleet.ray import RaySettings
 
 
 class SettingsError(Exception):
@@ -39,6 +40,8 @@ class ServerSettings:
     evaluator: str = "local"
     #: Of the evaluator "local".
     threads: int = 1
+    #: Of the evaluator "ray".
+    ray: RaySettings = field(default_factory=RaySettings)
     #: Folder for evaluation tasks that were given up because they kept ending their workers; None:
     #: they are not written.
     reproductions: Path | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -41,9 +42,10 @@ class RayFleet:
         self._folder: str | None = None
         self._server: grpc.aio.Server | None = None
         self._driver: DriverProcess | None = None
+        self._opening: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Starts the driver, in the event loop that evaluations are asked for in."""
+    def begin(self) -> None:
+        """Starts the driver, in the running event loop. To be called once."""
         # Nobody else may enter; the path of a socket must be short.
         self._folder = tempfile.mkdtemp(prefix="remy-ray-")
         socket = str(Path(self._folder, "s"))
@@ -55,11 +57,10 @@ class RayFleet:
         )
         self._workers.add_to(self._server)
         self._server.add_insecure_port(f"unix:{socket}")
-        await self._server.start()
         self._driver = DriverProcess(
             self._settings.command(socket), lambda: self.snapshot().workers
         )
-        self._driver.begin()
+        self._opening = asyncio.create_task(self._open(self._server, self._driver))
 
     @property
     def driver_pid(self) -> int | None:
@@ -87,6 +88,8 @@ class RayFleet:
         return self._workers.snapshot()
 
     async def close(self) -> None:
+        if self._opening is not None:
+            await self._opening
         if self._driver is not None:
             await self._driver.close()
         await self._workers.close()
@@ -94,3 +97,7 @@ class RayFleet:
             await self._server.stop(_GRACE_SECONDS)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _open(self, server: grpc.aio.Server, driver: DriverProcess) -> None:
+        await server.start()
+        driver.begin()
