@@ -15,7 +15,9 @@ from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.small_spec import small_spec
 
 _SPECS = {
-    "paper": small_spec(signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=2),
+    "paper": small_spec(
+        signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=2, simulated_seconds=1
+    ),
     "joint": small_joint_spec(starts=2, start_steps=4),
     "pattern": small_pattern_spec(steps=20),
 }

@@ -28,6 +28,8 @@ class Farm:
         self.settings = settings
         #: Why jobs cannot be asked for at present; empty if they can.
         self.not_ready = "the jobs are being read from the store"
+        #: Watches and transfers that are being answered.
+        self.open_streams = 0
         #: Why nothing may be changed any more; empty while it may.
         self.closing = ""
         #: What there is to say of the workers that were started for jobs, by the jobs' ids.
@@ -72,7 +74,8 @@ class Farm:
         job.CopyFrom(keeper.job)
         if not with_spec:
             job.ClearField("spec")
-        run = self.scheduler.run_of(keeper.job_id)
+        # A run that is ending has committed all that there is to say.
+        run = self.scheduler.run_of(keeper.job_id) if job.state in ACTIVE else None
         if run is not None:
             run.write_live(job.progress)
         if keeper.trouble:
@@ -81,8 +84,8 @@ class Farm:
             job.status_message = self.said_of_workers[job.id]
         elif run is not None and self.evaluator.info().threads == 0:
             job.status_message = "waits for workers: none is connected"
-        elif run is None and job.state == PENDING and not job.status_message:
-            job.status_message = self._why_it_waits()
+        elif keeper.token is not None and job.state == PENDING and not job.status_message:
+            job.status_message = self._why_it_waits(job.owner)
         return job
 
     def has_work(self, job_id: str) -> bool:
@@ -112,8 +115,11 @@ class Farm:
     def _in_trouble(self, why: str) -> None:
         self.not_ready = f"the jobs cannot be read from the store: {why}"
 
-    def _why_it_waits(self) -> str:
+    def _why_it_waits(self, owner: str) -> str:
         limits, running = self.scheduler.limits, self.scheduler.running
         if running >= limits.running_jobs:
             return f"waits for its turn: {running} jobs run, as many as may at once"
-        return f"waits for its turn: its owner may run {limits.running_jobs_per_owner} jobs at once"
+        most = limits.running_jobs_per_owner
+        if self.scheduler.running_of(owner) >= most:
+            return f"waits for its turn: {owner} runs {most} jobs, as many as one may at once"
+        return ""

@@ -44,6 +44,12 @@ class Scheduler:
         """Jobs that are at work."""
         return len(self._runs)
 
+    def running_of(self, owner: str) -> int:
+        """Those of one owner."""
+        return sum(
+            keeper.job.owner == owner for keeper in self._catalogue if keeper.job_id in self._runs
+        )
+
     def run_of(self, job_id: str) -> JobRun | None:
         """The job's run; None if it is not at work here."""
         return self._runs.get(job_id)

@@ -30,7 +30,6 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
     def __init__(self, farm: Farm, information: ServerInformation) -> None:
         self._farm = farm
         self._information = information
-        self._open_streams = 0
 
     async def SubmitJob(
         self, request: messages.SubmitJobRequest, context: _Context
@@ -137,15 +136,15 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
 
     @contextmanager
     def _stream(self) -> Iterator[None]:
-        most = self._farm.settings.calls.open_streams
-        if self._open_streams >= most:
+        farm, most = self._farm, self._farm.settings.calls.open_streams
+        if farm.open_streams >= most:
             raise too_many(
                 "streams",
                 f"{most} streams are open here, as many as may be at once",
                 _RETRY_SECONDS,
             )
-        self._open_streams += 1
+        farm.open_streams += 1
         try:
             yield
         finally:
-            self._open_streams -= 1
+            farm.open_streams -= 1

@@ -1,0 +1,195 @@
+"""Jobs that move between farms, and a second place for them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.coordinator.serving import ServerSettings, Surroundings
+from remy_services.jobs.states import PAUSED, SUCCEEDED
+from remy_services.stores import seal_archive, unseal_archive
+from services.tests.coordinator.embedded_design import embedded_design, without_clocks
+from services.tests.coordinator.gates import Gate, GatedEvaluator
+from services.tests.coordinator.running_server import (
+    DEADLINE_SECONDS,
+    Client,
+    RunningServer,
+    refusal,
+    settings_for,
+)
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_SPEC = small_joint_spec()
+
+
+def _export(client: Client, job: str) -> bytes:
+    parts = client.call("ExportJob", messages.ExportJobRequest(job=job))
+    return b"".join(each.part for each in parts)
+
+
+def _import(client: Client, archive: bytes) -> job_pb2.Job:
+    half = len(archive) // 2
+    parts = [messages.ImportJobRequest(part=part) for part in (archive[:half], archive[half:])]
+    job: job_pb2.Job = client.stub.ImportJob(iter(parts), timeout=DEADLINE_SECONDS).job
+    return job
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """What the first farm's evaluations wait at."""
+    return Gate()
+
+
+@pytest.fixture
+def first(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
+    """Where jobs come from; it has a mirror."""
+    (tmp_path / "first").mkdir()
+    settings = settings_for(tmp_path / "first", mirror_url=f"file://{tmp_path}/mirror")
+    around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+    with RunningServer(settings, around) as server:
+        yield server
+
+
+@pytest.fixture
+def second_settings(tmp_path: Path) -> ServerSettings:
+    (tmp_path / "second").mkdir()
+    return settings_for(tmp_path / "second")
+
+
+@pytest.fixture
+def second(second_settings: ServerSettings) -> Iterator[RunningServer]:
+    """Where they go."""
+    with RunningServer(second_settings) as server:
+        yield server
+
+
+def test_a_finished_job_is_the_same_on_another_farm(
+    first: RunningServer, second: RunningServer, gate: Gate
+) -> None:
+    gate.open()
+    here, there = first.client(), second.client()
+    job = here.until_final(here.submit(_SPEC, name="moved").id)
+    moved = _import(there, _export(here, job.id))
+    assert moved == job
+    assert there.history(job.id) == here.history(job.id)
+    assert there.remycc(job.id) == here.remycc(job.id)
+    assert there.remycc(job.id, epoch=1) == here.remycc(job.id, epoch=1)
+
+
+def test_a_job_under_way_rests_until_it_is_resumed(
+    first: RunningServer, second: RunningServer, gate: Gate, tmp_path: Path
+) -> None:
+    table, events = embedded_design(_SPEC, tmp_path / "embedded")
+    here, there = first.client(), second.client()
+    job = here.submit(_SPEC)
+    gate.let_pass(8)
+    here.until(job.id, lambda shown: shown.progress.step == 8)
+    moved = _import(there, _export(here, job.id))
+    assert moved.state == PAUSED
+    assert moved.status_message == "was brought here from another farm"
+
+    there.call("ResumeJob", messages.ResumeJobRequest(job=job.id))
+    there.until_state(job.id, SUCCEEDED)
+    assert there.remycc(job.id) == table
+    progress = [each.progress for each in there.history(job.id) if each.HasField("progress")]
+    assert [without_clocks(event) for event in progress] == events
+
+
+def test_the_mirror_has_what_the_store_lost(
+    first: RunningServer, second: RunningServer, gate: Gate, tmp_path: Path
+) -> None:
+    gate.open()
+    here, there = first.client(), second.client()
+    job = here.until_final(here.submit(_SPEC).id)
+    path = tmp_path / "mirror" / f"{job.id}.remyjob"
+    first.until(lambda: path.exists() and _final(path))
+    assert _import(there, path.read_bytes()) == job
+
+    here.call("DeleteJob", messages.DeleteJobRequest(job=job.id))
+    first.until(lambda: not path.exists())
+
+
+def _final(path: Path) -> bool:
+    return unseal_archive(path.read_bytes()).record.job.state == SUCCEEDED
+
+
+def _code(client: Client, archive: bytes) -> tuple[grpc.StatusCode, str]:
+    with pytest.raises(grpc.RpcError) as caught:
+        _import(client, archive)
+    return refusal(caught.value)
+
+
+def test_what_is_here_already_is_refused(first: RunningServer, gate: Gate) -> None:
+    gate.open()
+    client = first.client()
+    job = client.until_final(client.submit(_SPEC).id)
+    code, message = _code(client, _export(client, job.id))
+    assert code == grpc.StatusCode.ALREADY_EXISTS
+    assert message == f"job {job.id} is here already"
+
+
+def test_damaged_archives_are_refused(first: RunningServer, gate: Gate) -> None:
+    gate.open()
+    client, chance = first.client(), random.Random(1)
+    job = client.until_final(client.submit(_SPEC).id)
+    archive = _export(client, job.id)
+    damaged = [b"", b"nonsense", archive[:-1], archive[: len(archive) // 2]]
+    for _ in range(50):
+        changed = bytearray(archive)
+        changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+        damaged.append(bytes(changed))
+    for each in damaged:
+        assert _code(client, each)[0] == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_archives_that_no_farm_would_have_made_are_refused(
+    first: RunningServer, gate: Gate
+) -> None:
+    """Whoever makes an archive can seal it, too."""
+    gate.open()
+    client = first.client()
+    job = client.until_final(client.submit(_SPEC).id)
+    whole = unseal_archive(_export(client, job.id))
+
+    def forged() -> job_pb2.JobArchive:
+        archive = job_pb2.JobArchive()
+        archive.CopyFrom(whole)
+        archive.record.job.id = "forged"
+        return archive
+
+    state, revision, spec, path, weight, time = (forged() for _ in range(6))
+    state.record.job.state = 77  # type: ignore[assignment]
+    revision.record.job.revision += 1
+    spec.record.job.spec.Clear()
+    path.record.job.id = "../forged"
+    weight.record.job.weight = -1
+    time.record.job.create_time.nanos = -5
+    table = forged()
+    table.record.first_table.nodes.add()
+    for archive in (state, revision, spec, path, weight, time, table):
+        assert _code(client, seal_archive(archive))[0] == grpc.StatusCode.INVALID_ARGUMENT
+    # The rest of it is in order.
+    assert _import(client, seal_archive(forged())).id == "forged"
+
+
+def test_a_forged_snapshot_makes_its_job_fail_and_nothing_else(
+    first: RunningServer, gate: Gate
+) -> None:
+    gate.open()
+    client = first.client()
+    job = client.until_final(client.submit(_SPEC).id)
+    archive = unseal_archive(_export(client, job.id))
+    archive.record.job.id = "forged"
+    archive.record.job.state = PAUSED
+    archive.snapshot = b"nonsense"
+    _import(client, seal_archive(archive))
+    client.call("ResumeJob", messages.ResumeJobRequest(job="forged"))
+    failed = client.until_final("forged")
+    assert failed.failure_reason == job_pb2.FAILURE_REASON_SNAPSHOTS_LOST
+    assert client.until_final(client.submit(_SPEC).id).state == SUCCEEDED
