@@ -11,8 +11,8 @@ from remy_services.cli.main import main
 
 TEXT = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
 COMMANDS = main.list_commands(click.Context(main))
-# What starts servers has a page of its own.
-ELSEWHERE = {"coordinator"}
+# Settings of what runs for long are many, and told by --help.
+ELSEWHERE = {"coordinator", "worker"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -50,7 +50,7 @@ def check_store(info: messages.GetServerInfoResponse) -> Finding:
         return problem(
             Check.STORE,
             f"{name} may lose acknowledged work: {store.durability}",
-            "set the store up as docs/operations.md says",
+            "have it write before it answers (Redis: appendonly yes, appendfsync always)",
         )
     return ok(Check.STORE, f"{name}: {store.durability}")
 
