@@ -206,6 +206,7 @@ priorityClassName: {{ printf "%s-%s" $root.Release.Namespace (include "remy-farm
   secret:
     secretName: {{ include "remy-farm.tokensSecret" . }}
     items: [{key: worker, path: token}]
+    defaultMode: 0440
 {{- if .Values.tls.enabled }}
 - name: tls
   secret:

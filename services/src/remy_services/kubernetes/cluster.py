@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -37,6 +38,8 @@ class KubernetesCluster:
         self._labels: dict[str, Any] = {INSTANCE_LABEL: instance, COMPONENT_LABEL: COMPONENT}
         self._namespace = namespace
         self._client: AsyncClient | None = None
+        # It logs every request, and with it what the launcher logs better.
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
 
     async def watch(self, kind: Kind) -> AsyncIterator[Change]:
         resource = _RESOURCES[kind]

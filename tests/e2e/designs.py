@@ -1,0 +1,42 @@
+"""Designs for the end-to-end tests, and what they must come to."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tests.e2e.farm import CLI
+
+_NETWORK = """
+network:
+  link_rate_mbps: {uniform: [10, 20]}
+  rtt_ms: 150
+  senders: {integer_uniform: [1, 2]}
+traffic:
+  exponential_time: {mean_ms: 1000}
+  mean_off_ms: 1000
+"""
+
+
+def write_spec(folder: Path, *, steps: int, seed: int = 1, workers: str = "{}") -> Path:
+    """A joint search of so many steps, each of about a CPU-second."""
+    path = folder / f"design-{steps}-{seed}.yaml"
+    text = f"name: e2e\n{_NETWORK}search:\n  seed: {seed}\n  joint: {{steps: {steps}}}\n"
+    path.write_text(f"{text}workers: {workers}\n", encoding="utf-8")
+    return path
+
+
+@cache
+def embedded(spec: Path) -> bytes:
+    """The RemyCC that the same specification gives in one process on this machine."""
+    out = spec.with_suffix(".out")
+    done = subprocess.run(
+        [*CLI, "design", str(spec), "--out", str(out), "--quiet"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    return (out / "remycc.json").read_bytes()

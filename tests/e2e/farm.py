@@ -1,0 +1,171 @@
+"""A farm on the cluster: installed by Helm, used by the command line through a port-forward."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.programs import ROOT
+from tests.e2e.kubectl import Kubectl, run
+from tests.e2e.settings import values_file
+from tests.e2e.waiting import wait_for
+
+CHART = ROOT / "charts" / "remy-farm"
+CLI = [str(Path(sys.executable).with_name("remy-farm"))]
+RELEASE = "farm"
+FULL_NAME = "farm-remy-farm"
+COORDINATOR = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=coordinator"
+REDIS = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=redis"
+WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
+FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
+
+
+class Farm:
+    """One release in a namespace of its own, and a client that reaches it."""
+
+    def __init__(self, namespace: str, folder: Path) -> None:
+        self.namespace = namespace
+        self.kubectl = Kubectl(namespace)
+        self._folder = folder
+        self._forward: subprocess.Popen[str] | None = None
+        self._environment: dict[str, str] = {}
+
+    def install(self, values: Mapping[str, Any] | None = None, chart: Path = CHART) -> None:
+        """Installs the chart, or upgrades what is there, and waits until it is ready."""
+        command = ["helm", "upgrade", "--install", RELEASE, str(chart), "-n", self.namespace]
+        command += ["--create-namespace", "-f", str(values_file()), "-f", "-"]
+        run([*command, "--wait", "--timeout", "5m"], given=json.dumps(values or {}), seconds=400)
+        self.close()
+
+    def uninstall(self) -> None:
+        self.close()
+        run(["helm", "uninstall", RELEASE, "-n", self.namespace, "--wait", "--timeout", "3m"])
+
+    def remove(self) -> None:
+        """Leaves nothing behind."""
+        self.close()
+        run(["kubectl", "delete", "namespace", self.namespace, "--ignore-not-found"])
+        run(["kubectl", "delete", "priorityclass", "-l", f"app.kubernetes.io/instance={FULL_NAME}"])
+
+    def test(self) -> str:
+        """`helm test`, with what it printed."""
+        command = ["helm", "test", RELEASE, "-n", self.namespace, "--logs", "--timeout", "5m"]
+        return run(command, seconds=400)
+
+    def secret(self, name: str, key: str) -> str:
+        found = self.kubectl("get", "secret", f"{FULL_NAME}-{name}", "-o", "json")
+        return base64.b64decode(json.loads(found)["data"][key]).decode()
+
+    def cli(self, *arguments: str, role: str = "submitter") -> str:
+        """What `remy-farm` prints, run with a token of this role."""
+        done = self.try_cli(*arguments, role=role)
+        assert done.returncode == 0, f"remy-farm {' '.join(arguments)}\n{done.stderr}"
+        return done.stdout
+
+    def try_cli(
+        self, *arguments: str, role: str | None = "submitter"
+    ) -> subprocess.CompletedProcess[str]:
+        """The same, whatever comes of it; without a token if there is no role."""
+        environment = os.environ | self._reachable()
+        if role is not None:
+            environment["REMY_FARM_TOKEN"] = self.secret("tokens", role)
+        return subprocess.run(
+            [*CLI, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+
+    def submit(self, spec: Path, name: str, *flags: str) -> str:
+        """A new job; its id."""
+        answer = json.loads(self.cli("submit", str(spec), "--name", name, "--json", *flags))
+        return str(answer["id"])
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """What `status` says."""
+        found: dict[str, Any] = json.loads(self.cli("status", job_id, "--json"))
+        return found
+
+    def state(self, job_id: str) -> str:
+        return str(self.job(job_id)["state"]).removeprefix("JOB_STATE_").upper()
+
+    def wait_until_done(self, job_id: str, *, seconds: float = 600.0) -> str:
+        return wait_for(
+            f"the end of {job_id}",
+            lambda: next((s for s in [self.state(job_id)] if s in FINAL), ""),
+            seconds=seconds,
+        )
+
+    def step(self, job_id: str) -> int:
+        return int(self.job(job_id).get("progress", {}).get("step", 0))
+
+    def fetch(self, job_id: str) -> bytes:
+        """The job's RemyCC."""
+        path = self._folder / f"{job_id}.json"
+        self.cli("fetch", job_id, "-o", str(path))
+        return path.read_bytes()
+
+    def workers_of(self, job_id: str) -> list[dict[str, Any]]:
+        return self.kubectl.pods(f"{WORKERS},remy-farm/job-id={job_id}")
+
+    def close(self) -> None:
+        """Ends the port-forward; the next call makes another one."""
+        forward, self._forward = self._forward, None
+        if forward is not None:
+            forward.terminate()
+            forward.communicate()
+
+    def _reachable(self) -> dict[str, str]:
+        if self._forward is None or self._forward.poll() is not None:
+            self.close()
+            wait_for("a port-forward to the coordinator", self._try_forward, seconds=180)
+        return self._environment
+
+    def _try_forward(self) -> bool:
+        service = f"service/{FULL_NAME}-coordinator"
+        forward = subprocess.Popen(
+            ["kubectl", "-n", self.namespace, "port-forward", service, ":7390"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert forward.stdout is not None
+        match = re.search(r"127\.0\.0\.1:(\d+)", forward.stdout.readline())
+        if match is None:
+            forward.kill()
+            forward.communicate()
+            return False
+        self._forward = forward
+        authority = self._folder / "ca.crt"
+        authority.write_text(self.secret("tls", "ca.crt"))
+        self._environment = {
+            "REMY_FARM_COORDINATOR": f"localhost:{match[1]}",
+            "REMY_FARM_TLS_CA": str(authority),
+        }
+        return True
+
+
+@contextmanager
+def installed(name: str, values: Mapping[str, Any] | None = None) -> Iterator[Farm]:
+    """A farm for a test, in a namespace that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        farm = Farm(f"e2e-{name}-{int(time.time())}", Path(folder))
+        try:
+            farm.install(values)
+            yield farm
+        finally:
+            with contextlib.suppress(AssertionError):
+                farm.remove()

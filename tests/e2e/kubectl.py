@@ -1,0 +1,63 @@
+"""kubectl and helm, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+def run(command: Sequence[str], *, given: str | None = None, seconds: float = 300.0) -> str:
+    """What the command prints. Fails the test, with all that it said, if it fails."""
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, check=False, timeout=seconds
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """kubectl in one namespace."""
+
+    namespace: str
+
+    def __call__(self, *arguments: str, given: str | None = None) -> str:
+        return run(["kubectl", "-n", self.namespace, *arguments], given=given)
+
+    def objects(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        """All objects of a kind, those alone that match the selector."""
+        chosen = ["-l", selector] if selector else []
+        found: list[dict[str, Any]] = json.loads(self("get", kind, *chosen, "-o", "json"))["items"]
+        return found
+
+    def pods(self, selector: str) -> list[dict[str, Any]]:
+        """Pods that run and are not on their way out."""
+        return [
+            pod
+            for pod in self.objects("pods", selector)
+            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def node_of(self, selector: str) -> str:
+        """The node of the one pod that matches."""
+        (pod,) = self.pods(selector)
+        return str(pod["spec"]["nodeName"])
+
+    def exists(self, kind: str, name: str) -> bool:
+        return bool(self("get", kind, name, "--ignore-not-found", "-o", "name").strip())
+
+
+def nodes(label: str = "") -> dict[str, bool]:
+    """All nodes, those alone with the label, and whether each is ready."""
+    chosen = ["-l", label] if label else []
+    text = run(["kubectl", "get", "nodes", *chosen, "-o", "json"])
+    return {
+        node["metadata"]["name"]: any(
+            each["type"] == "Ready" and each["status"] == "True"
+            for each in node["status"]["conditions"]
+        )
+        for node in json.loads(text)["items"]
+    }

@@ -1,0 +1,63 @@
+"""From `helm install` to a RemyCC, as the chart's notes say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.designs import embedded, write_spec
+from tests.e2e.farm import COORDINATOR, FULL_NAME, Farm
+from tests.e2e.kubectl import run
+from tests.e2e.settings import needs_cluster
+from tests.e2e.waiting import wait_for
+
+pytestmark = needs_cluster
+
+
+def test_the_charts_own_test_passes(farm: Farm) -> None:
+    assert "Succeeded" in farm.test()
+
+
+def test_a_design_ends_in_the_same_bytes_as_in_one_process(farm: Farm, tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, steps=40)
+    job = farm.submit(spec, "first")
+    watched = farm.cli("watch", job, "--json")
+    assert "SUCCEEDED" in watched.upper()
+    assert farm.state(job) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    # Its workers end by themselves, and nothing runs for nobody.
+    wait_for("the end of its workers", lambda: not farm.workers_of(job))
+
+
+def test_the_notes_name_what_is_there(farm: Farm) -> None:
+    notes = run(["helm", "get", "notes", "farm", "-n", farm.namespace])
+    for words in (
+        f"get secret {FULL_NAME}-tokens",
+        f"get secret {FULL_NAME}-tls",
+        f"port-forward service/{FULL_NAME}-coordinator",
+    ):
+        assert words in notes
+    assert farm.secret("tokens", "submitter")
+    assert farm.secret("tls", "ca.crt")
+
+
+@pytest.mark.parametrize("role", [None, "viewer", "worker"])
+def test_without_the_right_token_nothing_is_submitted(
+    farm: Farm, tmp_path: Path, role: str | None
+) -> None:
+    done = farm.try_cli("submit", str(write_spec(tmp_path, steps=1)), role=role)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+def test_more_than_the_farm_allows_is_refused(farm: Farm, tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, steps=1, workers="{image: evil/image}")
+    done = farm.try_cli("submit", str(spec))
+    assert done.returncode != 0
+    assert "workers.image" in done.stderr
+
+
+def test_it_is_one_coordinator_on_a_node_that_stays(farm: Farm) -> None:
+    (pod,) = farm.kubectl.pods(COORDINATOR)
+    assert pod["status"]["containerStatuses"][0]["restartCount"] == 0

@@ -1,0 +1,92 @@
+"""During a design, everything that can be lost is lost once; the bytes are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.designs import embedded, write_spec
+from tests.e2e.farm import COORDINATOR, REDIS, Farm
+from tests.e2e.kubectl import nodes, run
+from tests.e2e.settings import kill_node, kills_nodes, needs_cluster, start_node
+from tests.e2e.waiting import wait_for
+
+pytestmark = [needs_cluster, kills_nodes]
+
+STEPS = 300
+
+
+@pytest.fixture
+def whole_again(farm: Farm) -> object:
+    """Brings all nodes back after the test, whatever became of it."""
+    before = set(nodes())
+    yield None
+    for name in sorted(before):
+        if not nodes().get(name, False):
+            start_node(name)
+    run(["kubectl", "uncordon", *sorted(before)])
+
+
+def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
+    farm: Farm, tmp_path: Path, whole_again: object
+) -> None:
+    spec = write_spec(tmp_path, steps=STEPS, workers="{minimum: 3, maximum: 3}")
+    job = farm.submit(spec, "faults")
+    _progress(farm, job, 5)
+    home = {farm.kubectl.node_of(COORDINATOR), farm.kubectl.node_of(REDIS)}
+    others = sorted(set(nodes()) - home)
+    lost, drained = others[0], others[-1]
+
+    # A spot node vanishes without notice.
+    kill_node(lost)
+    _progress(farm, job, 10)
+    # Another one is drained.
+    if drained != lost:
+        drain = ["kubectl", "drain", drained, "--ignore-daemonsets", "--delete-emptydir-data"]
+        run([*drain, "--force", "--timeout=120s"])
+        _progress(farm, job, 5)
+    start_node(lost)
+    run(["kubectl", "uncordon", *others])
+    wait_for("the lost node", lambda: nodes().get(lost, False))
+    wait_for("three workers", lambda: len(farm.workers_of(job)) == 3)
+
+    # Coordinator and Redis are killed, one after the other.
+    farm.kubectl("delete", "pod", "-l", COORDINATOR, "--wait=false")
+    _progress(farm, job, 5)
+    farm.kubectl("delete", "pod", "-l", REDIS, "--grace-period=0", "--force")
+    _progress(farm, job, 5)
+
+    # The coordinator's node vanishes.
+    node = farm.kubectl.node_of(COORDINATOR)
+    kill_node(node)
+    if node == _node_of_redis(farm):
+        # A StatefulSet waits for its node to be given up, as a cloud's controller does.
+        run(["kubectl", "delete", "node", node])
+    _progress(farm, job, 5)
+    start_node(node)
+
+    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    progress = farm.job(job)["progress"]
+    assert int(progress["recoveries"]) >= 1
+    wait_for("the end of its workers", lambda: not farm.workers_of(job))
+
+
+def _progress(farm: Farm, job: str, steps: int) -> None:
+    """The design makes so many steps more."""
+    before = wait_for("the design's state", lambda: [_step(farm, job)])[0]
+    wait_for(f"{steps} steps more", lambda: _step(farm, job) >= before + steps, seconds=300)
+
+
+def _step(farm: Farm, job: str) -> int:
+    try:
+        if farm.state(job) == "SUCCEEDED":
+            return 1 << 30
+        return farm.step(job)
+    except AssertionError:
+        return -1
+
+
+def _node_of_redis(farm: Farm) -> str:
+    return str(farm.kubectl.objects("pods", REDIS)[0]["spec"].get("nodeName", ""))

@@ -1,0 +1,67 @@
+"""Who may talk to whom, where the cluster's network plugin enforces policies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.e2e.farm import FULL_NAME, Farm
+from tests.e2e.settings import needs_cluster
+from tests.e2e.waiting import wait_for
+
+pytestmark = needs_cluster
+
+_CONNECT = "import socket,sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)"
+
+
+def _reaches(farm: Farm, name: str, labels: dict[str, str], host: str, port: int) -> bool:
+    """Whether a pod with these labels can open a connection."""
+    deployment = farm.kubectl.objects("deployments", "app.kubernetes.io/component=coordinator")[0]
+    coordinator = deployment["spec"]["template"]["spec"]
+    container = coordinator["containers"][0]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "securityContext": coordinator["securityContext"],
+            "tolerations": coordinator.get("tolerations", []),
+            "containers": [
+                {
+                    "name": "probe",
+                    "image": container["image"],
+                    "imagePullPolicy": container["imagePullPolicy"],
+                    "command": ["python3", "-c", _CONNECT, host, str(port)],
+                    "securityContext": container["securityContext"],
+                }
+            ],
+        },
+    }
+    farm.kubectl("apply", "-f", "-", given=json.dumps(pod))
+    try:
+        phase = wait_for("the probe to end", lambda: _end_of(farm, name))
+        return phase == "Succeeded"
+    finally:
+        farm.kubectl("delete", "pod", name, "--grace-period=0", "--force")
+
+
+def _end_of(farm: Farm, pod: str) -> str:
+    phase = farm.kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}")
+    return phase if phase in ("Succeeded", "Failed") else ""
+
+
+@pytest.mark.parametrize(("component", "port"), [("redis", 6379), ("coordinator", 7390)])
+def test_a_pod_without_the_right_labels_reaches_nothing(
+    farm: Farm, component: str, port: int
+) -> None:
+    host = f"{FULL_NAME}-{component}.{farm.namespace}.svc"
+    if _reaches(farm, f"stranger-{component}", {}, host, port):
+        pytest.skip("this cluster's network plugin does not enforce NetworkPolicies")
+
+
+def test_a_client_with_the_label_reaches_the_coordinator(farm: Farm) -> None:
+    host = f"{FULL_NAME}-coordinator.{farm.namespace}.svc"
+    assert _reaches(farm, "client", {"remy-farm/client": "true"}, host, 7390)
