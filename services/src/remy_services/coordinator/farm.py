@@ -80,7 +80,7 @@ class Farm:
             run.write_live(job.progress)
         if keeper.trouble:
             job.status_message = f"waits for the store: {keeper.trouble}"
-        elif run is not None and job.id in self.said_of_workers:
+        elif run is not None and job.state not in FINAL and job.id in self.said_of_workers:
             job.status_message = self.said_of_workers[job.id]
         elif run is not None and self.evaluator.info().threads == 0:
             job.status_message = "waits for workers: none is connected"
@@ -90,7 +90,8 @@ class Farm:
 
     def has_work(self, job_id: str) -> bool:
         """Whether a job, or any if `job_id` is empty, may still have something to evaluate."""
-        return any(
+        # Workers that come back before the jobs are read have not been forgotten.
+        return bool(self.not_ready) or any(
             keeper.token is not None and keeper.job.state in WAITING | ACTIVE
             for keeper in self.catalogue
             if job_id in ("", keeper.job_id)
