@@ -33,7 +33,7 @@ def test_steps_are_fewer_and_longer() -> None:
     lengths = (followed.steps, followed.start_steps, followed.first_split)
     assert lengths == (300, 50, 16)
     assert (followed.steps_per_split, followed.steps_per_epoch) == (8, 24)
-    assert followed.step_size == 0.03
+    assert followed.step_size == 0.06
     unchanged = (followed.maximum_rules, followed.perturbation, followed.fine_share)
     assert unchanged == (72, 0.15, 0.25)
 

@@ -16,9 +16,10 @@ def ascend(climb: Climb, samples: GradientSamples, settings: Settings, space: Ac
     Rules just divided from one another mostly want the same, but each sees too little to know.
     Their region's slope is the sum of theirs, and stands out of the noise long before.
     """
-    rules = climb.rules.after(samples.rules)
-    branches = climb.branches.after(samples.regions)
-    directions = climb.regions.spread(branches.direction(), rules.direction())
+    memories = settings.memories
+    rules = climb.rules.after(samples.rules, memories)
+    branches = climb.branches.after(samples.regions, memories)
+    directions = climb.regions.spread(branches.direction(memories), rules.direction(memories))
     coordinates = space.clamped(climb.coordinates + settings.step_size * directions)
     average = settings.averaging * climb.average + (1 - settings.averaging) * coordinates
     return replace(

@@ -39,10 +39,15 @@ class ClimbStep:
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = context.scores(request, outcome)
-        samples = gradient_samples(
-            request, outcome, half_differences(up, down), climb.regions, climb.spread
-        )
         settings = context.schedule.settings(climb.steps)
+        samples = gradient_samples(
+            request,
+            outcome,
+            half_differences(up, down),
+            climb.regions,
+            climb.spread,
+            settings.memories,
+        )
         climb = ascend(climb, samples, settings, context.space)
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_CLIMB,

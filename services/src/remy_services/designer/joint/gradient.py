@@ -16,14 +16,13 @@ import numpy as np
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer.action_space import Coordinates
+from remy_services.designer.joint.memories import USUAL, Memories
 from remy_services.designer.joint.regions import Regions
 from remy_simulator import perturbation_noise
 
 # A difference beyond this many times the usual one counts as if it were no larger: one freak
 # specimen shall not throw the climb.
 _FREAK = 5.0
-# Weight of the past in the running average of the differences' sizes.
-_SPREAD_MEMORY = 0.95
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,14 @@ def gradient_samples(
     differences: Sequence[float | None],
     regions: Regions,
     spread: float,
+    memories: Memories = USUAL,
 ) -> GradientSamples:
     """The samples of a request whose candidates are one antithetic pair.
 
     `differences` holds half the difference of the pair's scores by specimen, None where one could
     not be scored.
     """
-    spread = spread_after(differences, spread)
+    spread = spread_after(differences, spread, memories)
     by_rule = _Sums(len(outcome.outcomes[0].rule_uses))
     by_region = _Sums(len(regions.ranges))
     count = 0
@@ -99,7 +99,9 @@ def pair_samples(
         yield noise * size * used[:, np.newaxis]
 
 
-def spread_after(differences: Sequence[float | None], spread: float = 0.0) -> float:
+def spread_after(
+    differences: Sequence[float | None], spread: float = 0.0, memories: Memories = USUAL
+) -> float:
     """The running average of the differences' sizes, with those of one more step.
 
     `spread` is the average so far, 0 if there is none. A step without differences says nothing.
@@ -108,7 +110,9 @@ def spread_after(differences: Sequence[float | None], spread: float = 0.0) -> fl
     if not sizes:
         return spread
     usual = math.fsum(sizes) / len(sizes)
-    return _SPREAD_MEMORY * spread + (1 - _SPREAD_MEMORY) * usual if spread > 0 else usual
+    if spread == 0:
+        return usual
+    return memories.spread * spread + (1 - memories.spread) * usual
 
 
 class _Sums:

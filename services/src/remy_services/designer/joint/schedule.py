@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import remy_simulator
 from remy_farm.v1 import spec_pb2
+from remy_services.designer.joint.memories import USUAL, Memories
 from remy_services.designer.joint.pace import paced, widening
 
 # Growing: the perturbation shrinks to about half over the first 70 % and stays there; the step size
@@ -14,13 +14,11 @@ _PERTURBATION_AFTER_GROWING = 8 / 15
 _PERTURBATION_SHRINKS_UNTIL = 0.7
 _STEP_SIZE_SHRINKS_FROM = 0.6
 _STEP_SIZE_AFTER_GROWING = 0.15
-_GROWING_AVERAGE = 0.97
 # Refining: twice the specimens, half the step size at first, a longer average.
 _PERTURBATION_AFTER_REFINING = 1 / 3
 _STEP_SIZE_REFINING = 0.5
 _STEP_SIZE_AFTER_REFINING = 0.3
 _SPECIMENS_REFINING = 2
-_REFINING_AVERAGE = 0.99
 # Divisions are tried on this many times the specimens of a step.
 _SPECIMENS_ON_TRIAL = 4
 
@@ -37,6 +35,8 @@ class Settings:
     specimens: int
     #: Weight of the past in the running average of the coordinates.
     averaging: float
+    #: And in all others.
+    memories: Memories = USUAL
 
 
 class Schedule:
@@ -45,7 +45,8 @@ class Schedule:
     def __init__(self, search: spec_pb2.Search) -> None:
         self._specimens = search.specimens
         self._joint = paced(search)
-        self._widening = widening(search)
+        #: What running averages keep of their past at a step.
+        self.memories = USUAL.over(widening(search))
         self._refining = round(self._joint.steps * self._joint.fine_share)
         self._growing = self._joint.steps - self._refining
 
@@ -71,7 +72,8 @@ class Schedule:
                 * _between(1.0, _PERTURBATION_AFTER_GROWING, shrunk),
                 step_size=joint.step_size * _between(1.0, _STEP_SIZE_AFTER_GROWING, late),
                 specimens=self._specimens,
-                averaging=self._kept(_GROWING_AVERAGE),
+                averaging=self.memories.growing,
+                memories=self.memories,
             )
         done = (step - self._growing) / max(self._refining, 1)
         return Settings(
@@ -81,12 +83,9 @@ class Schedule:
             * _STEP_SIZE_REFINING
             * _between(1.0, _STEP_SIZE_AFTER_REFINING, done),
             specimens=self._specimens * _SPECIMENS_REFINING,
-            averaging=self._kept(_REFINING_AVERAGE),
+            averaging=self.memories.refining,
+            memories=self.memories,
         )
-
-    def _kept(self, past: float) -> float:
-        """What a step keeps of an average that keeps `past` at a step of the usual width."""
-        return past if self._widening == 1 else remy_simulator.power(past, self._widening)
 
     @property
     def trial_specimens(self) -> int:

@@ -8,12 +8,8 @@ import numpy as np
 
 from remy_services.designer.action_space import Coordinates
 from remy_services.designer.joint.gradient import Moments
+from remy_services.designer.joint.memories import USUAL, Memories
 
-# Weights of the past in the running averages of the samples and of their squares.
-_MEAN_MEMORY = 0.9
-_SQUARES_MEMORY = 0.98
-# Variance of an exponential average of independent samples, relative to one sample's.
-_AVERAGE_VARIANCE = (1 - _MEAN_MEMORY) / (1 + _MEAN_MEMORY)
 # Below this t-statistic a coordinate rests, or rarely used rules would walk at random; at 3
 # standard errors beyond it a coordinate takes the longest step.
 _DEAD_ZONE = 0.7
@@ -33,16 +29,16 @@ class Slopes:
     def unknown(cls, rows: int) -> Slopes:
         return cls(np.zeros((rows, 3)), np.zeros((rows, 3)))
 
-    def after(self, samples: Moments) -> Slopes:
+    def after(self, samples: Moments, memories: Memories = USUAL) -> Slopes:
         """The averages with another step's samples."""
         return Slopes(
-            _MEAN_MEMORY * self.mean + (1 - _MEAN_MEMORY) * samples.mean,
-            _SQUARES_MEMORY * self.squares + (1 - _SQUARES_MEMORY) * samples.squares,
+            memories.slopes * self.mean + (1 - memories.slopes) * samples.mean,
+            memories.squares * self.squares + (1 - memories.squares) * samples.squares,
         )
 
-    def direction(self) -> Coordinates:
+    def direction(self, memories: Memories = USUAL) -> Coordinates:
         """From -1 to 1 by coordinate: by how much the slope stands out of its noise."""
-        errors = np.sqrt(self.squares * _AVERAGE_VARIANCE)
+        errors = np.sqrt(self.squares * memories.slope_variance)
         t = np.divide(self.mean, errors, out=np.zeros_like(self.mean), where=errors > 0)
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
         direction: Coordinates = np.sign(t) * np.minimum(beyond, 1.0)
