@@ -59,7 +59,10 @@ class RayNode:
         for pid in (*(pid for group in self._pids.values() for pid in group), *tree):
             _kill(pid)
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
 
     def close(self) -> None:
         """Ends it in order, then what is left of it."""
@@ -68,16 +71,14 @@ class RayNode:
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=15)
-        self.kill_quietly()
-
-    def kill_quietly(self) -> None:
-        """Whatever of it is there still."""
-        with contextlib.suppress(ProcessLookupError, ValueError):
-            self.kill()
+        self.kill()
 
 
 class RayCluster:
-    """A head and other nodes, each of one CPU, all on the loopback address."""
+    """A head and other nodes, each of one CPU, all on the loopback address.
+
+    All but the head have the resource "evaluation".
+    """
 
     def __init__(self, nodes: int = 1, **settings: str) -> None:
         """`settings` are Ray's, as RAY_NAME in the environment."""
@@ -151,7 +152,8 @@ class RayCluster:
             "gcs_address": gcs_address,
             "port": port,
             "cpus": 1,
-            "resources": {"evaluation": 1},
+            # So that nodes can be told apart by what they have.
+            "resources": {} if gcs_address is None else {"evaluation": 1},
             "folder": str(self._folder),
         }
         return RayNode(self.environment, settings)

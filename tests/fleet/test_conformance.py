@@ -13,8 +13,19 @@ from tests.fleet.designs import SEARCHES, design, requests, short_spec
 from tests.fleet.evaluators import EVALUATORS
 
 
-@pytest.fixture(scope="module", params=EVALUATORS)
+@pytest.fixture(
+    scope="module",
+    params=[*EVALUATORS, pytest.param("ray", marks=pytest.mark.xdist_group("ray"))],
+)
 def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
+    if request.param == "ray":
+        cluster = request.getfixturevalue("ray_cluster")
+        from benchmarks.ray_farm import RayFarm
+
+        with RayFarm(cluster) as farm:
+            farm.wait_for_workers(2)
+            yield farm
+        return
     with EVALUATORS[request.param]() as made:
         yield made
 

@@ -1,0 +1,23 @@
+"""A Ray cluster for all tests that need one: it takes its time to start."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from benchmarks.ray_cluster import RayCluster
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed here (remy-farm-worker with its extra 'ray')")
+    from benchmarks.ray_cluster import RayCluster
+
+    # Ray ends what has not heard of the head for so long; by default it is a minute.
+    with RayCluster(nodes=2, gcs_rpc_server_reconnect_timeout_s="5") as cluster:
+        yield cluster

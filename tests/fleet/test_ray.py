@@ -1,0 +1,124 @@
+"""A fleet on a real Ray cluster, whose processes are ended under it.
+
+Every kind of fault is there in the ordinary test; REMY_SOAK=1 adds 50 of them, and 1,000.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation import LocalEvaluator, TaskQuarantined
+from remy_services.fleet import WorkerFleetSettings
+from remy_services.fleet.board import BoardSettings
+from remy_services.fleet.ray import RaySettings
+from tests.fleet.designs import design, joint_spec, requests
+
+if TYPE_CHECKING:
+    from benchmarks.ray_cluster import RayCluster
+
+# One cluster for all of them.
+pytestmark = pytest.mark.xdist_group("ray")
+
+_LEASE_SECONDS = 3.0
+_IN_SOAK = pytest.mark.skipif(not os.environ.get("REMY_SOAK"), reason="REMY_SOAK is not set")
+
+
+@pytest.mark.parametrize(
+    "count", [8, pytest.param(50, marks=_IN_SOAK), pytest.param(1000, marks=_IN_SOAK)]
+)
+def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
+    ray_cluster: RayCluster, count: int
+) -> None:
+    from benchmarks.ray_farm import RayFarm
+    from tests.fleet.ray_faults import Faults, mixture
+
+    spec = joint_spec(seed=3, steps=20, simulated_seconds=60)
+    with closing(LocalEvaluator(1)) as embedded:
+        expected = design(spec, embedded)
+    settings = RaySettings(address=ray_cluster.address, patience_seconds=15, log_level="warning")
+    board = BoardSettings(lease_seconds=_LEASE_SECONDS)
+    with RayFarm(ray_cluster, settings, workers=WorkerFleetSettings(board)) as farm:
+        farm.wait_for_workers(2)
+        faults = Faults(ray_cluster, farm, mixture(count), _LEASE_SECONDS)
+        faults.begin()
+        while not faults.are_over:
+            assert design(spec, farm) == expected
+        faults.finish()
+        assert design(spec, farm) == expected
+        assert farm.now(farm.fleet.snapshot).counts.quarantined_tasks == 0
+    assert faults.done == count
+
+
+def test_a_task_that_keeps_ending_actors_is_given_up(
+    ray_cluster: RayCluster, tmp_path: Path
+) -> None:
+    from benchmarks.ray_cluster import wait_until
+    from benchmarks.ray_farm import RayFarm
+
+    request = requests("joint", 1)[0]
+    del request.specimens[1:]
+    del request.candidates[1:]
+    # Longer than anybody waits.
+    request.duration_ms = 1e12
+    outcome: list[BaseException | evaluation_pb2.EvaluationOutcome] = []
+
+    with RayFarm(ray_cluster, reproductions=tmp_path) as farm:
+        farm.wait_for_workers(2)
+
+        def evaluate() -> None:
+            try:
+                outcome.append(farm.evaluate(request))
+            except BaseException as error:
+                outcome.append(error)
+
+        def actors_lost() -> int:
+            return farm.now(farm.fleet.snapshot).counts.workers_left["lost"]
+
+        def more_lost_than(count: int) -> bool:
+            return actors_lost() > count
+
+        def is_running() -> bool:
+            return farm.now(farm.fleet.snapshot).tasks_running > 0
+
+        def is_over_or(condition: Callable[[], bool]) -> bool:
+            return not evaluating.is_alive() or condition()
+
+        evaluating = threading.Thread(target=evaluate)
+        evaluating.start()
+        while evaluating.is_alive():
+            wait_until(partial(is_over_or, is_running), "the task under way")
+            # Counted, since a task that is lost may be under way again before anybody looks.
+            before = actors_lost()
+            for actor in ray_cluster.actors:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(actor, signal.SIGKILL)
+            wait_until(partial(is_over_or, partial(more_lost_than, before)), "the loss of an actor")
+        evaluating.join()
+    assert isinstance(outcome[0], TaskQuarantined)
+    [path] = tmp_path.iterdir()
+    kept = evaluation_pb2.EvaluationRequest.FromString(path.read_bytes())
+    assert kept == request
+
+
+def test_only_nodes_with_a_resource_are_used(ray_cluster: RayCluster) -> None:
+    from benchmarks.ray_farm import RayFarm
+
+    settings = RaySettings(address=ray_cluster.address, resource="evaluation", log_level="warning")
+    request = requests("paper", 1)[0]
+    with RayFarm(ray_cluster, settings) as farm:
+        farm.wait_for_workers(1)
+        assert farm.evaluate(request) == remy_simulator.evaluate(request)
+        assert ray_cluster.others[0].actors
+        assert not ray_cluster.head.actors
