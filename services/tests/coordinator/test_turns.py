@@ -67,10 +67,8 @@ def test_the_limit_of_one_owner(limited: Callable[[Limits], Client], gate: Gate)
     gate.wait_for()
     waiting = client.get(client.submit(_SPEC).id)
     assert waiting.state == PENDING
-    assert (
-        waiting.status_message
-        == "waits for its turn: local runs 1 jobs, as many as one may at once"
-    )
+    why = "waits for its turn: local runs 1 jobs, as many as one may at once"
+    assert waiting.status_message == why
 
 
 def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.errors import JobLost
 from remy_services.coordinator.keeping import Environment, JobKeeper
+from remy_services.coordinator.keeping.job_keeper import Edit
+from remy_services.coordinator.running import endings
 from remy_services.coordinator.running.beginning import Begun, begin
 from remy_services.coordinator.running.desk import Desk
 from remy_services.coordinator.running.failures import WorkLimitReached, reason_for
@@ -19,25 +22,9 @@ from remy_services.coordinator.running.settings import RunSettings
 from remy_services.coordinator.running.stopwatch import Stopwatch
 from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.evaluation import Evaluation, Share, SharedEvaluator
-from remy_services.jobs.draft import Draft
-from remy_services.jobs.states import (
-    ACTIVE,
-    CANCELLED,
-    CANCELLING,
-    FAILED,
-    PAUSED,
-    PENDING,
-    RECOVERING,
-    RUNNING,
-    SCHEDULING,
-    SUCCEEDED,
-)
+from remy_services.jobs.states import PENDING, RUNNING
 
 _BY_CLOCK = (progress_pb2.STOP_REASON_CPU_SECONDS, progress_pb2.STOP_REASON_WALL_SECONDS)
-
-
-class _BudgetsChanged(Exception):
-    """The job was extended while its design came to its end."""
 
 
 class JobRun:
@@ -99,13 +86,13 @@ class JobRun:
     async def _run(self) -> None:
         keeper = self._keeper
         if keeper.job.state == PENDING:
-            await keeper.change(_schedule)
+            await keeper.change(endings.schedule)
         begun = await begin(self._environment, keeper, self._evaluate)
         if begun is None:
             await self._settle()
             return
         desk, saver = self._set_up(begun)
-        await saver.save(lambda draft: self._start(draft, begun))
+        await saver.save(endings.started(self._environment, begun))
         spent = exhausted(keeper.job.spec.stop, self._stopwatch.elapsed())
         if keeper.job.state == RUNNING and not (spent and desk.finished in _BY_CLOCK):
             await desk.reconsider(keeper.job.spec)
@@ -133,16 +120,6 @@ class JobRun:
             refused=[each.revision for each in begun.refused],
         )
         return self._desk, self._saver
-
-    def _start(self, draft: Draft, begun: Begun) -> None:
-        for refused in begun.refused:
-            draft.refused_snapshot(refused.revision, refused.why)
-        if begun.spec.search != draft.job.spec.search:
-            draft.measured_length(begun.spec)
-        if draft.job.state == RECOVERING:
-            draft.recovered(begun.designer.steps, self._environment.name)
-        if draft.job.state in (SCHEDULING, RECOVERING):
-            draft.move(RUNNING)
 
     async def _step(self, desk: Desk, saver: Saver) -> bool:
         """One request and its outcome; False if the run is over."""
@@ -216,49 +193,27 @@ class JobRun:
         """Commits the end of the design; False if it was extended meanwhile."""
         reason = desk.finished
         assert reason is not None
-
-        def finish(draft: Draft) -> None:
-            if draft.job.state != CANCELLING and draft.job.spec != desk.spec:
-                raise _BudgetsChanged
-            is_cancelled = reason == progress_pb2.STOP_REASON_CANCELLED
-            draft.finish(reason, CANCELLED if is_cancelled else SUCCEEDED)
-
         try:
-            await saver.save(finish)
-        except _BudgetsChanged:
+            await saver.save(endings.finished(reason, desk.spec))
+        except endings.BudgetsChanged:
             return False
         return True
 
     async def _settle(self) -> None:
         """Commits what there is, and the state that the job waits or ends in."""
-
-        def settle(draft: Draft) -> None:
-            match draft.job.state:
-                case job_pb2.JOB_STATE_PAUSING:
-                    draft.move(PAUSED)
-                case job_pb2.JOB_STATE_CANCELLING:
-                    draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
-                case _:
-                    draft.move(PENDING, message=self._why_leave or "")
-
-        await (self._saver.save(settle) if self._saver else self._keeper.change(settle))
+        await self._save(endings.settled(self._why_leave or ""))
 
     async def _fail(self, error: Exception) -> None:
-        reason, message = reason_for(error)
+        fail = endings.failed(*reason_for(error))
+        with contextlib.suppress(JobLost):
+            try:
+                await self._save(fail)
+            except JobLost:
+                raise
+            except Exception:
+                # What the designer last said may be what is wrong.
+                await self._keeper.change(fail)
 
-        def fail(draft: Draft) -> None:
-            if draft.job.state in ACTIVE:
-                draft.fail(reason, message, FAILED)
-
-        try:
-            await (self._saver.save(fail) if self._saver else self._keeper.change(fail))
-        except JobLost:
-            pass
-        except Exception:
-            # What the designer last said may be what is wrong.
-            await self._keeper.change(fail)
-
-
-def _schedule(draft: Draft) -> None:
-    if draft.job.state == PENDING:
-        draft.move(SCHEDULING)
+    async def _save(self, edit: Edit) -> None:
+        """Commits a change, with all that the designer has said if there is one."""
+        await (self._saver.save(edit) if self._saver else self._keeper.change(edit))
