@@ -97,14 +97,16 @@ class Fleet:
 class WorkerFarm(Fleet):
     """A fleet of workers behind a gRPC server on this machine, and processes that work for it."""
 
-    def __init__(self, settings: WorkerFleetSettings | None = None, **options: Any) -> None:
-        """`options` are WorkerFleet's."""
+    def __init__(
+        self, settings: WorkerFleetSettings | None = None, *, port: int = 0, **options: Any
+    ) -> None:
+        """On any port by default. `options` are WorkerFleet's."""
         super().__init__(self._make_fleet)
         self._settings = settings
         self._options = options
         self._server: grpc.aio.Server | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.port = 0
+        self.port = port
 
     @property
     def fleet(self) -> WorkerFleet:
@@ -133,6 +135,29 @@ class WorkerFarm(Fleet):
         self._processes.append(process)
         return process
 
+    def disown(self, process: subprocess.Popen[bytes]) -> None:
+        """A worker's process is not ended with the farm."""
+        self._processes.remove(process)
+
+    def adopt(self, process: subprocess.Popen[bytes]) -> None:
+        """Another farm's worker process is ended with this one."""
+        self._processes.append(process)
+
+    def abandon(
+        self, share: Share, request: evaluation_pb2.EvaluationRequest, after_tasks: int
+    ) -> None:
+        """Begins an evaluation, and cancels it once so many tasks are done."""
+
+        async def begin_and_cancel() -> None:
+            done = self.fleet.snapshot().counts.tasks_done
+            evaluation = asyncio.create_task(self.fleet.evaluate(share, request))
+            while self.fleet.snapshot().counts.tasks_done < done + after_tasks:
+                await asyncio.sleep(0.01)
+            evaluation.cancel()
+            await asyncio.gather(evaluation, return_exceptions=True)
+
+        self.call(begin_and_cancel())
+
     def wait_for_workers(self, count: int) -> None:
         """Returns once exactly so many are connected."""
         self.wait_until(lambda: self.fleet.snapshot().workers == count)
@@ -158,7 +183,7 @@ class WorkerFarm(Fleet):
         await super()._open()
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         self.fleet.add_to(self._server)
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
         await self._server.start()
 
     async def _close(self) -> None:

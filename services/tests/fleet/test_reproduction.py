@@ -1,0 +1,32 @@
+"""What is left of a task that ended its workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.fleet.board import Quarantine
+from remy_services.fleet.reproduction import describe_quarantine
+from services.tests.fleet.requests import numbered_request
+
+_QUARANTINE = Quarantine(numbered_request(2, 3), ("one", "three", "two"))
+
+
+def test_the_request_is_kept_for_whoever_reproduces_it(tmp_path: Path) -> None:
+    sentence = describe_quarantine(_QUARANTINE, tmp_path / "new folder")
+    (path,) = (tmp_path / "new folder").iterdir()
+    assert str(path) in sentence
+    assert "ended 3 workers (one, three, two)" in sentence
+    kept = evaluation_pb2.EvaluationRequest.FromString(path.read_bytes())
+    assert kept == _QUARANTINE.request
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_hides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    sentence = describe_quarantine(_QUARANTINE, tmp_path / "file")
+    assert "ended 3 workers" in sentence
+    assert "could not be kept" in sentence
+
+
+def test_without_a_folder_the_sentence_is_all() -> None:
+    assert describe_quarantine(_QUARANTINE, None).endswith("was given up")

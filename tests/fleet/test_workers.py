@@ -1,0 +1,177 @@
+"""Real worker processes, and what becomes of them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+import remy_simulator
+from benchmarks.worker_farm import WorkerFarm
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation import Evaluation, Share
+from remy_services.fleet import WorkerFleetSettings
+from remy_services.fleet.workers.greeting import SimulatorIdentity
+from tests.fleet.designs import requests
+
+_DONE, _BAD_INPUT, _REFUSED = 0, 2, 6
+_PATIENCE_SECONDS = 120
+
+
+@pytest.fixture
+def farm() -> Iterator[WorkerFarm]:
+    with WorkerFarm(WorkerFleetSettings(idle_seconds=0.5)) as farm:
+        yield farm
+
+
+def _long_request() -> evaluation_pb2.EvaluationRequest:
+    """Some CPU seconds, in many tasks."""
+    request = requests("joint", 3)[2]
+    request.duration_ms = 20_000
+    specimens = list(request.specimens)
+    del request.specimens[:]
+    for copy in range(60):
+        for specimen in specimens:
+            specimen.key += copy + 1
+            request.specimens.append(specimen)
+    return request
+
+
+def _begin(
+    farm: WorkerFarm, request: evaluation_pb2.EvaluationRequest, job_id: str = "job"
+) -> Future[Evaluation]:
+    with_a_thread: Future[Evaluation] = Future()
+
+    def evaluate() -> None:
+        try:
+            with_a_thread.set_result(farm.share(Share(job_id), request))
+        except BaseException as error:
+            with_a_thread.set_exception(error)
+
+    threading.Thread(target=evaluate, daemon=True).start()
+    return with_a_thread
+
+
+def _wait_for_results(farm: WorkerFarm, count: int) -> None:
+    farm.wait_until(lambda: farm.fleet.snapshot().counts.tasks_done >= count)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_is_told_to_end_ends_in_order(
+    farm: WorkerFarm, number: signal.Signals
+) -> None:
+    request = _long_request()
+    leaving, staying = farm.start_worker(), farm.start_worker("--pin-threads")
+    farm.wait_for_workers(2)
+    running = _begin(farm, request)
+    _wait_for_results(farm, 3)
+    leaving.send_signal(number)
+    assert leaving.wait(_PATIENCE_SECONDS) == _DONE
+    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+
+    counts = farm.fleet.snapshot().counts
+    assert counts.workers_left == {"goodbye": 1}
+    # It answered everything that it had.
+    assert not counts.leases_ended["goodbye"]
+    assert staying.poll() is None
+
+
+def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
+    first, request = requests("paper", 2)
+    killed = farm.start_worker()
+    # Once it has done something, it has told how much it takes.
+    farm.evaluate(first)
+    # It is given tasks, and answers none.
+    killed.send_signal(signal.SIGSTOP)
+    running = _begin(farm, request)
+    farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
+    killed.kill()
+    farm.wait_for_workers(0)
+    assert not running.done()
+
+    # Whoever joins is used.
+    farm.start_worker(threads=2)
+    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+    counts = farm.fleet.snapshot().counts
+    assert counts.leases_ended["lost"] > 0
+    assert counts.leases_ended["silent"] == 0
+
+
+def test_a_worker_of_another_simulator_gets_nothing() -> None:
+    other = SimulatorIdentity("9.9.9", remy_simulator.fingerprint())
+    with WorkerFarm(simulator=other) as farm:
+        worker = farm.start_worker()
+        assert worker.wait(_PATIENCE_SECONDS) == _REFUSED
+        assert farm.fleet.snapshot().counts.workers_joined == 0
+
+
+def test_a_worker_of_one_job_ends_when_that_job_has_nothing_left(farm: WorkerFarm) -> None:
+    special = farm.start_worker("--job=special", "--exit-when-idle")
+    farm.wait_for_workers(1)
+    other = _begin(farm, requests("joint", 1)[0], "other")
+    request = requests("paper", 2)[1]
+    assert farm.share(Share("special"), request).outcome == remy_simulator.evaluate(request)
+    assert special.wait(_PATIENCE_SECONDS) == _DONE
+    assert not other.done()
+    farm.start_worker()
+    other.result(_PATIENCE_SECONDS)
+
+
+def test_a_worker_waits_for_work_that_is_still_to_come() -> None:
+    work_left = threading.Event()
+    work_left.set()
+    settings = WorkerFleetSettings(idle_seconds=0.1)
+    with WorkerFarm(settings, work_left=lambda job_id: work_left.is_set()) as farm:
+        worker = farm.start_worker("--exit-when-idle")
+        farm.wait_for_workers(1)
+        for request in requests("joint", 3):
+            farm.evaluate(request)
+        assert worker.poll() is None
+        work_left.clear()
+        assert worker.wait(_PATIENCE_SECONDS) == _DONE
+
+
+def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
+    with WorkerFarm() as first:
+        worker = first.start_worker()
+        first.wait_for_workers(1)
+        port = first.port
+        # Its farm ends it at the end; this one has to outlive the first coordinator.
+        first.disown(worker)
+    assert worker.poll() is None
+    with WorkerFarm(port=port) as second:
+        second.adopt(worker)
+        request = requests("joint", 1)[0]
+        assert second.evaluate(request) == remy_simulator.evaluate(request)
+        assert worker.poll() is None
+
+
+def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
+    farm.start_worker()
+    farm.wait_for_workers(1)
+    with ThreadPoolExecutor(1) as pool:
+        abandoned = pool.submit(farm.abandon, Share("job"), _long_request(), 3)
+        abandoned.result(_PATIENCE_SECONDS)
+    request = requests("joint", 1)[0]
+    assert farm.evaluate(request) == remy_simulator.evaluate(request)
+    farm.wait_until(lambda: farm.fleet.snapshot().tasks_running == 0)
+    assert farm.fleet.snapshot().tasks_waiting == 0
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--coordinator=nonsense",),
+        ("--token-file=/nowhere/token",),
+        ("--tls-ca=/nowhere/ca.pem",),
+        ("--insecure", "--tls-server-name=farm"),
+        ("--tls-cert=/nowhere/cert.pem",),
+    ],
+)
+def test_flags_that_cannot_be_right_end_a_worker_at_once(
+    farm: WorkerFarm, flags: tuple[str, ...]
+) -> None:
+    assert farm.start_worker(*flags).wait(_PATIENCE_SECONDS) == _BAD_INPUT
