@@ -6,12 +6,30 @@ import argparse
 import json
 import sys
 
-from benchmarks import digests, fidelity, instructions, memory, stores, telemetry, threads
+from benchmarks import (
+    digests,
+    fidelity,
+    instructions,
+    memory,
+    ray_overhead,
+    stores,
+    telemetry,
+    threads,
+)
 from benchmarks.figure import find
 
 FIGURES = {
     module.FIGURE.name: module.FIGURE
-    for module in (fidelity, instructions, threads, memory, digests, stores, telemetry)
+    for module in (
+        fidelity,
+        instructions,
+        threads,
+        memory,
+        digests,
+        stores,
+        telemetry,
+        ray_overhead,
+    )
 }
 
 

@@ -53,10 +53,15 @@ class RayNode:
         """Processes that simulate, or could."""
         return [pid for pid, name in _children(self.raylet) if name.startswith("ray::Evaluation")]
 
+    @property
+    def processes(self) -> list[int]:
+        """All that there are of it."""
+        own = [pid for group in self._pids.values() for pid in group]
+        return own + [pid for pid, _ in _children(self.raylet)]
+
     def kill(self) -> None:
         """As a machine goes that is switched off."""
-        tree = [pid for pid, _ in _children(self.raylet)]
-        for pid in (*(pid for group in self._pids.values() for pid in group), *tree):
+        for pid in self.processes:
             _kill(pid)
         self._process.kill()
         self._process.wait()
@@ -75,13 +80,14 @@ class RayNode:
 
 
 class RayCluster:
-    """A head and other nodes, each of one CPU, all on the loopback address.
+    """A head and other nodes, all on the loopback address.
 
     All but the head have the resource "evaluation".
     """
 
-    def __init__(self, nodes: int = 1, **settings: str) -> None:
-        """`settings` are Ray's, as RAY_NAME in the environment."""
+    def __init__(self, nodes: int = 1, *, cpus: int = 1, **settings: str) -> None:
+        """`cpus` are those of each node; `settings` are Ray's, as RAY_NAME in the environment."""
+        self._cpus = cpus
         # The path of a socket must be short.
         self._folder = Path(tempfile.mkdtemp(prefix="ry", dir="/tmp"))
         token = self._folder / "token"
@@ -123,6 +129,11 @@ class RayCluster:
         """Processes of all nodes that simulate, or could."""
         return [pid for node in self.nodes for pid in node.actors]
 
+    @property
+    def processes(self) -> list[int]:
+        """Everything that makes up the cluster, actors too."""
+        return [pid for node in self.nodes for pid in node.processes]
+
     @contextlib.contextmanager
     def as_environment(self) -> Iterator[None]:
         """Has processes that are started meanwhile find the cluster."""
@@ -151,7 +162,7 @@ class RayCluster:
         settings = {
             "gcs_address": gcs_address,
             "port": port,
-            "cpus": 1,
+            "cpus": self._cpus,
             # So that nodes can be told apart by what they have.
             "resources": {} if gcs_address is None else {"evaluation": 1},
             "folder": str(self._folder),
