@@ -125,6 +125,22 @@ _OPTIONS: tuple[_Decorator, ...] = (
         "s3://BUCKET/FOLDER.",
     ),
     _setting(
+        "--cache",
+        "cache_url",
+        default="memory:",
+        callback=lambda context, parameter, url: None if url == "none" else url,
+        metavar="URL",
+        help="Where to keep what parts of large steps came to, so that a step which is taken up "
+        "again does not evaluate them again: memory:, sqlite:///PATH, redis://... or none.",
+    ),
+    _setting(
+        "--cache-bytes",
+        type=click.IntRange(min=1 << 20),
+        default=256 << 20,
+        metavar="N",
+        help="What that may hold.",
+    ),
+    _setting(
         "--evaluator",
         type=click.Choice(["local", "workers", "ray"]),
         default="local",

@@ -18,7 +18,7 @@ from remy_services.coordinator.running.live import LiveProgress
 from remy_services.coordinator.running.orders import Order, order_for
 from remy_services.coordinator.running.resume import first_table
 from remy_services.coordinator.running.saver import Saver
-from remy_services.coordinator.running.settings import RunSettings
+from remy_services.coordinator.running.settings import RunEvaluators, RunSettings
 from remy_services.coordinator.running.stopwatch import Stopwatch
 from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.evaluation import Evaluation, Share, SharedEvaluator
@@ -34,12 +34,12 @@ class JobRun:
         self,
         environment: Environment,
         keeper: JobKeeper,
-        evaluator: SharedEvaluator,
+        evaluators: RunEvaluators,
         settings: RunSettings,
     ) -> None:
         self._environment = environment
         self._keeper = keeper
-        self._evaluator = evaluator
+        self._evaluators = evaluators
         self._settings = settings
         self._bell = asyncio.Event()
         self._why_leave: str | None = None
@@ -87,7 +87,7 @@ class JobRun:
         keeper = self._keeper
         if keeper.job.state == PENDING:
             await keeper.change(endings.schedule)
-        begun = await begin(self._environment, keeper, self._evaluate)
+        begun = await begin(self._environment, keeper, self._measure)
         if begun is None:
             await self._settle()
             return
@@ -158,11 +158,19 @@ class JobRun:
             await desk.stop(spent)
 
     async def _evaluate(self, request: evaluation_pb2.EvaluationRequest) -> Evaluation | None:
+        return await self._evaluate_on(self._evaluators.of_steps, request)
+
+    async def _measure(self, request: evaluation_pb2.EvaluationRequest) -> Evaluation | None:
+        return await self._evaluate_on(self._evaluators.of_rehearsals, request)
+
+    async def _evaluate_on(
+        self, evaluator: SharedEvaluator, request: evaluation_pb2.EvaluationRequest
+    ) -> Evaluation | None:
         job = self._keeper.job
         return await evaluate_unless(
             self._gives_up,
             self._bell,
-            self._evaluator,
+            evaluator,
             Share(job.id, job.priority, job.weight),
             request,
             self._live.reported,

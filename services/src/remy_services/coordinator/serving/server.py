@@ -30,7 +30,13 @@ from remy_services.coordinator.serving.token_watch import TokenWatch
 from remy_services.coordinator.store_watch import StoreWatch
 from remy_services.coordinator.threads import Threads
 from remy_services.files import write_file
-from remy_services.stores import CheckpointStore, Mirror, open_store
+from remy_services.stores import (
+    CheckpointStore,
+    EvaluationCache,
+    Mirror,
+    open_cache,
+    open_store,
+)
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
 # Of the grace period: for the jobs to be kept, for calls that are being answered after that, and
@@ -157,9 +163,21 @@ class CoordinatorServer:
         mirroring = self._mirroring(store)
         environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
         watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
-        self._farm = Farm(environment, evaluator, settings.farm)
+        self._farm = Farm(environment, evaluator, settings.farm, self._cache())
         around.on_farm(self._farm)
         return self._farm, watch, evaluators
+
+    def _cache(self) -> EvaluationCache | None:
+        settings = self._settings
+        if settings.cache_url is None:
+            return None
+        opened = open_cache(settings.cache_url, max_bytes=settings.cache_bytes)
+
+        async def close() -> None:
+            await asyncio.to_thread(opened.close)
+
+        self._releases.append(close)
+        return self._surroundings.cache(opened)
 
     def _mirroring(self, store: CheckpointStore) -> Mirroring | None:
         settings = self._settings
