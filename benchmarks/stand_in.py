@@ -26,7 +26,7 @@ def make_stub(channel: grpc.aio.Channel) -> Any:
     return make(channel)
 
 
-def hello(worker_id: str, **changes: Any) -> worker_service_pb2.WorkRequest:
+def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
     """A greeting that is welcome, but for the changes."""
     said: dict[str, Any] = {
         "worker_id": worker_id,

@@ -1,0 +1,339 @@
+"""The coordinator's end of WorkerService, against callers that keep to it and some that do not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+
+import remy_simulator
+from benchmarks.stand_in import hello, make_stub
+from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_services.designer import Designer
+from remy_services.evaluation import Evaluation, Share
+from remy_services.fleet import WorkerFleet, WorkerFleetSettings
+from remy_services.fleet.board import BoardSettings
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+Request = worker_service_pb2.WorkRequest
+Response = worker_service_pb2.WorkResponse
+
+_PATIENCE_SECONDS = 60.0
+_SHORT_TASKS = BoardSettings(longest_task_seconds=2e-3, shortest_task_seconds=1e-6)
+
+
+class Caller:
+    """A worker as the test wants it."""
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+        self._heard: asyncio.Queue[Response] = asyncio.Queue()
+        self.listening = asyncio.create_task(self._listen())
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            async for response in self.call:
+                self._heard.put_nowait(response)
+
+    async def say(self, **message: Any) -> None:
+        await self.call.write(Request(**message))
+
+    async def hear(self, kind: str) -> Any:
+        """The next message of a kind; others are passed over."""
+        while True:
+            response = await asyncio.wait_for(self._heard.get(), _PATIENCE_SECONDS)
+            if response.WhichOneof("message") == kind:
+                return getattr(response, kind)
+
+    async def work_until(
+        self, evaluation: asyncio.Task[Evaluation], tables: worker_service_pb2.TablesKnown
+    ) -> list[Response]:
+        """Does tasks until an evaluation ends; all that was heard meanwhile."""
+        heard = []
+        while not evaluation.done():
+            hearing = asyncio.create_task(self._heard.get())
+            done, _ = await asyncio.wait(
+                {hearing, evaluation},
+                timeout=_PATIENCE_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            assert done
+            if hearing.done():
+                heard.append(hearing.result())
+                if heard[-1].HasField("task"):
+                    await self.answer(heard[-1].task, tables)
+            else:
+                hearing.cancel()
+        return heard
+
+    async def join(self, name: str = "caller", *, credit: int = 4, **changes: Any) -> None:
+        await self.call.write(hello(name, **changes))
+        await self.hear("welcome")
+        await self.say(credit={"tasks": credit})
+
+    async def end(self) -> tuple[grpc.StatusCode, str]:
+        """How the coordinator ends the call."""
+        return await self.call.code(), await self.call.details()
+
+    async def answer(self, task: worker_service_pb2.Task, tables: Any, **changes: Any) -> None:
+        """Does a task as it should be done, but for the changes of the result."""
+        native = remy_simulator.native_tables(tables.tables)
+        content = remy_simulator.evaluate(task.request, tables=native).SerializeToString()
+        result = {
+            "lease_id": task.lease_id,
+            "outcome": content,
+            "sha256": hashlib.sha256(content).digest(),
+            "cpu_seconds": 0.01,
+            **changes,
+        }
+        await self.say(result=result)
+
+
+class Coordinator:
+    """A server with a fleet behind it."""
+
+    def __init__(self, fleet: WorkerFleet, port: int) -> None:
+        self.fleet = fleet
+        self._port = port
+
+    @asynccontextmanager
+    async def call(self) -> AsyncIterator[Caller]:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{self._port}") as channel:
+            caller = Caller(make_stub(channel).Work())
+            yield caller
+            caller.call.cancel()
+            await asyncio.gather(caller.listening, return_exceptions=True)
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+
+def serve(
+    test: Callable[[Coordinator], Awaitable[None]], settings: WorkerFleetSettings | None = None
+) -> None:
+    """Runs a test with a coordinator."""
+
+    async def run() -> None:
+        fleet = WorkerFleet(settings)
+        server = grpc.aio.server()
+        fleet.add_to(server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        try:
+            await test(Coordinator(fleet, port))
+        finally:
+            await fleet.close()
+            await server.stop(None)
+
+    asyncio.run(run())
+
+
+def _request() -> evaluation_pb2.EvaluationRequest:
+    request = Designer(small_joint_spec(simulated_seconds=1)).next_request()
+    assert request is not None
+    return request
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"worker_id": ""}, "worker_id is missing"),
+        ({"worker_id": "x" * 201}, "at most 200 characters"),
+        ({"worker_id": "two\nlines"}, "printable"),
+        ({"job_id": "x" * 201}, "job_id must be printable"),
+        ({"threads": 0}, "threads is 0"),
+        ({"threads": 1 << 20}, "it must be 1 to 4096"),
+    ],
+)
+def test_a_greeting_that_makes_no_sense_is_refused(changes: dict[str, Any], words: str) -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.call.write(hello("caller", **changes))
+            code, why = await caller.end()
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert words in why
+
+    serve(test)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"simulator_version": "0.0.1"}, {"simulator_digest": "0" * 64}]
+)
+def test_a_worker_with_another_simulator_is_told_both(changes: dict[str, Any]) -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.call.write(hello("caller", **changes))
+            code, why = await caller.end()
+        assert code == grpc.StatusCode.FAILED_PRECONDITION
+        assert "install the coordinator's version" in why
+        assert coordinator.fleet.info().workers == 0
+
+    serve(test)
+
+
+@pytest.mark.parametrize("message", [{"credit": {"tasks": 1}}, {"heartbeat": {}}, {}])
+def test_whoever_does_not_greet_is_sent_away(message: dict[str, Any]) -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.say(**message)
+            code, _ = await caller.end()
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+
+    serve(test)
+
+
+def test_whoever_says_nothing_is_sent_away() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            code, _ = await caller.end()
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+
+    serve(test, WorkerFleetSettings(hello_seconds=0.05))
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"credit": {"tasks": 65}}, "more than 64 for each of 1 threads"),
+        ({}, "message without content"),
+        ({"hello": {"worker_id": "again"}}, "a hello after Hello"),
+    ],
+)
+def test_whoever_talks_nonsense_later_is_sent_away(message: dict[str, Any], words: str) -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.join()
+            await caller.say(**message)
+            code, why = await caller.end()
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert words in why
+        await coordinator.wait_until(lambda: coordinator.fleet.info().workers == 0)
+
+    serve(test)
+
+
+def test_tables_are_sent_once_and_an_evaluation_ends_with_its_outcome() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        request = _request()
+        async with coordinator.call() as caller:
+            await caller.join(credit=1)
+            evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
+            tables = await caller.hear("tables")
+            assert list(tables.tables) == list(request.tables)
+            heard = await caller.work_until(evaluation, tables)
+            # Nothing but tasks came, and none had tables.
+            assert len(heard) > 1
+            assert all(response.HasField("task") for response in heard)
+            assert all(response.task.tables_digest == tables.digest for response in heard)
+            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+            assert evaluation.result().workers == {"caller"}
+            assert evaluation.result().cpu_seconds == pytest.approx(0.01 * len(heard))
+
+    serve(test, WorkerFleetSettings(_SHORT_TASKS))
+
+
+def test_answers_to_leases_that_are_not_the_caller_s_mean_nothing() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.join()
+            await caller.say(result={"lease_id": 1})
+            await caller.say(refused={"lease_id": 2, "why": "no"})
+            await caller.say(returned={"lease_ids": [3, 4]})
+            counts = coordinator.fleet.snapshot().counts
+            await coordinator.wait_until(lambda: counts.unknown_leases == 4)
+            request = _request()
+            evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
+            tables = await caller.hear("tables")
+            await caller.answer(task := await caller.hear("task"), tables)
+            await caller.answer(task, tables)
+            await caller.work_until(evaluation, tables)
+            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+
+    serve(test)
+
+
+def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        request = _request()
+        evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
+        async with coordinator.call() as caller:
+            await caller.join()
+            tables = await caller.hear("tables")
+            for _ in range(3):
+                await caller.answer(await caller.hear("task"), tables, sha256=b"\0" * 32)
+            code, why = await caller.end()
+            assert code == grpc.StatusCode.FAILED_PRECONDITION
+            assert "3 of its results were damaged" in why
+        async with coordinator.call() as caller:
+            await caller.call.write(hello("caller"))
+            code, why = await caller.end()
+            assert code == grpc.StatusCode.FAILED_PRECONDITION
+            assert "worker caller is quarantined" in why
+        assert coordinator.fleet.info().quarantined_workers == 1
+        assert not evaluation.done()
+        evaluation.cancel()
+
+    serve(test)
+
+
+def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as first, coordinator.call() as second:
+            await first.join()
+            evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
+            tables = await first.hear("tables")
+            late = await first.hear("task")
+            await second.join()
+            assert (await first.end())[0] == grpc.StatusCode.ABORTED
+            assert coordinator.fleet.info().workers == 1
+            # What the first was doing may still be answered, by the second.
+            await second.answer(late, tables)
+            counts = coordinator.fleet.snapshot().counts
+            await coordinator.wait_until(lambda: counts.tasks_done == 1)
+            evaluation.cancel()
+
+    serve(test)
+
+
+def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        request = _request()
+        evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
+        async with coordinator.call() as silent, coordinator.call() as other:
+            await silent.join("silent", credit=64)
+            await silent.hear("task")
+            await coordinator.wait_until(
+                lambda: coordinator.fleet.snapshot().counts.leases_ended["silent"] > 0
+            )
+            assert coordinator.fleet.snapshot().silent_workers == 1
+            await other.join("other")
+            tables = await other.hear("tables")
+            await other.work_until(evaluation, tables)
+            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+            # It learns what is not wanted from it any more, should it hear again.
+            assert (await silent.hear("cancelled")).lease_ids
+
+    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5, doubled_share=0.0)))
+
+
+def test_what_is_withdrawn_is_cancelled_at_once() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        async with coordinator.call() as caller:
+            await caller.join()
+            evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
+            task = await caller.hear("task")
+            evaluation.cancel()
+            cancelled = await caller.hear("cancelled")
+            assert task.lease_id in cancelled.lease_ids
+            await caller.say(returned={"lease_ids": list(cancelled.lease_ids)})
+            await coordinator.wait_until(lambda: coordinator.fleet.info().busy_workers == 0)
+
+    serve(test)
