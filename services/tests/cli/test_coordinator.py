@@ -1,0 +1,153 @@
+"""`remy-farm coordinator`: its settings, from wherever they come, and its start and end."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.programs import ROOT
+from remy_services.cli import coordinator_command
+from remy_services.cli.coordinator_command import command
+from remy_services.coordinator.serving import ServerSettings
+from services.tests.cli.service.real_coordinator import Coordinator
+
+_FLAGS = [
+    name
+    for option in command.params
+    if isinstance(option, click.Option)
+    for name in option.opts
+    if name != "--help"
+]
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
+    """What coordinators would have served with."""
+    made: list[ServerSettings] = []
+    original = coordinator_command._settings
+
+    def keep(**options: Any) -> ServerSettings:
+        made.append(original(**options))
+        raise click.ClickException("enough")
+
+    monkeypatch.setattr(coordinator_command, "_settings", keep)
+    return made
+
+
+def _call(*flags: str, **environment: str) -> str:
+    result = CliRunner().invoke(command, flags, env=environment)
+    return result.output
+
+
+def test_every_setting_is_in_the_operator_s_page_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = text.split("## Settings")[1].split("\n## ")[0]
+    rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    assert sorted(re.findall(r"`(--[a-z-]+)`", " ".join(rows))) == sorted(_FLAGS)
+
+
+def test_the_help_text_names_flags_variables_and_defaults() -> None:
+    text = " ".join(_call("--help").split())
+    for flag in _FLAGS:
+        assert flag in text
+    assert "REMY_FARM_COORDINATOR_LISTEN; default: 127.0.0.1:50051" in text
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_file(
+    settings: list[ServerSettings], tmp_path: Path
+) -> None:
+    config = tmp_path / "coordinator.yaml"
+    config.write_text(
+        "name: file\nstore: sqlite:file.db\ngrace-seconds: 7\nreflection: false\n"
+        "maximum-running-jobs: 3\ninsecure: true\ncheckpoint-seconds: 0.5\n"
+    )
+    _call(
+        *("--config", str(config), "--name", "flag"),
+        REMY_FARM_COORDINATOR_NAME="environment",
+        REMY_FARM_COORDINATOR_STORE="sqlite:environment.db",
+    )
+    (made,) = settings
+    assert made.name == "flag"
+    assert made.store_url == "sqlite:environment.db"
+    assert made.grace_seconds == 7
+    assert made.has_reflection is False
+    assert made.is_insecure is True
+    assert made.farm.jobs.running_jobs == 3
+    assert made.farm.runs.checkpoint_seconds == 0.5
+    assert made.maximum_streams == 1000
+
+
+def test_the_file_may_be_named_by_the_environment(
+    settings: list[ServerSettings], tmp_path: Path
+) -> None:
+    config = tmp_path / "coordinator.yaml"
+    config.write_text("name: file\n")
+    _call(REMY_FARM_COORDINATOR_CONFIG=str(config))
+    assert settings[0].name == "file"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- listen", "must be a mapping of settings"),
+        ("lisstem: 1", "'lisstem' is no setting; there are accept-data-loss,"),
+        ("listen: [a, b]", "listen must be one value"),
+        ("listen:", "listen must be one value"),
+        ("threads: many", "'many' is not a valid integer"),
+        ("config: other.yaml", "'config' is no setting"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    config = tmp_path / "coordinator.yaml"
+    config.write_text(text)
+    assert problem in _call("--config", str(config))
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--listen", "nowhere"], "must be HOST:PORT"),
+        (["--listen", "0.0.0.0:0"], "--tls-cert and --tls-key and --tokens-file are missing"),
+        (["--tls-cert", "a.pem"], "TLS needs both --tls-cert and --tls-key"),
+        (["--store", "nothing"], "no scheme"),
+        (["--listen", "127.0.0.1:0", "--mirror", "ftp://x"], "the URL of the mirror has scheme"),
+        (["--listen", "127.0.0.1:0", "--cache", "x"], "the URL of the cache is none of"),
+        (["--tokens-file", "none.yaml"], "none.yaml: cannot be read"),
+    ],
+)
+def test_settings_that_make_no_sense_end_it_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(command, flags)
+    assert problem in f"{result.output} {result.exception}"
+    assert result.exit_code != 0
+
+
+def test_it_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+    coordinator = Coordinator(tmp_path / "coordinator", "--health-listen", "127.0.0.1:0")
+    try:
+        coordinator.start()
+        coordinator.stop()
+        assert '"message": "ended"' in coordinator.log()
+        assert "Traceback" not in coordinator.log()
+    finally:
+        coordinator.close()
+
+
+def test_two_do_not_share_an_address(tmp_path: Path) -> None:
+    first = Coordinator(tmp_path / "first")
+    second = Coordinator(tmp_path / "second")
+    try:
+        first.start()
+        second.address = first.address
+        with pytest.raises(AssertionError, match="cannot listen on"):
+            second.start()
+    finally:
+        first.close()
+        second.close()
