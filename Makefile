@@ -35,6 +35,11 @@ test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized),
 	@scripts/bootstrap test >/dev/null
 	@$(VENV_PYTHON) scripts/check.py
 
+.PHONY: soak
+soak: build  ## Kill a coordinator and its store ten times as often as make test does
+	@scripts/bootstrap test >/dev/null
+	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service
+
 .PHONY: lint
 lint: build  ## Check formatting, types, imports and wire formats
 	@$(VENV_PYTHON) scripts/check.py --only lint

@@ -7,6 +7,7 @@ import json
 import sys
 
 from benchmarks import (
+    coordinator,
     digests,
     fidelity,
     instructions,
@@ -27,6 +28,7 @@ FIGURES = {
         memory,
         digests,
         stores,
+        coordinator,
         telemetry,
         ray_overhead,
     )

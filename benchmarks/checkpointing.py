@@ -1,0 +1,92 @@
+"""How much of a design's time goes into keeping it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.running import RunSettings
+from remy_services.coordinator.serving import Surroundings
+from remy_services.designer import Designer
+from remy_services.stores import CheckpointStore
+from services.tests.coordinator.running_server import RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_RULES = 200
+_KEEPING = ("commit", "snapshots", "prune_snapshots")
+
+
+class _Stopwatch:
+    """Adds up the time of calls."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        return wrapper
+
+
+class _TimedStore:
+    """A store whose calls that keep a job are timed."""
+
+    def __init__(self, inner: CheckpointStore, stopwatch: _Stopwatch) -> None:
+        self._inner = inner
+        self._stopwatch = stopwatch
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._inner, name)
+        return self._stopwatch.timed(call) if name in _KEEPING else call
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of wall time."""
+
+    #: In which the designer writes its state, and can do nothing else.
+    designer: float
+    #: In which the store is busy with it, beside the next step.
+    store: float
+
+
+def shares_of_checkpoints(folder: Path, *, seconds: float) -> Shares:
+    """Over so many seconds of a design with 200 rules."""
+    spec = small_joint_spec(
+        steps=1_000_000,
+        first_split=1,
+        steps_per_split=1,
+        maximum_rules=_RULES,
+        steps_per_epoch=50,
+        simulated_seconds=30,
+    )
+    designer, store = _Stopwatch(), _Stopwatch()
+    around = Surroundings(store=lambda inner: _TimedStore(inner, store))
+    settings = settings_for(folder)
+    farm = replace(settings.farm, runs=RunSettings())
+    original = Designer.checkpoint
+    Designer.checkpoint = designer.timed(original)  # type: ignore[method-assign]
+    try:
+        with RunningServer(replace(settings, farm=farm), around) as server:
+            client = server.client()
+            job = client.submit(spec).id
+            client.until(job, lambda shown: shown.progress.rules >= _RULES)
+            designer.seconds = store.seconds = 0.0
+            began = time.perf_counter()
+            time.sleep(seconds)
+            took = time.perf_counter() - began
+            shares = Shares(designer.seconds / took, store.seconds / took)
+            client.call("CancelJob", messages.CancelJobRequest(job=job))
+            client.until_final(job)
+            return shares
+    finally:
+        Designer.checkpoint = original  # type: ignore[method-assign]

@@ -1,0 +1,171 @@
+"""What a coordinator costs: lists of many jobs, many watchers, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from benchmarks.checkpointing import shares_of_checkpoints
+from benchmarks.figure import Figure, Row
+from benchmarks.programs import ROOT
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.stores import SqliteStore, put_archive, read_archive
+from services.tests.cli.service.real_coordinator import Coordinator
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_FINISHED = 1000
+_RUNNING = 20
+_WATCHERS = 50
+_SECONDS = 20.0
+_LISTS = 50
+#: About ten steps a second on one thread.
+_ENDLESS = small_joint_spec(steps=1_000_000, steps_per_epoch=50, simulated_seconds=30)
+_WORKER = Path(sys.executable).with_name("remy-worker")
+
+
+def measure() -> list[Row]:
+    """One row a goal."""
+    with _folder() as folder:
+        _fill(folder)
+        coordinator = Coordinator(
+            folder, "--evaluator", "workers", "--maximum-running-jobs", str(2 * _RUNNING)
+        )
+        with ExitStack() as stack:
+            stack.callback(coordinator.close)
+            coordinator.start()
+            channel = stack.enter_context(grpc.insecure_channel(coordinator.address))
+            client = Client(channel)
+            jobs = [client.submit(_ENDLESS).id for _ in range(_RUNNING)]
+            worker = subprocess.Popen(
+                [_WORKER, "--coordinator", coordinator.address, "--threads", "1"],
+                stderr=subprocess.DEVNULL,
+            )
+            stack.callback(worker.wait)
+            stack.callback(worker.terminate)
+            client.until(jobs[0], lambda shown: shown.progress.step > 0)
+            rows = [_listing(client), *_watching(client, coordinator, jobs[0])]
+    return [*rows, *_checkpointing()]
+
+
+def _fill(folder: Path) -> None:
+    """Finished jobs, all with the history of one."""
+    with RunningServer(settings_for(folder)) as server:
+        client = server.client()
+        job = client.until_final(client.submit(small_joint_spec()).id).id
+    with closing(SqliteStore(folder / "farm.db")) as store:
+        archive = read_archive(store, job)
+        for number in range(_FINISHED - 1):
+            archive.record.job.id = f"finished-{number}"
+            archive.record.job.create_time.seconds += 1
+            put_archive(store, archive)
+
+
+def _listing(client: Client) -> Row:
+    request = messages.ListJobsRequest(page_size=1000)
+    milliseconds = []
+    for _ in range(_LISTS):
+        began = time.perf_counter()
+        listed, token = 0, ""
+        while True:
+            page = client.call("ListJobs", request)
+            listed += len(page.jobs)
+            token = request.page_token = page.next_page_token
+            if not token:
+                break
+        milliseconds.append(1000 * (time.perf_counter() - began))
+        assert listed == _FINISHED + _RUNNING
+    return _row(
+        f"list {_FINISHED} finished and {_RUNNING} running jobs (ms)",
+        statistics.median(milliseconds),
+        max(milliseconds),
+        100.0,
+    )
+
+
+def _watching(client: Client, coordinator: Coordinator, job: str) -> list[Row]:
+    """By the CPU time of the coordinator's process, with watchers and without."""
+    alone = _cpu_share(coordinator.pid)
+    with ExitStack() as stack:
+        for _ in range(_WATCHERS):
+            stream = client.stub.WatchJob(messages.WatchJobRequest(job=job))
+            stack.callback(stream.cancel)
+            threading.Thread(target=_drain, args=(stream,), daemon=True).start()
+        watched = _cpu_share(coordinator.pid)
+    return [
+        _row("at work, nobody watches (% of a core)", 100 * alone, None, None),
+        _row(f"{_WATCHERS} watchers more (% of a core)", 100 * (watched - alone), None, 5.0),
+    ]
+
+
+def _drain(stream: Any) -> None:
+    try:
+        for _ in stream:
+            pass
+    except grpc.RpcError:
+        return
+
+
+def _cpu_share(pid: int) -> float:
+    before, began = _cpu_seconds(pid), time.perf_counter()
+    time.sleep(_SECONDS)
+    return (_cpu_seconds(pid) - before) / (time.perf_counter() - began)
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _checkpointing() -> list[Row]:
+    with _folder() as folder:
+        shares = shares_of_checkpoints(folder, seconds=_SECONDS)
+    return [
+        _row("checkpoints: the designer waits (% of wall time)", 100 * shares.designer, None, 1.0),
+        _row("checkpoints: the store is busy beside (%)", 100 * shares.store, None, None),
+    ]
+
+
+def _row(what: str, value: float, highest: float | None, goal: float | None) -> Row:
+    return {
+        "what": what,
+        "measured": value,
+        "highest": highest,
+        "goal": goal,
+        "load": os.getloadavg()[0],
+    }
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """On the disk that the repository is on: a folder for temporary files may be in memory."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        yield Path(folder)
+
+
+FIGURE = Figure(
+    name="coordinator",
+    title="Coordinator",
+    method=(
+        f"A coordinator on SQLite with {_FINISHED} finished jobs, {_RUNNING} running ones and a "
+        f"worker of one thread. Listing: all jobs in pages of 1000, {_LISTS} times, median and "
+        f"highest, as a client sees it. Watching: CPU time of the coordinator's process over "
+        f"{_SECONDS:.0f} s with {_WATCHERS} watchers of one running job, less the same without. "
+        f"Checkpoints: a joint design whose table has 200 rules, with a checkpoint each second; "
+        f"wall time in which its designer writes its state, and in which the store commits it and "
+        f"reads it back, which goes on beside the next step."
+    ),
+    measure=measure,
+)
