@@ -107,11 +107,15 @@ _KINDS: dict[str, Callable[[Faults], None]] = {
 }
 
 
+# Besides one of each kind, one of so many faults is dear.
+_CHEAP_ONES = 50
+
+
 def mixture(count: int) -> list[str]:
     """So many faults with all kinds among them, the dear ones seldom, in an order of chance."""
     dear = [kind for kind in _KINDS if kind != "actor killed"]
     kinds = dear + [
-        dear[number % len(dear)] if number % 12 == 0 else "actor killed"
+        dear[number // _CHEAP_ONES % len(dear)] if number % _CHEAP_ONES == 0 else "actor killed"
         for number in range(1, count - len(dear) + 1)
     ]
     random.Random(count).shuffle(kinds)
