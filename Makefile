@@ -36,9 +36,9 @@ test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized),
 	@$(VENV_PYTHON) scripts/check.py
 
 .PHONY: soak
-soak: build  ## Kill a coordinator and its store ten times as often as make test does
+soak: build  ## Run the tests of faults with many more faults than make test does
 	@scripts/bootstrap test >/dev/null
-	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service
+	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service tests/fleet
 
 .PHONY: lint
 lint: build  ## Check formatting, types, imports and wire formats
