@@ -84,7 +84,7 @@ def json_schema(node: Any) -> Any:
         return [json_schema(each) for each in node]
     if not isinstance(node, dict):
         return node
-    made = {}
+    made: dict[str, Any] = {}
     for key, value in node.items():
         if key == "properties":
             made[key] = {name: json_schema(each) for name, each in value.items()}
