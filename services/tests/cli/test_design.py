@@ -300,3 +300,22 @@ def test_a_terminal_shows_where_the_design_stands(endless_spec: Path, tmp_path: 
             pass
         assert process.wait(timeout=120) == 130
     assert told, shown.decode()
+
+
+def test_a_design_may_begin_with_the_table_of_another(
+    run_json: RunJson, spec_file: Path, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    run_json("design", spec_file, "--out", first)
+    run_json("design", spec_file, "--out", second, "--seed", 9, "--from", first / "remycc.json")
+    begun = read_remycc(second / "first.json").table
+    assert begun == read_remycc(first / "remycc.json").table
+
+
+def test_a_sweep_does_not_begin_with_the_table_of_another(
+    run: Any, spec_file: Path, tmp_path: Path
+) -> None:
+    flags = ("--sweep", "objective.delta=1,2", "--from", tmp_path / "none.json")
+    result = run("design", spec_file, "--out", tmp_path / "out", *flags)
+    assert result.exit_code == 2
+    assert "--from and --sweep exclude each other" in result.stderr

@@ -24,6 +24,7 @@ from remy_services.cli.options import (
 from remy_services.cli.output import print_json
 from remy_services.cli.resume_command import resume_command
 from remy_services.embedded import DesignRun, with_budget, with_steps
+from remy_services.remycc import read_remycc
 from remy_services.spec import check_spec, load_spec, load_tree
 
 
@@ -43,6 +44,13 @@ from remy_services.spec import check_spec, load_spec, load_tree
     metavar="N",
     help="The whole schedule's length, in place of search.joint.steps and search.joint.cpu_seconds "
     "or search.pattern.steps.",
+)
+@click.option(
+    "--from",
+    "first_path",
+    type=FILE,
+    metavar="FILE",
+    help="Begin with the table of this RemyCC in place of the search's own first one.",
 )
 @threads_option()
 @click.option(
@@ -75,6 +83,7 @@ def command(
     out: str,
     seed: int | None,
     steps: int | None,
+    first_path: str | None,
     threads: int,
     max_steps: int | None,
     max_cpu_seconds: float | None,
@@ -105,6 +114,8 @@ def command(
         )
 
     if sweeps:
+        if first_path is not None:
+            raise click.UsageError("--from and --sweep exclude each other")
         members = [
             replace(member, spec=adjusted(member.spec))
             for member in members_of(
@@ -118,8 +129,10 @@ def command(
             context.exit(failures.ExitCode.INTERRUPTED)
         return
     spec = adjusted(load_spec(spec_path))
+    first = None if first_path is None else read_remycc(first_path).table
     with shown_progress(quiet=quiet) as observer:
-        result = DesignRun(spec, out, threads=threads, resume=resume).run(observer)
+        run = DesignRun(spec, out, threads=threads, resume=resume, first_table=first)
+        result = run.run(observer)
     again = resume_command(context)
     if result.reason is None:
         if as_json:

@@ -11,7 +11,6 @@ import click
 
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.cli.output import plain_table, print_table
-from remy_services.designer import Designer
 from remy_services.embedded import DesignResult, OutDirectory, read_events
 from remy_services.evaluation import LocalEvaluator
 from remy_services.files import read_file
@@ -35,7 +34,7 @@ def finish_design(
     if not quiet:
         click.echo("comparing the first table with the last on fresh specimens", err=True)
     with closing(LocalEvaluator(threads)) as evaluator:
-        gain = measure_gain(spec, Designer(spec).table, result.table, evaluate=evaluator.evaluate)
+        gain = measure_gain(spec, result.first, result.table, evaluate=evaluator.evaluate)
     folder = OutDirectory(out)
     write_report(
         out,

@@ -27,6 +27,8 @@ class DesignResult:
 
     #: The specification as it was followed: with steps in place of a budget of CPU time.
     spec: spec_pb2.DesignSpec
+    #: The table that the design began with, as its search may publish it.
+    first: RuleTable
     #: The published table.
     table: RuleTable
     #: Why the design is finished; None if the run was interrupted and the design may go on.
@@ -51,8 +53,12 @@ class DesignRun:
         resume: bool = False,
         evaluator: Evaluator | None = None,
         checkpoint_seconds: float = 1.0,
+        first_table: RuleTable | None = None,
     ) -> None:
         """A run of the design that `spec` (complete, with the run's budgets) describes.
+
+        The design begins with `first_table` in place of the search's own if one is given; a resumed
+        one need not be given it again.
 
         `out` is the directory for its files. With `resume` the run goes on from the checkpoint in
         there, if there is one. What `search.joint.cpu_seconds` buys is measured when a design
@@ -66,6 +72,7 @@ class DesignRun:
         self._resume = resume
         self._evaluator = evaluator
         self._checkpoint_seconds = checkpoint_seconds
+        self._first_table = first_table
         self._interrupt = threading.Event()
 
     def interrupt(self) -> None:
@@ -89,12 +96,13 @@ class DesignRun:
                 try:
                     spec = self._resolved(evaluator)
                 except Interrupted:
-                    return _nothing_done(self._spec)
+                    return _nothing_done(self._spec, self._first_table)
                 with Keeper.open(
                     spec,
                     self._out,
                     resume=self._resume,
                     checkpoint_seconds=self._checkpoint_seconds,
+                    first_table=self._first_table,
                 ) as keeper:
                     shown = observer or SilentObserver()
                     Loop(spec, keeper, evaluator, shown, self._interrupt).run()
@@ -119,11 +127,13 @@ class DesignRun:
             raise Interrupted
 
 
-def _nothing_done(spec: spec_pb2.DesignSpec) -> DesignResult:
+def _nothing_done(spec: spec_pb2.DesignSpec, first_table: RuleTable | None) -> DesignResult:
     """The result of a run that was interrupted before its design began."""
+    first = Designer(spec, first_table=first_table).table
     return DesignResult(
         spec=spec,
-        table=Designer(spec).table,
+        first=first,
+        table=first,
         reason=None,
         steps=0,
         epochs=[],
@@ -136,6 +146,7 @@ def _result(spec: spec_pb2.DesignSpec, keeper: Keeper) -> DesignResult:
     designer, elapsed = keeper.designer, keeper.clock.elapsed()
     return DesignResult(
         spec=spec,
+        first=Designer(spec, first_table=keeper.first_table).table,
         table=designer.table,
         reason=designer.finished,
         steps=designer.steps,

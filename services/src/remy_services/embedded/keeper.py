@@ -19,7 +19,7 @@ from remy_services.embedded.pareto import ParetoFile
 from remy_services.embedded.progress_log import ProgressLog
 from remy_services.embedded.provenance import provenance_json
 from remy_services.files import FileError, read_file, write_file
-from remy_services.remycc import RemyCC, write_remycc
+from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_services.remycc.reference_config import reference_config
 from remy_services.spec import to_yaml
 from remy_simulator import RuleTable
@@ -45,6 +45,8 @@ class Keeper:
         self.designer = designer
         #: Whether there was a checkpoint to resume from.
         self.resumed = resumed
+        #: What the design was given to begin with; None if it was nothing.
+        self.first_table: RuleTable | None = None
         self.clock = Clock(log.elapsed)
         #: To be told of every outcome, before `keep` is.
         self.pareto = pareto
@@ -62,26 +64,36 @@ class Keeper:
         *,
         resume: bool,
         checkpoint_seconds: float,
+        first_table: RuleTable | None = None,
     ) -> Keeper:
         """The design in the (locked) directory, or a new one if it holds none.
 
-        There will be at most one checkpoint in `checkpoint_seconds`. Raises FileError.
+        A new one begins with `first_table` if one is given. There will be at most one checkpoint
+        in `checkpoint_seconds`. Raises FileError.
         """
         resumed = out.checkpoint.exists()
         if resumed and not resume:
             raise FileError(
                 f"{out.path} already holds a design; resume it, or choose another directory"
             )
-        designer = _resumed(spec, out) if resumed else Designer(spec)
+        if first_table is None and resumed and out.first_table.exists():
+            first_table = read_remycc(out.first_table).table
+        if resumed:
+            designer = _resumed(spec, out, first_table)
+        else:
+            designer = Designer(spec, first_table=first_table)
         out.remove_leftovers()
         pareto = ParetoFile(out.pareto, designer.steps)
         log = ProgressLog(out.progress, designer.event_sequence)
         keeper = cls(
             spec, designer, out, log, pareto, resumed=resumed, checkpoint_seconds=checkpoint_seconds
         )
+        keeper.first_table = first_table
         try:
             # The checkpoint last: it makes the directory this design's, and a resume may ask the
             # specification beside it how long the design is.
+            if first_table is not None:
+                write_remycc(out.first_table, RemyCC(first_table))
             write_file(out.spec, to_yaml(spec))
             write_file(out.provenance, provenance_json(spec))
             keeper.save()
@@ -129,9 +141,11 @@ class Keeper:
         self._saved_at = time.monotonic()
 
 
-def _resumed(spec: spec_pb2.DesignSpec, out: OutDirectory) -> Designer:
+def _resumed(
+    spec: spec_pb2.DesignSpec, out: OutDirectory, first_table: RuleTable | None
+) -> Designer:
     data = read_file(out.checkpoint, limit=_CHECKPOINT_BYTES)
     try:
-        return Designer.resume(spec, data)
+        return Designer.resume(spec, data, first_table=first_table)
     except CheckpointError as error:
         raise FileError(f"{out.checkpoint}: {error}") from error

@@ -44,6 +44,11 @@ class OutDirectory:
         return self.path / "remycc.dna"
 
     @property
+    def first_table(self) -> Path:
+        """The table that the design was given to begin with; there is no file if it was none."""
+        return self.path / "first.json"
+
+    @property
     def spec(self) -> Path:
         """The specification in canonical form, with all defaults and the run's budgets."""
         return self.path / "spec.yaml"
@@ -61,6 +66,7 @@ class OutDirectory:
                 self.pareto,
                 self.remycc_json,
                 self.remycc_dna,
+                self.first_table,
                 self.spec,
                 self.provenance,
             ):
