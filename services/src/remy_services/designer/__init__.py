@@ -34,8 +34,9 @@ The driver's duties:
 10. A finished design goes on where the search left off when its budgets grow: resume it with the
     new specification, then call `reconsider`. What the stop cost leaves no trace in the search.
 11. Names and budgets (`name`, `stop`, the length of the schedule) may change from run to run;
-    everything else that the specification says is fixed for the life of a design, and so is what
-    the simulator makes of a request: a checkpoint is resumed where results are the same bits.
+    everything else that the specification says is fixed for the life of a design, and so are the
+    table that it was given to begin with, if any, and what the simulator makes of a request: a
+    checkpoint is resumed where results are the same bits.
 
 How to search is a `Strategy`: `JointSearch` moves all rules at once, `PaperSearch` is the search of
 the paper (section 4.3), and `PatternSearch` makes small tables for people to read.
