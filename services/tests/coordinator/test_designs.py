@@ -13,6 +13,7 @@ from services.tests.coordinator.running_server import Client
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.small_spec import small_spec
+from services.tests.embedded.joint_spec import joint_spec
 
 _SPECS = {
     "paper": small_spec(
@@ -42,4 +43,16 @@ def test_submitted_watched_and_fetched(
     assert shown.state == SUCCEEDED
     assert shown.revision == len(history)
     assert shown.progress.step == events[-1].step
+    assert client.remycc(job.id) == table
+
+
+def test_a_budget_of_cpu_time_is_measured_once_and_becomes_steps(
+    client: Client, tmp_path: Path
+) -> None:
+    job = client.until_final(client.submit(joint_spec()).id)
+    assert not job.spec.search.joint.HasField("cpu_seconds")
+    changes = [each for each in client.history(job.id) if each.HasField("budget_changed")]
+    (changed,) = [each.budget_changed for each in changes]
+    assert changed.joint_steps == job.spec.search.joint.steps > 0
+    table, _ = embedded_design(job.spec, tmp_path / "embedded")
     assert client.remycc(job.id) == table

@@ -78,11 +78,6 @@ _FOLLOWING: Final[Mapping[Operation, Mapping[JobState, JobState]]] = {
 }
 
 
-def allowed_in(operation: Operation) -> frozenset[JobState]:
-    """The states that the operation may be asked for in."""
-    return frozenset(_FOLLOWING[operation])
-
-
 def state_after(operation: Operation, state: JobState) -> JobState:
     """The state that the operation leads to from `state`; the same if it changes none.
 

@@ -1,0 +1,88 @@
+"""The standard services beside our own: health and reflection."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.coordinator.serving.listening import ListenAddress
+from services.tests.coordinator.running_server import (
+    DEADLINE_SECONDS,
+    Client,
+    RunningServer,
+    refusal,
+    settings_for,
+)
+from services.tests.coordinator.test_access import tokens_file
+from services.tests.stores.local_redis import free_port
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+
+
+def _services(channel: grpc.Channel) -> set[str]:
+    stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    (response,) = stub.ServerReflectionInfo(iter([request]), timeout=DEADLINE_SECONDS)
+    return {service.name for service in response.list_services_response.service}
+
+
+def _status(channel: grpc.Channel, service: str) -> int:
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    request = health_pb2.HealthCheckRequest(service=service)
+    status: int = stub.Check(request, timeout=DEADLINE_SECONDS).status
+    return status
+
+
+def test_reflection_names_all_services(tmp_path: Path) -> None:
+    with RunningServer(settings_for(tmp_path, evaluator="workers")) as server:
+        assert _services(server.channel()) == {
+            "remy_farm.v1.DesignService",
+            "remy_farm.v1.WorkerService",
+            "grpc.health.v1.Health",
+            "grpc.reflection.v1alpha.ServerReflection",
+        }
+
+
+def test_reflection_may_be_turned_off(tmp_path: Path) -> None:
+    with RunningServer(settings_for(tmp_path, has_reflection=False)) as server:
+        with pytest.raises(grpc.RpcError) as caught:
+            _services(server.channel())
+        assert refusal(caught.value)[0] == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_health_needs_no_token(tmp_path: Path) -> None:
+    with RunningServer(settings_for(tmp_path, tokens_file=tokens_file(tmp_path))) as server:
+        for service in ("", "liveness", "readiness"):
+            assert _status(server.channel(), service) == _SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            _status(server.channel(), "nothing")
+        assert refusal(caught.value)[0] == grpc.StatusCode.NOT_FOUND
+
+
+def test_health_alone_is_served_elsewhere(tmp_path: Path) -> None:
+    address = ListenAddress("127.0.0.1", free_port())
+    with (
+        RunningServer(settings_for(tmp_path, health_listen=address)),
+        grpc.insecure_channel(str(address)) as channel,
+    ):
+        assert _status(channel, "readiness") == _SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            Client(channel).call("GetServerInfo", messages.GetServerInfoRequest())
+        assert refusal(caught.value)[0] == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_closed_port_is_told_of(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
+        server = RunningServer(settings_for(tmp_path, listen=address))
+        with pytest.raises(Exception, match="cannot listen on"), server:
+            pass
