@@ -16,6 +16,7 @@ from benchmarks import (
     stores,
     telemetry,
     threads,
+    worker_overhead,
 )
 from benchmarks.figure import find
 
@@ -30,6 +31,7 @@ FIGURES = {
         stores,
         coordinator,
         telemetry,
+        worker_overhead,
         ray_overhead,
     )
 }

@@ -1,0 +1,40 @@
+"""What evaluation on gRPC workers costs beside threads of one process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.figure import Figure, Row
+from benchmarks.overhead import STEPS, overhead_row
+from benchmarks.worker_farm import Fleet, WorkerFarm
+from remy_services.fleet import LocalFleet
+
+_THREADS = 2
+#: Threads of each worker.
+_LAYOUTS: Final = {"2 workers of 1 thread": 1, "1 worker of 2 threads": 2}
+
+
+def measure() -> list[Row]:
+    """A row for each layout of workers and length of steps."""
+    rows = []
+    with Fleet(lambda: LocalFleet(_THREADS)) as local:
+        for layout, threads in _LAYOUTS.items():
+            with WorkerFarm() as farm:
+                count = _THREADS // threads
+                pids = [farm.start_worker(threads=threads).pid for _ in range(count)]
+                farm.wait_for_workers(count)
+                rows += [
+                    overhead_row("workers", layout, steps, local, farm, pids.copy)
+                    for steps in STEPS
+                ]
+    return rows
+
+
+FIGURE = Figure(
+    "workers",
+    "Evaluation on workers beside the threads of one process",
+    "The same evaluations, one after the other as the steps of a search, on two threads of one "
+    "process and on workers of two threads together on the same machine, in turns. CPU is that of "
+    "the workers and of the process that asks. Ratios are medians of the pairs.",
+    measure,
+)
