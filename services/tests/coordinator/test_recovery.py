@@ -211,6 +211,16 @@ def test_of_two_coordinators_exactly_one_makes_progress(
     old.server.stop()
 
 
+def test_whoever_was_fenced_off_gives_up_its_step_at_once(settings: ServerSettings) -> None:
+    old = Crashing(settings)
+    old.begin(5)
+    with RunningServer(settings):
+        # The step's commit tells it. The next step would wait at the gate for ever.
+        old.gate.let_pass(1)
+        old.server.until(lambda: old.server.farm.scheduler.running == 0)
+    old.server.stop()
+
+
 def test_a_job_that_nobody_took_is_taken(settings: ServerSettings) -> None:
     """Its coordinator ended between storing it and taking it."""
     with RunningServer(settings) as first, RunningServer(settings) as second:

@@ -118,6 +118,7 @@ class JobRun:
             self.write_live,
             self._settings,
             refused=[each.revision for each in begun.refused],
+            on_failure=self._bell.set,
         )
         return self._desk, self._saver
 

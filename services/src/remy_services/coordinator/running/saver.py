@@ -28,9 +28,11 @@ class Saver:
         settings: RunSettings,
         *,
         refused: Iterable[int],
+        on_failure: Callable[[], None],
     ) -> None:
         """`write_live` sets what only the run's clocks know of its progress; `refused` are the
-        revisions of damaged snapshots that the history tells of."""
+        revisions of damaged snapshots that the history tells of. `on_failure` is called when a
+        commit beside the steps has failed for good; `keep_up` raises what went wrong."""
         self._environment = environment
         self._keeper = keeper
         self._desk = desk
@@ -38,6 +40,7 @@ class Saver:
         self._checkpoint_seconds = settings.checkpoint_seconds
         self._snapshots_kept = settings.snapshots_kept
         self._told_of = set(refused)
+        self._on_failure = on_failure
         self._one_at_a_time = asyncio.Lock()
         self._last_saved = time.monotonic()
         self._task: asyncio.Task[None] | None = None
@@ -46,6 +49,7 @@ class Saver:
         """The desk has news: has them committed when it is time."""
         if self._task is None and self._desk.has_news:
             self._task = asyncio.create_task(self._save_while_there_is_news())
+            self._task.add_done_callback(self._ended)
 
     async def keep_up(self) -> None:
         """Returns at once, unless a commit takes so long that the next one is due: then waits for
@@ -71,6 +75,10 @@ class Saver:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._on_failure()
 
     async def _save_while_there_is_news(self) -> None:
         while self._desk.has_news:
