@@ -1,4 +1,4 @@
-"""One farm for all tests of a file, in a namespace of its own."""
+"""One farm for all tests, in a namespace of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from tests.e2e.farm import Farm, installed
 
 
-@pytest.fixture(scope="module")
-def farm(request: pytest.FixtureRequest) -> Iterator[Farm]:
-    """A farm as the chart installs it."""
-    name = request.module.__name__.rpartition("test_")[2].replace("_", "-")
-    with installed(name) as made:
+@pytest.fixture(scope="session")
+def farm() -> Iterator[Farm]:
+    """A farm as the chart installs it; each test leaves it as it found it."""
+    with installed() as made:
         yield made

@@ -19,11 +19,14 @@ traffic:
 """
 
 
-def write_spec(folder: Path, *, steps: int, seed: int = 1, workers: str = "{}") -> Path:
-    """A joint search of so many steps, each of about a CPU-second."""
+def write_spec(
+    folder: Path, *, steps: int, seed: int = 1, specimens: int = 16, workers: str = "{}"
+) -> Path:
+    """A joint search of so many steps; one of 16 specimens takes about a third of a CPU-second."""
     path = folder / f"design-{steps}-{seed}.yaml"
-    text = f"name: e2e\n{_NETWORK}search:\n  seed: {seed}\n  joint: {{steps: {steps}}}\n"
-    path.write_text(f"{text}workers: {workers}\n", encoding="utf-8")
+    search = f"{{seed: {seed}, specimens: {specimens}, joint: {{steps: {steps}}}}}"
+    text = f"name: e2e\n{_NETWORK}search: {search}\nworkers: {workers}\n"
+    path.write_text(text, encoding="utf-8")
     return path
 
 

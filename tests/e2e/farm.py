@@ -159,12 +159,12 @@ class Farm:
 
 
 @contextmanager
-def installed(name: str, values: Mapping[str, Any] | None = None) -> Iterator[Farm]:
-    """A farm for a test, in a namespace that is gone afterwards."""
+def installed() -> Iterator[Farm]:
+    """A farm in a namespace that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
-        farm = Farm(f"e2e-{name}-{int(time.time())}", Path(folder))
+        farm = Farm(f"e2e-{int(time.time())}", Path(folder))
         try:
-            farm.install(values)
+            farm.install()
             yield farm
         finally:
             with contextlib.suppress(AssertionError):

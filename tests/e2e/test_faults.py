@@ -14,7 +14,8 @@ from tests.e2e.waiting import wait_for
 
 pytestmark = [needs_cluster, kills_nodes]
 
-STEPS = 300
+#: Enough to be at work for longer than all that happens meanwhile, on a machine of two CPUs.
+STEPS, SPECIMENS = 300, 64
 
 
 @pytest.fixture
@@ -31,7 +32,8 @@ def whole_again(farm: Farm) -> object:
 def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     farm: Farm, tmp_path: Path, whole_again: object
 ) -> None:
-    spec = write_spec(tmp_path, steps=STEPS, workers="{minimum: 3, maximum: 3}")
+    three = "{minimum: 3, maximum: 3}"
+    spec = write_spec(tmp_path, steps=STEPS, specimens=SPECIMENS, workers=three)
     job = farm.submit(spec, "faults")
     _progress(farm, job, 5)
     home = {farm.kubectl.node_of(COORDINATOR), farm.kubectl.node_of(REDIS)}
