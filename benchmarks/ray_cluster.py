@@ -19,14 +19,19 @@ from typing import Any, Self
 
 # Machines that run tests are slow and busy.
 _PATIENCE_SECONDS = 180.0
+_MOST_STARTS = 4
 _ROOT = Path(__file__).resolve().parent.parent
+
+
+class NodeNotStarted(Exception):
+    """Ray gave the start of a node up."""
 
 
 class RayNode:
     """A node's processes."""
 
     def __init__(self, environment: Mapping[str, str], settings: dict[str, Any]) -> None:
-        """Returns when the node is there."""
+        """Returns when the node is there. Raises NodeNotStarted."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.ray_node", json.dumps(settings)],
             cwd=_ROOT,
@@ -36,12 +41,14 @@ class RayNode:
             stderr=subprocess.DEVNULL,
         )
         assert self._process.stdout is not None
+        self._pids: dict[str, list[int]] = {}
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("a Ray node did not start")
+            self.kill()
+            raise NodeNotStarted
         there = json.loads(line)
         self.address: str = there["address"]
-        self._pids: dict[str, list[int]] = there["processes"]
+        self._pids = there["processes"]
 
     @property
     def raylet(self) -> int:
@@ -57,7 +64,7 @@ class RayNode:
     def processes(self) -> list[int]:
         """All that there are of it."""
         own = [pid for group in self._pids.values() for pid in group]
-        return own + [pid for pid, _ in _children(self.raylet)]
+        return own + [pid for parent in own for pid, _ in _children(parent)]
 
     def kill(self) -> None:
         """As a machine goes that is switched off."""
@@ -167,6 +174,10 @@ class RayCluster:
             "resources": {} if gcs_address is None else {"evaluation": 1},
             "folder": str(self._folder),
         }
+        # Ray waits 30 s for a raylet, which is too short where others want all processors.
+        for _ in range(_MOST_STARTS - 1):
+            with contextlib.suppress(NodeNotStarted):
+                return RayNode(self.environment, settings)
         return RayNode(self.environment, settings)
 
 

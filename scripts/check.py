@@ -109,9 +109,7 @@ def cpp_tests(kind: str, *options: str) -> Outcome:
 def python() -> Outcome:
     """The Python tests of every member, and those that cross members."""
     report = fresh_report("python")
-    status = loudly(
-        ("pytest", "-q", "-n", "auto", "--dist", "loadgroup", f"--junitxml={report}", *PYTHON_TESTS)
-    )
+    status = loudly(("pytest", "-q", "-n", "auto", f"--junitxml={report}", *PYTHON_TESTS))
     outcome = read_report("Python", report, status)
     if report.exists():
         files = [case.get("file", "") for case in ElementTree.parse(report).iter("testcase")]

@@ -13,10 +13,7 @@ from tests.fleet.designs import SEARCHES, design, requests, short_spec
 from tests.fleet.evaluators import EVALUATORS
 
 
-@pytest.fixture(
-    scope="module",
-    params=[*EVALUATORS, pytest.param("ray", marks=pytest.mark.xdist_group("ray"))],
-)
+@pytest.fixture(scope="module", params=[*EVALUATORS, "ray"])
 def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
     if request.param == "ray":
         cluster = request.getfixturevalue("ray_cluster")

@@ -28,9 +28,6 @@ from tests.fleet.designs import design, joint_spec, requests
 if TYPE_CHECKING:
     from benchmarks.ray_cluster import RayCluster
 
-# One cluster for all of them.
-pytestmark = pytest.mark.xdist_group("ray")
-
 _LEASE_SECONDS = 3.0
 _IN_SOAK = pytest.mark.skipif(not os.environ.get("REMY_SOAK"), reason="REMY_SOAK is not set")
 
