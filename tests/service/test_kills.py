@@ -77,17 +77,23 @@ def test_no_kill_leaves_a_trace_in_the_result(tmp_path: Path) -> None:
                     watcher.wait_for_step(watcher.step + 1)
                     threading.Event().wait(chance.uniform(0, _LONGEST_DELAY_SECONDS))
                     _kill_one(number, coordinator, redis)
-                steps = max(watcher.step + 5, _FEWEST_STEPS)
+                least = max(watcher.step + 5, _FEWEST_STEPS)
                 with connect(coordinator.address) as connection:
                     client = DesignClient(connection)
-                    client.extend(job, stop=spec_pb2.Stop(steps=steps), joint_steps=None)
+                    client.extend(job, stop=spec_pb2.Stop(steps=least), joint_steps=None)
             finished, table = _result(coordinator.address, job)
             coordinator.stop()
         finally:
             coordinator.close()
         history = _history(redis, job)
-    expected_table, events = embedded_design(_ending_after(steps), tmp_path / "embedded")
+    # The end may have come a little later than it was asked for.
+    steps = finished.progress.step
+    assert steps >= _FEWEST_STEPS
     assert finished.state == SUCCEEDED
+    # A quick machine may have made more steps than these before it was told.
+    steps = finished.progress.step
+    assert steps >= least
+    expected_table, events = embedded_design(_ending_after(steps), tmp_path / "embedded")
     assert finished.progress.recoveries > 0
     assert table == expected_table
     _check_history(history, list(events), watcher.events)
