@@ -28,6 +28,7 @@ FULL_NAME = "farm-remy-farm"
 COORDINATOR = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=coordinator"
 REDIS = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=redis"
 WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
+UNREACHABLE = 3
 FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
 
 
@@ -80,7 +81,7 @@ class Farm:
         environment = os.environ | self._reachable()
         if role is not None:
             environment["REMY_FARM_TOKEN"] = self.secret("tokens", role)
-        return subprocess.run(
+        done = subprocess.run(
             [*CLI, *arguments],
             env=environment,
             capture_output=True,
@@ -88,6 +89,10 @@ class Farm:
             check=False,
             timeout=900,
         )
+        if done.returncode == UNREACHABLE:
+            # A forward to a node that is gone lives on, and leads nowhere.
+            self.close()
+        return done
 
     def submit(self, spec: Path, name: str, *flags: str) -> str:
         """A new job; its id."""
@@ -154,6 +159,7 @@ class Farm:
         self._environment = {
             "REMY_FARM_COORDINATOR": f"localhost:{match[1]}",
             "REMY_FARM_TLS_CA": str(authority),
+            "REMY_FARM_PATIENCE": "10",
         }
         return True
 
