@@ -57,7 +57,8 @@ class Farm:
         """Leaves nothing behind."""
         self.close()
         run(["kubectl", "delete", "namespace", self.namespace, "--ignore-not-found"])
-        run(["kubectl", "delete", "priorityclass", "-l", f"app.kubernetes.io/instance={FULL_NAME}"])
+        classes = [f"{self.namespace}-{FULL_NAME}-{each}" for each in ("coordinator", "workers")]
+        run(["kubectl", "delete", "priorityclass", *classes, "--ignore-not-found"])
 
     def test(self) -> str:
         """`helm test`, with what it printed."""
