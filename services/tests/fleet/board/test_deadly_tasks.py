@@ -66,6 +66,45 @@ def test_with_many_threads_the_innocent_are_cleared() -> None:
     assert isinstance(fleet.ended[other], Evaluation)
 
 
+def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
+    """Their connections are found lost one after the other; until then they are given tasks."""
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 200))
+    vanishing = [f"spot-{place}" for place in range(30)]
+    for name in [*vanishing, "other"]:
+        fleet.join(name)
+    fleet.advance()
+    for name in vanishing:
+        fleet.workers[name].frozen = True
+    for name in vanishing:
+        fleet.end(name)
+        fleet.advance(0.01)
+    fleet.run(60.0)
+    assert isinstance(fleet.ended[number], Completion)
+    assert fleet.board.snapshot().counts.quarantined_tasks == 0
+
+
+def test_a_deadly_task_is_found_while_others_vanish_for_reasons_of_their_own() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    ended: list[str] = []
+    joined = 0
+    while fleet.now < 60.0 and not fleet.idle():
+        while len(fleet.workers) < 4:
+            fleet.join(f"worker-{joined}")
+            joined += 1
+        fleet.advance(0.02)
+        ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN)
+        for name in list(fleet.workers):
+            fleet.answer_what_is_done(name)
+        if round(fleet.now / 0.02) % 25 == 0 and fleet.workers:
+            # Twice a second one goes that does nothing deadly.
+            fleet.end(min(fleet.workers))
+    assert isinstance(fleet.ended[number], Quarantine)
+    # Deaths in bad company count for nothing, but not for ever.
+    assert 3 <= len(ended) <= 6
+
+
 def test_goodbyes_are_no_failures() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.submit(Share("job"), numbered_request(1, 12))

@@ -8,6 +8,8 @@ from remy_services.fleet.board import BoardSettings
 
 # Heartbeats in a lease: some may come late, or get lost with a stalled machine.
 _HEARTBEATS_PER_LEASE = 6
+# Those that do a task which may have ended others must have been heard of since (board.suspicion).
+_LONGEST_SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 
 @dataclass(frozen=True)
@@ -23,4 +25,5 @@ class WorkerFleetSettings:
     @property
     def heartbeat_seconds(self) -> float:
         """How often a worker should be heard of."""
-        return self.board.lease_seconds / _HEARTBEATS_PER_LEASE
+        by_lease = self.board.lease_seconds / _HEARTBEATS_PER_LEASE
+        return min(by_lease, _LONGEST_SECONDS_BETWEEN_HEARTBEATS)
