@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -53,6 +54,10 @@ class Fleet:
     def call(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """What a coroutine of the event loop returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def begin(self, coroutine: Coroutine[Any, Any, object]) -> Future[object]:
+        """Has the event loop run a coroutine; it can be cancelled."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def now(self, function: Callable[[], _T]) -> _T:
         """What a function returns when it is called in the event loop."""

@@ -60,16 +60,20 @@ def assemble(
     parts: Iterable[tuple[Task, evaluation_pb2.EvaluationOutcome]],
 ) -> evaluation_pb2.EvaluationOutcome:
     """The whole request's outcome from those of tasks that cover it once, in any order."""
-    specimens = len(whole.specimens)
-    placed = {
-        candidate * specimens + specimen: result
-        for task, part in parts
-        for (candidate, specimen), result in zip(_pairs(task), part.outcomes, strict=True)
-    }
-    return evaluation_pb2.EvaluationOutcome(
-        outcomes=[placed[place] for place in range(len(whole.candidates) * specimens)]
-    )
-
-
-def _pairs(task: Task) -> Iterable[tuple[int, int]]:
-    return ((candidate, specimen) for candidate in task.candidates for specimen in task.specimens)
+    row = len(whole.specimens)
+    missing = len(whole.candidates) * row
+    placed = [evaluation_pb2.SpecimenOutcome()] * missing
+    for task, part in parts:
+        missing -= task.simulations
+        results = part.outcomes[:]
+        if len(results) != task.simulations:
+            raise ValueError(
+                f"a part has {len(results)} results for {task.simulations} simulations"
+            )
+        width = len(task.specimens)
+        for number, candidate in enumerate(task.candidates):
+            first = candidate * row + task.specimens.start
+            placed[first : first + width] = results[number * width : (number + 1) * width]
+    if missing:
+        raise ValueError(f"the parts leave {missing} of the request's simulations out")
+    return evaluation_pb2.EvaluationOutcome(outcomes=placed)

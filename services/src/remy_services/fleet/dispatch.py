@@ -18,10 +18,20 @@ from remy_services.evaluation import (
     Share,
     TaskQuarantined,
 )
-from remy_services.fleet.board import Assignment, Effects, Quarantine, Refusal, TaskBoard
+from remy_services.evaluation.partition import assemble
+from remy_services.fleet.board import (
+    Assignment,
+    Completion,
+    Effects,
+    Quarantine,
+    Refusal,
+    TaskBoard,
+)
 from remy_services.fleet.reproduction import describe_quarantine
 
 _SECONDS_BETWEEN_TICKS = 0.1
+# Outcomes of so many simulations take some milliseconds.
+_ASSEMBLED_AT_ONCE = 4000
 
 
 class Transport(Protocol):
@@ -41,7 +51,7 @@ class Transport(Protocol):
 class _Waiting:
     """Somebody waits for an evaluation."""
 
-    ended: asyncio.Future[Evaluation]
+    ended: asyncio.Future[Completion]
     on_progress: OnProgress | None
     reported: EvaluationProgress | None = None
 
@@ -87,14 +97,15 @@ class Dispatcher:
         self._waiting[evaluation_id] = waiting
         self.advance_soon()
         try:
-            evaluation = await waiting.ended
+            completion = await waiting.ended
         finally:
             del self._waiting[evaluation_id]
             self.board.withdraw(evaluation_id)
             self.advance_soon()
+        outcome = await _assembled(request, completion)
         if on_progress is not None:
-            on_progress(_complete(request, evaluation))
-        return evaluation
+            on_progress(_last_progress(outcome))
+        return Evaluation(outcome, completion.cpu_seconds, completion.workers)
 
     def advance_soon(self) -> None:
         """Has the board advance once all that is happening now has been told."""
@@ -138,7 +149,7 @@ class Dispatcher:
             if waiting is None or waiting.ended.done():
                 continue
             match end:
-                case Evaluation():
+                case Completion():
                     waiting.ended.set_result(end)
                 case Refusal():
                     waiting.ended.set_exception(remy_simulator.InvalidRequest(end.why))
@@ -164,9 +175,16 @@ class Dispatcher:
             self.fail(evaluation_id, error)
 
 
-def _complete(
-    request: evaluation_pb2.EvaluationRequest, evaluation: Evaluation
-) -> EvaluationProgress:
-    simulations = len(request.candidates) * len(request.specimens)
-    packets = sum(sum(result.packets_sent) for result in evaluation.outcome.outcomes)
+async def _assembled(
+    request: evaluation_pb2.EvaluationRequest, completion: Completion
+) -> evaluation_pb2.EvaluationOutcome:
+    """The outcome in order; a large one is put in order beside the event loop, not in its way."""
+    if len(request.candidates) * len(request.specimens) <= _ASSEMBLED_AT_ONCE:
+        return assemble(request, completion.parts)
+    return await asyncio.to_thread(assemble, request, completion.parts)
+
+
+def _last_progress(outcome: evaluation_pb2.EvaluationOutcome) -> EvaluationProgress:
+    simulations = len(outcome.outcomes)
+    packets = sum(sum(result.packets_sent) for result in outcome.outcomes)
     return EvaluationProgress(simulations, simulations, packets)

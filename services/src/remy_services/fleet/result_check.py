@@ -48,55 +48,89 @@ def check_outcome(
     task: Slice,
     outcome: evaluation_pb2.EvaluationOutcome,
 ) -> None:
-    """Raises ImpossibleResult for what no simulation of the slice can come to."""
-    results = outcome.outcomes
-    if len(results) != task.simulations:
-        raise ImpossibleResult(
-            f"the result holds {len(results)} outcomes; the task has {task.simulations}"
-        )
-    specimens = [
-        (whole.specimens[number], sum(group.count for group in whole.specimens[number].senders))
-        for number in task.specimens
-    ]
-    rules = _rules(whole.tables[0]) if whole.recording and whole.tables else 0
-    longest_ms = whole.duration_ms * _TOLERANCE
-    for number, result in enumerate(results):
-        specimen, senders = specimens[number % len(specimens)]
-        problem = _problem(result, senders, longest_ms)
-        if problem is None and len(result.rule_uses) != rules:
-            problem = f"counts uses of {len(result.rule_uses)} rules, not {rules}"
-        if problem is not None:
-            raise ImpossibleResult(f"the outcome on specimen {specimen.key} {problem}")
+    """Raises ImpossibleResult for what no simulation of the slice can come to.
 
-
-def _problem(result: evaluation_pb2.SpecimenOutcome, senders: int, longest_ms: float) -> str | None:
-    """What is wrong with one outcome; None if nothing is.
-
-    There is one call for every simulation of the whole fleet, hence no loops but the built-in ones,
-    on lists, which they are faster on.
+    There is one result for every simulation of the whole fleet, hence no loop over senders but the
+    built-in ones, and those over the senders of all results together.
     """
-    received, sent, lost = (
-        result.packets_received[:],
-        result.packets_sent[:],
-        result.packets_lost[:],
-    )
-    on, share, first_on = result.on_ms[:], result.share_ms[:], result.first_on_ms[:]
-    delays = result.delay_sum_ms[:]
-    counts, times = (received, sent, lost), (on, share, first_on, delays)
-    lengths = {len(each) for each in counts} | {len(each) for each in times}
-    if lengths != {senders}:
-        return f"does not hold one entry for each of {senders} senders"
-    if any(map(operator.gt, received, sent)):
-        return "has more packets received than sent"
-    if any(map(operator.gt, lost, sent)):
-        return "has more packets lost than sent"
-    if not (_within(on + share + first_on, longest_ms) and _within(delays, _LARGEST_DELAY_MS)):
-        return "has a time that is not between 0 and what is possible"
-    if any(map(operator.gt, share, on)) and any(
-        part > whole * _TOLERANCE for part, whole in zip(share, on, strict=True)
-    ):
-        return "has a sender with a larger share of the time than it was on"
-    return None
+    if len(outcome.outcomes) != task.simulations:
+        raise ImpossibleResult(
+            f"the result holds {len(outcome.outcomes)} outcomes; the task has {task.simulations}"
+        )
+    together = _Columns()
+    rules = _rules(whole.tables[0]) if whole.recording and whole.tables else 0
+    specimens = [whole.specimens[number] for number in task.specimens]
+    senders = [sum(group.count for group in specimen.senders) for specimen in specimens]
+    for number, result in enumerate(outcome.outcomes):
+        place = number % len(senders)
+        if not together.add(result, senders[place]):
+            raise ImpossibleResult(
+                f"the outcome on specimen {specimens[place].key} does not hold one entry for each "
+                f"of {senders[place]} senders"
+            )
+        if len(result.rule_uses) != rules:
+            raise ImpossibleResult(
+                f"the outcome on specimen {specimens[place].key} counts uses of "
+                f"{len(result.rule_uses)} rules, not {rules}"
+            )
+    problem = together.problem(whole.duration_ms * _TOLERANCE)
+    if problem is not None:
+        raise ImpossibleResult(f"an outcome {problem}")
+
+
+class _Columns:
+    """What happened to all senders of all results of a task."""
+
+    def __init__(self) -> None:
+        self._received: list[int] = []
+        self._sent: list[int] = []
+        self._lost: list[int] = []
+        self._on: list[float] = []
+        self._share: list[float] = []
+        self._first_on: list[float] = []
+        self._delays: list[float] = []
+
+    def add(self, result: evaluation_pb2.SpecimenOutcome, senders: int) -> bool:
+        """Takes a result in; whether it has one entry for each of its senders."""
+        received, sent, lost = (
+            result.packets_received[:],
+            result.packets_sent[:],
+            result.packets_lost[:],
+        )
+        on, share, first_on = result.on_ms[:], result.share_ms[:], result.first_on_ms[:]
+        delays = result.delay_sum_ms[:]
+        self._received += received
+        self._sent += sent
+        self._lost += lost
+        self._on += on
+        self._share += share
+        self._first_on += first_on
+        self._delays += delays
+        return (
+            len(received) == senders
+            and len(sent) == senders
+            and len(lost) == senders
+            and len(on) == senders
+            and len(share) == senders
+            and len(first_on) == senders
+            and len(delays) == senders
+        )
+
+    def problem(self, longest_ms: float) -> str | None:
+        """What is wrong with a sender; None if nothing is."""
+        if any(map(operator.gt, self._received, self._sent)):
+            return "has more packets received than sent"
+        if any(map(operator.gt, self._lost, self._sent)):
+            return "has more packets lost than sent"
+        times = ((self._on, longest_ms), (self._share, longest_ms), (self._first_on, longest_ms))
+        for values, longest in (*times, (self._delays, _LARGEST_DELAY_MS)):
+            if not _within(values, longest):
+                return "has a time that is not between 0 and what is possible"
+        if any(map(operator.gt, self._share, self._on)) and any(
+            part > whole * _TOLERANCE for part, whole in zip(self._share, self._on, strict=True)
+        ):
+            return "has a sender with a larger share of the time than it was on"
+        return None
 
 
 def _within(values: Sequence[float], longest: float) -> bool:

@@ -7,10 +7,12 @@ import random
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import Evaluation, Share
+from remy_services.evaluation import Share
+from remy_services.evaluation.partition import assemble
 from remy_services.fleet.board import (
     Assignment,
     BoardSettings,
+    Completion,
     Quarantine,
     Refusal,
     TaskBoard,
@@ -51,7 +53,7 @@ class SimulatedFleet:
         self.workers: dict[str, SimulatedWorker] = {}
         self.requests: dict[int, evaluation_pb2.EvaluationRequest] = {}
         self.withdrawn: set[int] = set()
-        self.ended: dict[int, Evaluation | Refusal | Quarantine] = {}
+        self.ended: dict[int, Completion | Refusal | Quarantine] = {}
         self.expelled: set[str] = set()
         #: CPU seconds given out, by job.
         self.given: dict[str, float] = {}
@@ -149,8 +151,9 @@ class SimulatedFleet:
             assert number not in self.ended
             assert number not in self.withdrawn
             self.ended[number] = end
-            if isinstance(end, Evaluation):
-                assert end.outcome == numbered_outcome(self.requests[number])
+            if isinstance(end, Completion):
+                request = self.requests[number]
+                assert assemble(request, end.parts) == numbered_outcome(request)
 
         for worker in self.workers.values():
             # Nobody has a task for longer than a lease after the last sign of life.

@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from remy_services.evaluation import Evaluation, Share
-from remy_services.fleet.board import BoardSettings
+from remy_services.evaluation import Share
+from remy_services.fleet.board import BoardSettings, Completion
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet, settle
 from services.tests.fleet.requests import numbered_request
 
@@ -114,7 +114,7 @@ class AnyOrder(RuleBasedStateMachine):
         for number in range(3):
             self.fleet.join(f"late-{number}", threads=2)
         settle(self.fleet, within_seconds=4 * _LEASE_SECONDS + 60.0)
-        assert all(isinstance(end, Evaluation) for end in self.fleet.ended.values())
+        assert all(isinstance(end, Completion) for end in self.fleet.ended.values())
         assert self.fleet.board.snapshot().evaluations == 0
         assert self.fleet.board.snapshot().tasks_waiting == 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from remy_services.evaluation import Evaluation, Share
-from remy_services.fleet.board import BoardSettings, Quarantine
+from remy_services.evaluation import Share
+from remy_services.fleet.board import BoardSettings, Completion, Quarantine
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request
 
@@ -63,7 +63,7 @@ def test_with_many_threads_the_innocent_are_cleared() -> None:
 
     assert isinstance(fleet.ended[number], Quarantine)
     assert len(ended) == 3
-    assert isinstance(fleet.ended[other], Evaluation)
+    assert isinstance(fleet.ended[other], Completion)
 
 
 def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
@@ -124,4 +124,4 @@ def test_workers_that_come_back_had_not_ended() -> None:
             fleet.end(name)
             fleet.join(name)
     fleet.run(20.0)
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.evaluation import Evaluation, Share
-from remy_services.fleet.board import BoardSettings
+from remy_services.evaluation import Share
+from remy_services.fleet.board import BoardSettings, Completion
 from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 from services.tests.fleet.requests import numbered_request
 
@@ -59,7 +59,7 @@ def test_a_higher_priority_goes_first() -> None:
     fleet.run(5.0)
     urgent = fleet.submit(Share("urgent", priority=2), numbered_request(100, 4))
     fleet.run(5.0 + 100 * 4 * 0.05 / 2 + 3.0)
-    assert isinstance(fleet.ended[urgent], Evaluation)
+    assert isinstance(fleet.ended[urgent], Completion)
     assert later not in fleet.ended
 
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from remy_services.evaluation import Evaluation, Share
-from remy_services.fleet.board import BoardSettings
+from remy_services.evaluation import Share
+from remy_services.fleet.board import BoardSettings, Completion
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet, random_request, settle
 
 _WORKERS = 6
@@ -45,7 +45,7 @@ def test_every_request_ends_right_under_constant_faults(seed: int) -> None:
     counts = fleet.board.snapshot().counts
     assert faults > 50
     assert len(fleet.ended) == _REQUESTS
-    assert all(isinstance(end, Evaluation) for end in fleet.ended.values())
+    assert all(isinstance(end, Completion) for end in fleet.ended.values())
     # It was no fair weather.
     assert counts.leases_ended["lost"] > 10
     assert counts.leases_ended["goodbye"] > 0

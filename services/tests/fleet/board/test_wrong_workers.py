@@ -6,8 +6,14 @@ import hashlib
 
 import pytest
 
-from remy_services.evaluation import Evaluation, Share
-from remy_services.fleet.board import BoardSettings, Refusal, WorkerFacts, WorkerQuarantined
+from remy_services.evaluation import Share
+from remy_services.fleet.board import (
+    BoardSettings,
+    Completion,
+    Refusal,
+    WorkerFacts,
+    WorkerQuarantined,
+)
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request, slice_outcome
 
@@ -26,7 +32,7 @@ def test_a_third_worker_decides() -> None:
     fleet.run(20.0)
 
     end = fleet.ended[number]
-    assert isinstance(end, Evaluation)
+    assert isinstance(end, Completion)
     assert fleet.expelled == {"wrong"}
     assert end.workers == {"right", "third"}
     assert fleet.board.snapshot().counts.disagreements == 1
@@ -59,7 +65,7 @@ def test_what_a_wrong_worker_did_alone_is_done_again() -> None:
     assert fleet.expelled == {"wrong"}
     assert fleet.board.snapshot().counts.revoked_results > 0
     # The simulated fleet compares the outcome with the right one.
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)
 
 
 def test_of_two_workers_the_one_that_contradicts_itself_is_wrong() -> None:
@@ -72,7 +78,7 @@ def test_of_two_workers_the_one_that_contradicts_itself_is_wrong() -> None:
             fleet.workers["fickle"].off_by = lie
     fleet.run(20.0)
     assert fleet.expelled == {"fickle"}
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)
 
 
 def test_two_workers_that_stand_by_what_they_said_wait_for_a_third() -> None:
@@ -88,7 +94,7 @@ def test_two_workers_that_stand_by_what_they_said_wait_for_a_third() -> None:
     fleet.join("third")
     fleet.run(40.0)
     assert fleet.expelled == {"wrong"}
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)
 
 
 def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
@@ -103,7 +109,7 @@ def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_t
             damaged += 1
     fleet.run(20.0)
     assert fleet.board.snapshot().counts.bad_results["digest"] == damaged >= 3
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)
 
 
 def _refuse_all(fleet: SimulatedFleet, name: str, why: str) -> None:
@@ -132,7 +138,7 @@ def test_whoever_refuses_what_two_others_can_do_is_wrong() -> None:
     fleet.join("two")
     _refuse_all(fleet, "squeamish", "no such recording")
     fleet.run(20.0)
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)
     assert fleet.expelled == {"squeamish"}
 
 
@@ -162,4 +168,4 @@ def test_an_answer_of_another_worker_s_lease_means_nothing() -> None:
     fleet.board.complete(other, lease_id, wrong, digest, 0.1, fleet.now)
     assert fleet.board.snapshot().counts.unknown_leases == 1
     fleet.run(5.0)
-    assert isinstance(fleet.ended[number], Evaluation)
+    assert isinstance(fleet.ended[number], Completion)

@@ -33,7 +33,7 @@ What the board promises:
 
 from remy_services.fleet.board.board import TaskBoard, WorkerQuarantined
 from remy_services.fleet.board.counters import DURATION_BUCKETS_SECONDS, BoardSnapshot, Counts
-from remy_services.fleet.board.effects import Assignment, Effects, Quarantine, Refusal
+from remy_services.fleet.board.effects import Assignment, Completion, Effects, Quarantine, Refusal
 from remy_services.fleet.board.settings import BoardSettings
 from remy_services.fleet.board.workers import WorkerFacts
 
@@ -42,6 +42,7 @@ __all__ = [
     "Assignment",
     "BoardSettings",
     "BoardSnapshot",
+    "Completion",
     "Counts",
     "Effects",
     "Quarantine",

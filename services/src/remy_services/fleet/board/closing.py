@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from remy_services.evaluation import Evaluation
-from remy_services.evaluation.partition import assemble
-from remy_services.fleet.board.effects import Quarantine, Refusal
+from remy_services.fleet.board.effects import Completion, Quarantine, Refusal
 from remy_services.fleet.board.records import EvaluationRecord
 from remy_services.fleet.board.state import BoardState
 
 
 def finish_if_complete(state: BoardState, evaluation: EvaluationRecord) -> None:
-    """Hands out the outcome once all of it is there."""
+    """Hands out the outcomes once all of them are there."""
     if evaluation.closed or not evaluation.complete:
         return
     parts = [
@@ -19,8 +17,8 @@ def finish_if_complete(state: BoardState, evaluation: EvaluationRecord) -> None:
         if task.accepted is not None and task.accepted.outcome is not None
     ]
     close(state, evaluation, "done elsewhere")
-    state.effects.ended[evaluation.evaluation_id] = Evaluation(
-        outcome=assemble(evaluation.request, parts),
+    state.effects.ended[evaluation.evaluation_id] = Completion(
+        parts,
         cpu_seconds=evaluation.cpu_seconds,
         workers=frozenset(evaluation.workers),
     )

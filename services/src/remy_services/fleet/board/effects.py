@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import Evaluation, Share
+from remy_services.evaluation import Share
 from remy_services.evaluation.partition import Task as Slice
 
 
@@ -21,6 +21,16 @@ class Assignment:
     slice: Slice
     #: All of the evaluation's request; the task is the slice of it.
     whole: evaluation_pb2.EvaluationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An evaluation is done."""
+
+    #: The outcomes of slices that cover the request once.
+    parts: list[tuple[Slice, evaluation_pb2.EvaluationOutcome]]
+    cpu_seconds: float
+    workers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +59,4 @@ class Effects:
     #: By worker that gets no more tasks: why, in one sentence.
     expelled: dict[str, str] = field(default_factory=dict)
     #: By evaluation: how it ended.
-    ended: dict[int, Evaluation | Refusal | Quarantine] = field(default_factory=dict)
+    ended: dict[int, Completion | Refusal | Quarantine] = field(default_factory=dict)
