@@ -18,7 +18,7 @@ BENCH_SEARCH := --seeds 1-2 --cpu-seconds 60
 
 .PHONY: help
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: $(VENV)/.members $(VENV)/.simulator  ## Install remy-farm and remy-simulate in .venv/bin
@@ -81,6 +81,10 @@ dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from a small farm
 .PHONY: check-proto
 check-proto: $(VENV)/.requirements  ## Fail if that code is stale
 	$(VENV_PYTHON) scripts/generate_proto.py --check
+
+.PHONY: proto-baseline
+proto-baseline: $(VENV)/.requirements  ## Promise the present wire formats: at a release, or for a break that is meant
+	$(VENV)/bin/buf build proto --exclude-source-info -o proto/baseline.binpb
 
 .PHONY: lock
 lock: $(VENV)/.requirements  ## Write requirements/*.txt anew from what the members ask for

@@ -20,6 +20,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
+# What the newest release promised; `make proto-baseline` writes it.
+BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = ("proto/tests", "simulator/tests", "services/tests", "workers/tests", "tests")
 
 
@@ -46,6 +48,7 @@ def lint() -> Outcome:
         "direction of imports": ("lint-imports", "--no-logo", "--no-cache"),
         "format of C++": ("clang-format", "--dry-run", "-Werror", *cpp_sources()),
         "lint of wire formats": ("buf", "lint", "proto"),
+        "compatibility of wire formats": ("buf", "breaking", "proto", "--against", BASELINE),
         "freshness of generated code": ("python", "scripts/generate_proto.py", "--check"),
         "freshness of dashboards": ("python", "-m", "dashboards", "--check"),
     }
