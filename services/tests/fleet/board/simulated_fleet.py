@@ -86,7 +86,7 @@ class SimulatedFleet:
     def end(self, name: str) -> None:
         """The worker's process ends without a word."""
         del self.workers[name]
-        self.board.leave(name)
+        self.board.leave(name, self.now)
 
     def leave(self, name: str) -> None:
         """The worker announces its end, answers all but the first of what it has, and goes."""

@@ -69,13 +69,15 @@ def test_with_many_threads_the_innocent_are_cleared() -> None:
 def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
     """Their connections are found lost one after the other; until then they are given tasks."""
     fleet = SimulatedFleet(_SETTINGS)
-    number = fleet.submit(Share("job"), numbered_request(1, 200))
     vanishing = [f"spot-{place}" for place in range(30)]
     for name in [*vanishing, "other"]:
         fleet.join(name)
     fleet.advance()
     for name in vanishing:
         fleet.workers[name].frozen = True
+    # Fewer tasks than workers: whoever has none is there for those that come back.
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    fleet.advance(0.01)
     for name in vanishing:
         fleet.end(name)
         fleet.advance(0.01)

@@ -99,10 +99,17 @@ def _may_do(state: BoardState, task: Task, worker: Worker, *, idle: bool) -> boo
     worker_id = worker.facts.worker_id
     if task.is_with(worker_id):
         return False
-    # What ends a worker should end it by itself, so that nothing else is suspected.
-    if task.ended and (not idle or worker.holds_a_suspect):
+    if task.ended and not (idle and _may_do_a_suspect(task, worker)):
         return False
     return worker_id not in task.votes or may_repeat(task, worker_id, state.roster)
+
+
+def _may_do_a_suspect(task: Task, worker: Worker) -> bool:
+    """Whether the worker's end would tell something of the task."""
+    # What ends a worker should end it by itself, so that nothing else is suspected. Workers that
+    # vanish together are missed one after the other: whose sign of life is older than the last end
+    # may be gone already.
+    return not worker.holds_a_suspect and worker.heard_at > task.ended_at
 
 
 def _issue(

@@ -102,9 +102,9 @@ class TaskBoard:
         """A worker will leave: it gets nothing any more, but may still answer."""
         leaving.say_goodbye(self._state, worker_id)
 
-    def leave(self, worker_id: str) -> None:
+    def leave(self, worker_id: str, now: float) -> None:
         """A worker is gone; without a goodbye, what it was doing may be why."""
-        leaving.leave(self._state, worker_id)
+        leaving.leave(self._state, worker_id, now)
 
     # Answers; each lease takes one.
 

@@ -32,7 +32,7 @@ def say_goodbye(state: BoardState, worker_id: str) -> None:
         judge_all(state)
 
 
-def leave(state: BoardState, worker_id: str) -> None:
+def leave(state: BoardState, worker_id: str, now: float) -> None:
     """A worker cannot be reached any more; others get what it had."""
     worker = state.roster.workers.get(worker_id)
     if worker is None:
@@ -40,7 +40,7 @@ def leave(state: BoardState, worker_id: str) -> None:
     reason = "goodbye" if worker.leaving else "lost"
     state.counts.workers_left[reason] += 1
     if not worker.leaving:
-        _blame(state, worker)
+        _blame(state, worker, now)
     dismiss(state, worker_id, reason)
     judge_all(state)
 
@@ -59,7 +59,7 @@ def expire(state: BoardState, now: float) -> None:
         judge_all(state)
 
 
-def _blame(state: BoardState, worker: Worker) -> None:
+def _blame(state: BoardState, worker: Worker, now: float) -> None:
     """What a worker was doing when it ended may be what ended it.
 
     All that its threads were doing is suspected at first. Suspects are then done one at a time, and
@@ -69,6 +69,7 @@ def _blame(state: BoardState, worker: Worker) -> None:
     running = active[: worker.facts.threads]
     for task in [task for task in running if task.ended] or running:
         task.ended.add(worker.facts.worker_id)
+        task.ended_at = now
         state.suspects[task] = None
         if len(task.ended) >= state.settings.ended_workers:
             _give_up(state, task)

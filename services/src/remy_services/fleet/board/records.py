@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -42,6 +43,8 @@ class Task:
     leases: dict[int, Lease] = field(default_factory=dict)
     #: Workers that ended without notice while they had it.
     ended: set[str] = field(default_factory=set)
+    #: When the last of them was found to have ended.
+    ended_at: float = -math.inf
     #: The answer that holds.
     accepted: Vote | None = None
 

@@ -130,7 +130,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         if stream.watched and not stream.process_ended:
             # What it was doing has ended nothing.
             self._dispatcher.board.say_goodbye(worker_id)
-        self._dispatcher.board.leave(worker_id)
+        self._dispatcher.board.leave(worker_id, self._dispatcher.now())
         if not self._closed:
             self._dispatcher.advance_soon()
         why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"

@@ -8,7 +8,7 @@ from remy_services.fleet.board import BoardSettings
 
 # Heartbeats in a lease: some may come late, or get lost with a stalled machine.
 _HEARTBEATS_PER_LEASE = 6
-# Those that do a task which may have ended others must have been heard of since (board.suspicion).
+# A task that may have ended its worker waits for one that has been heard of since.
 _LONGEST_SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 
