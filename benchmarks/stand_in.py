@@ -86,6 +86,7 @@ class StandIn:
     busy_seconds: float = 0.0
     tasks_done: int = 0
     connected: bool = False
+    _tasks_at_beat: int = 0
     _free_at: list[float] = field(default_factory=list)
     _rules: dict[bytes, int] = field(default_factory=dict)
     _outbox: asyncio.Queue[worker_service_pb2.WorkRequest] = field(default_factory=asyncio.Queue)
@@ -124,10 +125,13 @@ class StandIn:
                 self._begin(response.task)
 
     def _beat(self, seconds: float) -> None:
-        if self.connected:
+        if not self.connected:
+            return
+        quiet, self._tasks_at_beat = self._tasks_at_beat == self.tasks_done, self.tasks_done
+        if quiet:
             heartbeat = worker_service_pb2.Heartbeat()
             self._outbox.put_nowait(worker_service_pb2.WorkRequest(heartbeat=heartbeat))
-            asyncio.get_running_loop().call_later(seconds, self._beat, seconds)
+        asyncio.get_running_loop().call_later(seconds, self._beat, seconds)
 
     def _begin(self, task: worker_service_pb2.Task) -> None:
         loop = asyncio.get_running_loop()

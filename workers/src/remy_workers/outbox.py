@@ -19,19 +19,23 @@ class Outbox:
         self._messages: deque[worker_service_pb2.WorkRequest] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        #: Nothing has been said lately.
+        self._quiet = True
 
     def put(self, message: worker_service_pb2.WorkRequest) -> None:
         """Says something."""
         with self._changed:
             self._messages.append(message)
+            self._quiet = False
             self._changed.notify()
 
     def put_if_quiet(self, message: worker_service_pb2.WorkRequest) -> None:
-        """Says something unless something else waits to be said."""
+        """Says something unless something else waits to be said, or was said since the last call."""
         with self._changed:
-            if not self._messages:
+            if self._quiet and not self._messages:
                 self._messages.append(message)
                 self._changed.notify()
+            self._quiet = True
 
     def close(self) -> None:
         """Nothing more will be said; what waits is still written."""
