@@ -22,9 +22,16 @@ class Task:
 
     def request(self, whole: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationRequest:
         """The request for this part of the whole."""
+        part = self.request_without_tables(whole)
+        part.tables.extend(whole.tables)
+        return part
+
+    def request_without_tables(
+        self, whole: evaluation_pb2.EvaluationRequest
+    ) -> evaluation_pb2.EvaluationRequest:
+        """The same for those who have the tables already."""
         candidates, specimens = self.candidates, self.specimens
         return evaluation_pb2.EvaluationRequest(
-            tables=whole.tables,
             candidates=whole.candidates[candidates.start : candidates.stop],
             specimens=whole.specimens[specimens.start : specimens.stop],
             duration_ms=whole.duration_ms,

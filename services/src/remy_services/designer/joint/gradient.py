@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer.action_space import Coordinates
@@ -92,11 +93,15 @@ def pair_samples(
     ):
         if difference is None:
             continue
-        used = np.array(outcome.outcomes[number].rule_uses) > 0
-        used |= np.array(outcome.outcomes[pairs + number].rule_uses) > 0
+        used = _used(outcome.outcomes[number]) | _used(outcome.outcomes[pairs + number])
         noise = np.array(perturbation_noise(perturbation.seed, specimen.key, rules)).reshape(-1, 3)
         size = min(max(difference, -limit), limit) / perturbation.scale
         yield noise * size * used[:, np.newaxis]
+
+
+def _used(outcome: evaluation_pb2.SpecimenOutcome) -> NDArray[np.bool_]:
+    """By rule: whether it was used."""
+    return np.fromiter(outcome.rule_uses, np.uint64, len(outcome.rule_uses)) > 0
 
 
 def spread_after(

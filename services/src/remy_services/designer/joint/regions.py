@@ -6,6 +6,7 @@ Rules are numbered in pre-order, so that the rules below any node of the tree ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Regions:
         # One row more, so that the sum before a rule and the sum behind it are both there. The
         # order of these additions is fixed.
         before = np.concatenate([np.zeros((1, 3)), np.cumsum(rows, axis=0)])
-        sums: Coordinates = before[self._behind()] - before[self._first()]
+        sums: Coordinates = before[self._behind] - before[self._first]
         return sums
 
     def spread(self, rows: Coordinates, steps: Coordinates) -> Coordinates:
@@ -58,8 +59,10 @@ class Regions:
             moved[first:behind] += row
         return moved
 
+    @cached_property
     def _first(self) -> NDArray[np.intp]:
         return np.array([first for first, _ in self.ranges], dtype=np.intp)
 
+    @cached_property
     def _behind(self) -> NDArray[np.intp]:
         return np.array([behind for _, behind in self.ranges], dtype=np.intp)
