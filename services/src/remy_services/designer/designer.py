@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import sealing
-from remy_services.designer.errors import CheckpointError, DesignerError, OtherVersionError
+from remy_services.designer.errors import DesignerError
 from remy_services.designer.given_table import design_digest, with_signals_of
+from remy_services.designer.lineage import check_same_design, new_record
 from remy_services.designer.outcome_shape import check_outcome
-from remy_services.designer.scoring import SpecimenScore, simulated_packets
+from remy_services.designer.record import count_end, count_outcome, count_step
+from remy_services.designer.scoring import SpecimenScore
 from remy_services.designer.stop_rules import rule_that_holds
 from remy_services.designer.strategies import new_strategy, restored_strategy
 from remy_services.designer.strategy import Strategy
-from remy_simulator import RuleTable, fingerprint
+from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 from remy_simulator.objective import specimen_score as objective_score
 
@@ -37,11 +37,7 @@ class Designer:
         given = None if first_table is None else with_signals_of(spec, first_table)
         self._strategy: Strategy = new_strategy(spec, specimen_score, given)
         # Everything that is counted, and is not the strategy's.
-        self._record = checkpoint_pb2.Checkpoint(
-            spec_digest=design_digest(spec, given),
-            simulator_version=version("remy-simulator"),
-            simulator_digest=fingerprint(),
-        )
+        self._record = new_record(design_digest(spec, given))
         self._request: evaluation_pb2.EvaluationRequest | None = None
 
     @classmethod
@@ -61,25 +57,7 @@ class Designer:
         """
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table, specimen_score=specimen_score)
-        expected = designer._record
-        if checkpoint.spec_digest != expected.spec_digest:
-            raise CheckpointError(
-                f"the checkpoint belongs to another specification or first table (digest "
-                f"{checkpoint.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "
-                f"`stop` and the number of steps may differ"
-            )
-        if checkpoint.simulator_version != expected.simulator_version:
-            raise OtherVersionError(
-                f"the checkpoint was made with simulator {checkpoint.simulator_version}; "
-                f"this is simulator {expected.simulator_version}"
-            )
-        if checkpoint.simulator_digest != expected.simulator_digest:
-            raise OtherVersionError(
-                f"the checkpoint was made with a build of simulator {expected.simulator_version} "
-                f"whose results differ from this one's (digest "
-                f"{checkpoint.simulator_digest[:12] or 'unknown'}, not "
-                f"{expected.simulator_digest[:12]}); the design can go on with that build only"
-            )
+        check_same_design(checkpoint, designer._record)
         designer._strategy = restored_strategy(spec, specimen_score, checkpoint, first_table)
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
@@ -197,27 +175,9 @@ class Designer:
     ) -> list[progress_pb2.ProgressEvent]:
         epoch = self._strategy.epoch
         report = self._strategy.receive(request, outcome)
-        self._record.step += 1
-        packets = self._account(outcome)
-        finished = progress_pb2.StepFinished(
-            purpose=report.purpose,
-            rules=report.rules,
-            candidates=len(request.candidates),
-            specimens=len(request.specimens),
-            simulated_packets=packets,
-            score=report.score,
-            gain=report.gain,
-        )
-        events = [progress_pb2.ProgressEvent(step_finished=finished), *report.events]
-        if report.epoch is not None:
-            record = self._record.epochs.add()
-            record.CopyFrom(report.epoch)
-            record.step = self._record.step
-            ended = progress_pb2.EpochFinished(record=record)
-            events.append(progress_pb2.ProgressEvent(epoch_finished=ended))
-        numbered = self._number(events, epoch)
+        events = count_step(self._record, epoch, request, outcome, report)
         reason = self._reason_to_stop()
-        return numbered if reason is None else numbered + self.stop(reason)
+        return events if reason is None else events + self.stop(reason)
 
     def _close(
         self,
@@ -225,43 +185,16 @@ class Designer:
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> list[progress_pb2.ProgressEvent]:
         verdict = self._strategy.closing_verdict(request, outcome)
-        self._account(outcome)
+        count_outcome(self._record, outcome)
         self._record.closing.comparison.CopyFrom(verdict.comparison)
         if verdict.table is not None:
             self._record.closing.table.CopyFrom(from_native(verdict.table))
         return self._finish()
 
     def _finish(self) -> list[progress_pb2.ProgressEvent]:
-        closing = self._record.closing
-        closing.finished = True
-        finished = progress_pb2.DesignFinished(
-            reason=closing.reason,
-            epochs=len(self._record.epochs),
-            rules=self.table.rule_count,
-            evaluations=self._record.evaluations,
-            simulated_packets=self._record.simulated_packets,
-            closing=closing.comparison if closing.HasField("comparison") else None,
-        )
-        event = progress_pb2.ProgressEvent(design_finished=finished)
-        return self._number([event], self._strategy.epoch)
+        return count_end(self._record, self._strategy.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:
         return self._strategy.finished or rule_that_holds(
             self._spec.stop, steps=self._record.step, epochs=self._record.epochs
         )
-
-    def _account(self, outcome: evaluation_pb2.EvaluationOutcome) -> int:
-        packets = simulated_packets(outcome)
-        self._record.evaluations += len(outcome.outcomes)
-        self._record.simulated_packets += packets
-        return packets
-
-    def _number(
-        self, events: list[progress_pb2.ProgressEvent], epoch: int
-    ) -> list[progress_pb2.ProgressEvent]:
-        for event in events:
-            self._record.event_sequence += 1
-            event.sequence = self._record.event_sequence
-            event.step = self._record.step
-            event.epoch = epoch
-        return events

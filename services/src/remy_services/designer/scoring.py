@@ -62,8 +62,9 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def estimate(values: Sequence[float]) -> progress_pb2.Estimate | None:
-    """The mean with its standard error; None for no values."""
+def estimate(scores: Sequence[float | None]) -> progress_pb2.Estimate | None:
+    """The mean of those that there are, with its standard error; None if there are none."""
+    values = [score for score in scores if score is not None]
     if not values:
         return None
     centre = mean(values)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.designer import scoring
+from remy_services.designer import changes, scoring
 from remy_services.designer.action_space import ActionSpace
 from remy_services.designer.streams import Streams
 from remy_simulator import RuleTable
@@ -38,6 +38,25 @@ class StrategyContext:
             specimens=specimens,
             duration_ms=self.spec.search.simulated_seconds * 1000,
             seed=self.streams.simulation_seed(purpose, *path),
+            recording=recording,
+        )
+
+    def recording_request(
+        self,
+        purpose: progress_pb2.StepPurpose,
+        *path: int,
+        table: RuleTable,
+        recording: evaluation_pb2.Recording,
+    ) -> evaluation_pb2.EvaluationRequest:
+        """A request for what a table's rules see, on as many fresh specimens as a step has."""
+        return self.request(
+            purpose,
+            *path,
+            table=table,
+            candidates=[changes.unchanged()],
+            specimens=self.streams.specimens(
+                purpose, *path, count=self.spec.search.specimens, stratified=True
+            ),
             recording=recording,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.designer import changes, scoring
+from remy_services.designer import scoring
 from remy_services.designer.pattern.context import Context
 from remy_services.designer.pattern.pattern_state import PatternState
 from remy_services.designer.pattern.visit import begin_visit
@@ -17,18 +17,10 @@ class CountUsesStep:
     """Each used rule has one turn an epoch, the most-used first. What nothing uses stays."""
 
     def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-        specimens = context.streams.specimens(
-            progress_pb2.STEP_PURPOSE_COUNT_USES,
-            state.epoch,
-            count=context.spec.search.specimens,
-            stratified=True,
-        )
-        return context.request(
+        return context.recording_request(
             progress_pb2.STEP_PURPOSE_COUNT_USES,
             state.epoch,
             table=state.current.table,
-            candidates=[changes.unchanged()],
-            specimens=specimens,
             recording=evaluation_pb2.RECORDING_USES,
         )
 
@@ -39,12 +31,11 @@ class CountUsesStep:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
-        (scores,) = context.scores(request, outcome)
         rules = state.current.table.rule_count
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_COUNT_USES,
             rules=rules,
-            score=scoring.estimate([score for score in scores if score is not None]),
+            score=scoring.estimate(context.scores(request, outcome)[0]),
         )
         queue = tuple(by_use(total_uses(outcome.outcomes, rules)))
         return begin_visit(context, replace(state, queue=queue)), report

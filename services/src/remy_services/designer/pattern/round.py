@@ -25,7 +25,7 @@ def after_round(
     report = StepReport(
         purpose=purpose,
         rules=state.current.table.rule_count,
-        score=scoring.estimate([score for score in scores[0] if score is not None]),
+        score=scoring.estimate(scores[0]),
         gain=leader.gain if leader is not None else None,
     )
     return replace(state, race=race), report

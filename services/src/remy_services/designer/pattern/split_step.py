@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.designer import changes, scoring
+from remy_services.designer import scoring
 from remy_services.designer.pattern.context import Context
 from remy_services.designer.pattern.pattern_state import PatternState
 from remy_services.designer.pattern.race import Race
@@ -22,18 +22,10 @@ class SplitStep:
     """Each of the most-used rules comes to trial on each signal."""
 
     def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-        specimens = context.streams.specimens(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            state.epoch,
-            count=context.spec.search.specimens,
-            stratified=True,
-        )
-        return context.request(
+        return context.recording_request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.epoch,
             table=state.current.table,
-            candidates=[changes.unchanged()],
-            specimens=specimens,
             recording=evaluation_pb2.RECORDING_MEMORY,
         )
 
@@ -44,12 +36,11 @@ class SplitStep:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
-        (scores,) = context.scores(request, outcome)
         table = state.current.table
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_SPLIT,
             rules=table.rule_count,
-            score=scoring.estimate([score for score in scores if score is not None]),
+            score=scoring.estimate(context.scores(request, outcome)[0]),
         )
         used = by_use(total_uses(outcome.outcomes, table.rule_count))
         splits = tuple(

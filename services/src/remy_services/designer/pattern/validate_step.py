@@ -31,7 +31,7 @@ class ValidateStep:
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
             rules=contender.table.rule_count,
-            score=scoring.estimate([score for score in scores if score is not None]),
+            score=scoring.estimate(scores),
         )
         if state.best is None:
             # The first single rule: what the design's gain is measured from.
