@@ -73,6 +73,11 @@ proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
 dashboards: $(VENV)/.members  ## Write the Grafana dashboards in dashboards/generated anew
 	$(VENV_PYTHON) -m dashboards
 
+.PHONY: dashboard-schema
+dashboard-schema:  ## Write dashboards/schema/dashboard.schema.json anew from Grafana's types (needs npm)
+	npm ci --silent --prefix dashboards/schema
+	npm run --silent --prefix dashboards/schema schema
+
 .PHONY: dashboard-pictures
 dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from a small farm's real data (3 minutes)
 	@scripts/bootstrap test >/dev/null

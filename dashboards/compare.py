@@ -7,8 +7,8 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import score
 from dashboards.board import Section, board
 from dashboards.parts import Query, lines
-from dashboards.queries import JOB_ADDRESS, JOB_LABELS, JOB_LEGEND, by_job, per_second
-from dashboards.tables import Column, rows
+from dashboards.queries import JOB_LABELS, JOB_LEGEND, by_job, per_second
+from dashboards.tables import Column, job_table
 
 UID = "remy-farm-compare"
 
@@ -40,7 +40,7 @@ def _figures() -> Section:
     return Section(
         "Figures",
         [
-            rows(
+            job_table(
                 "Jobs",
                 "The present figures of each job. Its name leads to its own dashboard.",
                 [
@@ -54,9 +54,6 @@ def _figures() -> Section:
                     Column("CPU-hours", cpu_hours, "none"),
                     Column("cost", _latest("remy_farm_job_cost_total"), "short"),
                 ],
-                by=JOB_LABELS,
-                shown=("job_name",),
-                link=("Show this job", JOB_ADDRESS),
             )
         ],
     )

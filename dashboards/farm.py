@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards import fleet
+from dashboards import fleet, tasks
 from dashboards.board import Section, board
 from dashboards.parts import Query, bars, lines, number
 from dashboards.queries import (
-    JOB_ADDRESS,
-    JOB_LABELS,
     JOB_LEGEND,
     by_job,
     grown,
     per_second,
     unfinished,
 )
-from dashboards.tables import Column, rows
+from dashboards.tables import Column, job_table
 
 UID = "remy-farm-farm"
 
@@ -34,9 +32,9 @@ def farm() -> models.Dashboard:
             _jobs(),
             fleet.workers(),
             fleet.throughput(),
-            fleet.queue(),
+            tasks.queue(),
             _cost(),
-            fleet.faults(),
+            tasks.faults(),
         ],
     )
 
@@ -113,7 +111,7 @@ def _jobs() -> Section:
     return Section(
         "Jobs",
         [
-            rows(
+            job_table(
                 "Jobs at work",
                 "Every job that is not finished. Its name leads to its own dashboard.",
                 [
@@ -126,9 +124,6 @@ def _jobs() -> Section:
                     _column("time left", "remy_farm_job_eta_seconds", "s"),
                     _column("workers", "remy_farm_job_workers"),
                 ],
-                by=JOB_LABELS,
-                shown=("job_name",),
-                link=("Show this job", JOB_ADDRESS),
             ),
             lines(
                 "Jobs by state",

@@ -9,10 +9,6 @@ JOB_LEGEND = "{{job_name}} ({{job_id}})"
 #: Labels that tell jobs apart, the id first.
 JOB_LABELS = ("job_id", "job_name")
 _BY_JOB = ", ".join(JOB_LABELS)
-#: The address of a job's own dashboard, from a row of a table that has its id.
-JOB_ADDRESS = (
-    "/d/remy-farm-job?${datasource:queryparam}&var-job=${__data.fields.job_id}&${__url_time_range}"
-)
 
 _FINAL = "SUCCEEDED|CANCELLED|FAILED"
 
@@ -30,6 +26,11 @@ def grown(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
 def by_job(gauge: str) -> str:
     """A job's metric, without what tells coordinators apart."""
     return f"max by ({_BY_JOB}) ({gauge})"
+
+
+def age_of(timestamp: str) -> str:
+    """Seconds since a Unix time; not less than 0, though a scrape takes a moment to be answered."""
+    return f"clamp_min(time() - {timestamp}, 0)"
 
 
 def unfinished(expression: str) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards import fleet, serving
+from dashboards import serving, tasks
 from dashboards.board import Section, board
 from dashboards.parts import Query, lines, number
-from dashboards.queries import JOB_LEGEND, by_job, grown, quantiles
+from dashboards.queries import JOB_LEGEND, age_of, by_job, grown, quantiles
 
 UID = "remy-farm-reliability"
 
 _OK_IF_ZERO = ((None, "green"), (1, "red"))
 _OK_IF_ONE = ((None, "red"), (1, "green"))
 
-
 _CHECKPOINT_AGE = (
-    f"(time() - {by_job('remy_farm_job_last_checkpoint_timestamp_seconds')})"
+    f"{age_of(by_job('remy_farm_job_last_checkpoint_timestamp_seconds'))}"
     ' and on (job_id) remy_farm_job_state{state=~"RUNNING|PAUSING|CANCELLING"}'
 )
 _FAILED_CHECKPOINTS = 'remy_farm_checkpoint_failures_total{reason!="conflict"}'
@@ -31,7 +30,7 @@ def reliability() -> models.Dashboard:
         [
             _now(),
             _checkpoints(),
-            fleet.leases(),
+            tasks.leases(),
             serving.store(),
             serving.calls(),
             serving.process(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import grown, per_second
+from dashboards.queries import age_of, grown, per_second
 
 
 def throughput(chosen: str) -> Section:
@@ -82,7 +82,7 @@ def interruptions(chosen: str) -> Section:
                 " after every step.",
                 "s",
                 Query(
-                    f"time() - max(remy_farm_job_last_checkpoint_timestamp_seconds{chosen})",
+                    age_of(f"max(remy_farm_job_last_checkpoint_timestamp_seconds{chosen})"),
                     "age of the checkpoint",
                 ),
                 width=6,

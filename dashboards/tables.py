@@ -1,4 +1,4 @@
-"""Tables: a row for each job, a column for each query."""
+"""Tables of jobs: a row for each job, a column for each query."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ from grafana_foundation_sdk.models import prometheus as prometheus_models
 
 from dashboards.parts import DATA_SOURCE, HEIGHT, REF_IDS, WIDTH, Query, target
 
+_NAME, _ID = "job", "id"
+#: The address of a job's own dashboard, from a row that has the job's id.
+_JOB_ADDRESS = (
+    f"/d/remy-farm-job?${{datasource:queryparam}}&var-job=${{__data.fields.{_ID}}}"
+    "&${__url_time_range}"
+)
+
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a query with one value by row, and how it is shown."""
+    """A column of a table: a query with one value by job, and how it is shown."""
 
     title: str
     expression: str
     unit: str
 
 
-def rows(
-    title: str,
-    description: str,
-    columns: Sequence[Column],
-    *,
-    by: Sequence[str],
-    shown: Sequence[str],
-    link: tuple[str, str] | None = None,
-    width: int = WIDTH,
-) -> table.Panel:
-    """A table with one row for each value of the labels `by`, of which `shown` are columns too.
+def job_table(title: str, description: str, columns: Sequence[Column]) -> table.Panel:
+    """A table with the name and the id of each job, which lead to its dashboard, and `columns`.
 
-    `link` is the title and the address of a link on every row.
+    There are at least two columns: Grafana names the values of a single query differently.
     """
-    queries = [Query(column.expression) for column in columns]
-    queried: list[Builder[Dataquery]] = [
-        target(query, position).instant().format(prometheus_models.PromQueryFormat.TABLE)
-        for position, query in enumerate(queries)
+    queries: list[Builder[Dataquery]] = [
+        target(Query(column.expression), position)
+        .instant()
+        .format(prometheus_models.PromQueryFormat.TABLE)
+        for position, column in enumerate(columns)
     ]
     panel = (
         table.Panel()
@@ -48,54 +47,40 @@ def rows(
         .description(description)
         .datasource(DATA_SOURCE)
         .unit("short")
-        .span(width)
+        .span(WIDTH)
         .height(HEIGHT)
-        .targets(queried)
+        .targets(queries)
         .no_value("none")
+        .show_header(True)
         .with_transformation(
             models.DataTransformerConfig(
-                id_val="joinByField", options={"byField": by[0], "mode": "outer"}
+                id_val="joinByField", options={"byField": "job_id", "mode": "outer"}
             )
         )
-        .with_transformation(_named_columns(columns, by, shown))
+        .with_transformation(_named_columns(columns))
     )
     for column in columns:
         panel.override_by_name(column.title, [models.DynamicConfigValue("unit", column.unit)])
-    if link is not None:
-        link_title, address = link
-        panel.override_by_name(
-            shown[0],
-            [
-                models.DynamicConfigValue(
-                    "links", [{"title": link_title, "url": address, "targetBlank": False}]
-                )
-            ],
-        )
+    link = {"title": "Show this job", "url": _JOB_ADDRESS, "targetBlank": False}
+    for name in (_NAME, _ID):
+        panel.override_by_name(name, [models.DynamicConfigValue("links", [link])])
     return panel
 
 
-def _named_columns(
-    columns: Sequence[Column], by: Sequence[str], shown: Sequence[str]
-) -> models.DataTransformerConfig:
-    """Has a table show its labels once and its values under their titles."""
-    many = len(columns) > 1
-    values = [f"Value #{REF_IDS[n]}" if many else "Value" for n in range(len(columns))]
+def _named_columns(columns: Sequence[Column]) -> models.DataTransformerConfig:
+    """Shows what the queries have in common once, and their values under their titles.
+
+    Fields that several queries have are numbered when they are joined.
+    """
+    titles = {f"Value #{REF_IDS[n]}": column.title for n, column in enumerate(columns)}
+    renamed = {"job_name 1": _NAME, "job_id": _ID} | titles
     numbers = range(1, len(columns) + 1)
-    excluded = [f"Time {n}" for n in numbers] if many else ["Time"]
-    renamed = dict(zip(values, (column.title for column in columns), strict=True))
-    for label in by[1:]:
-        excluded += [f"{label} {n}" for n in numbers[1:]] if many else []
-        if label not in shown:
-            excluded.append(f"{label} 1" if many else label)
-        elif many:
-            renamed[f"{label} 1"] = label
-    if by[0] not in shown:
-        excluded.append(by[0])
+    repeated = [f"Time {n}" for n in numbers] + [f"job_name {n}" for n in numbers[1:]]
     return models.DataTransformerConfig(
         id_val="organize",
         options={
-            "excludeByName": dict.fromkeys(sorted(excluded), True),
+            "excludeByName": dict.fromkeys(repeated, True),
             "renameByName": renamed,
-            "indexByName": {},
+            "indexByName": {name: position for position, name in enumerate(renamed)},
         },
     )

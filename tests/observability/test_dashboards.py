@@ -114,6 +114,16 @@ def test_every_variable_that_is_used_is_declared_and_the_reverse(dashboard: Tree
     assert used == declared
 
 
+@each_panel
+def test_links_of_rows_are_made_of_columns_that_the_table_keeps(panel: Tree) -> None:
+    asked = set(re.findall(r"__data\.fields\.(\w+)", str(panel)))
+    columns: set[str] = set()
+    for change in panel.get("transformations", []):
+        if change["id"] == "organize":
+            columns |= set(change["options"]["renameByName"].values())
+    assert asked <= columns
+
+
 @each_dashboard
 def test_links_of_rows_lead_to_dashboards(dashboard: Tree) -> None:
     identities = {tree["uid"] for tree in dashboards().values()}
