@@ -13,6 +13,7 @@ from benchmarks import (
     instructions,
     memory,
     ray_overhead,
+    scale,
     stores,
     telemetry,
     threads,
@@ -33,6 +34,7 @@ FIGURES = {
         telemetry,
         worker_overhead,
         ray_overhead,
+        scale,
     )
 }
 

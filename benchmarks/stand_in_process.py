@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import resource
 
 from benchmarks.stand_in import StandIn
+from benchmarks.stand_in_farm import raise_limit_of_files
 from remy_farm.v1 import worker_service_pb2
 
 # Workers that start at once are met one after the other by a coordinator anyway.
@@ -46,8 +46,7 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--seconds-per-packet", type=float, required=True)
     parser.add_argument("--reserve", type=int, default=1)
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_limit_of_files()
     asyncio.run(_run(parser.parse_args()))
 
 
