@@ -21,7 +21,7 @@ def _breaks(folder: Path, edits: dict[str, str]) -> str:
         assert text.count(before) == 1
         text = text.replace(before, after)
     source.write_text(text)
-    command = [_BUF, "breaking", edited, "--against", _PROTO / "baseline.binpb"]
+    command = (_BUF, "breaking", edited, "--against", _PROTO / "baseline.binpb")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert (done.returncode == 0) == (done.stdout == "")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.stores import CheckpointStore, StoreUnavailable
+from remy_services.stores import CheckpointStore, Snapshot, StoreUnavailable
 from services.tests.coordinator.running_server import DEADLINE_SECONDS
 from services.tests.stores.failing_store import READS, WRITES
 
@@ -120,3 +120,25 @@ class _Switched:
             return call(*args, **kwargs)
 
         return checked
+
+
+def held_back(may_read: threading.Event) -> Callable[[CheckpointStore], CheckpointStore]:
+    """Makes a store one that answers where a job's snapshots are while they may be read."""
+
+    def wrap(inner: CheckpointStore) -> CheckpointStore:
+        return _HeldBack(inner, may_read)  # type: ignore[return-value]
+
+    return wrap
+
+
+class _HeldBack:
+    def __init__(self, inner: CheckpointStore, may_read: threading.Event) -> None:
+        self._inner = inner
+        self._may_read = may_read
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def snapshots(self, job_id: str) -> list[Snapshot]:
+        assert self._may_read.wait(DEADLINE_SECONDS)
+        return self._inner.snapshots(job_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,17 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.serving import Surroundings
-from remy_services.jobs.states import CANCELLED, PAUSED, PENDING, RUNNING, SUCCEEDED
+from remy_services.jobs.states import (
+    CANCELLED,
+    CANCELLING,
+    PAUSED,
+    PENDING,
+    RUNNING,
+    SCHEDULING,
+    SUCCEEDED,
+)
 from services.tests.coordinator.embedded_design import embedded_design
-from services.tests.coordinator.gates import Gate, GatedEvaluator
+from services.tests.coordinator.gates import Gate, GatedEvaluator, held_back
 from services.tests.coordinator.running_server import (
     Client,
     RunningServer,
@@ -167,6 +176,29 @@ def test_a_running_job_is_extended_without_a_pause(
     history = client.history(job.id)
     assert _states(history) == ["PENDING", "SCHEDULING", "RUNNING", "SUCCEEDED"]
     assert sum(event.HasField("budget_changed") for event in history) == 1
+
+
+def test_an_extended_job_that_is_cancelled_before_it_runs_is_cancelled(tmp_path: Path) -> None:
+    may_read = threading.Event()
+    may_read.set()
+    around = Surroundings(store=held_back(may_read))
+    with RunningServer(settings_for(tmp_path), around) as server:
+        client = server.client()
+        job = client.submit(small_joint_spec(steps=3))
+        client.until_state(job.id, SUCCEEDED)
+        server.until(lambda: server.farm.scheduler.running == 0)
+        table = client.remycc(job.id)
+
+        may_read.clear()
+        request = messages.ExtendJobRequest(job=job.id, joint_steps=1_000_000)
+        client.call("ExtendJob", request)
+        client.until_state(job.id, SCHEDULING)
+        assert _cancel(client, job.id).state == CANCELLING
+        may_read.set()
+        cancelled = client.until_final(job.id)
+        assert cancelled.state == CANCELLED
+        assert cancelled.stop_reason == progress_pb2.STOP_REASON_CANCELLED
+        assert client.remycc(job.id) == table
 
 
 def test_a_clock_ends_a_job(client: Client, gate: Gate) -> None:

@@ -51,7 +51,7 @@ def test_no_more_run_than_may_and_the_others_say_why_they_wait(
     second = client.submit(_SPEC)
     waiting = client.get(second.id)
     assert waiting.state == PENDING
-    assert waiting.status_message == "waits for its turn: 1 jobs run, as many as may at once"
+    assert waiting.status_message == "waits for its turn: as many jobs run as may at once (1)"
     info = client.call("GetServerInfo", messages.GetServerInfoRequest())
     assert (info.running_jobs, info.waiting_jobs) == (1, 1)
     gate.open()
@@ -67,7 +67,7 @@ def test_the_limit_of_one_owner(limited: Callable[[Limits], Client], gate: Gate)
     gate.wait_for()
     waiting = client.get(client.submit(_SPEC).id)
     assert waiting.state == PENDING
-    why = "waits for its turn: local runs 1 jobs, as many as one may at once"
+    why = "waits for its turn: local runs as many jobs as one may at once (1)"
     assert waiting.status_message == why
 
 

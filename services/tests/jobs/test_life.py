@@ -196,3 +196,17 @@ def test_the_first_start_is_remembered() -> None:
     draft = Draft(record, at(6))
     draft.move(RUNNING)
     assert draft.job.start_time == at(3)
+
+
+def test_nothing_is_said_of_the_pace_of_a_job_that_rests() -> None:
+    pace = job_pb2.JobProgress(
+        step=7, packets_per_second=1e6, evaluations_per_second=9, workers=3, eta_seconds=60
+    )
+    for state in (PENDING, PAUSING):
+        record = new_record()
+        record.job.state = RUNNING
+        record.job.progress.CopyFrom(pace)
+        draft = Draft(record, at(2))
+        draft.move(state)
+        rests = state == PENDING
+        assert draft.job.progress == (job_pb2.JobProgress(step=7) if rests else pace)

@@ -17,7 +17,7 @@ from remy_services.client.errors import (
     SettingsError,
     Unreachable,
 )
-from remy_services.client.job_states import FINAL_STATES
+from remy_services.client.job_states import FINAL_STATES, WORKING_STATES
 from remy_services.client.settings import (
     ConnectionSettings,
     Given,
@@ -31,6 +31,7 @@ from remy_services.client.watching import ConnectionBack, ConnectionLost, Update
 __all__ = [
     "FINAL_STATES",
     "MOST_ARCHIVE_BYTES",
+    "WORKING_STATES",
     "Address",
     "BadRequest",
     "Connection",

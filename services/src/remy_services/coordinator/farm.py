@@ -127,10 +127,10 @@ class Farm:
         self.not_ready = f"the jobs cannot be read from the store: {why}"
 
     def _why_it_waits(self, owner: str) -> str:
-        limits, running = self.scheduler.limits, self.scheduler.running
-        if running >= limits.running_jobs:
-            return f"waits for its turn: {running} jobs run, as many as may at once"
+        limits = self.scheduler.limits
+        if self.scheduler.running >= limits.running_jobs:
+            return f"waits for its turn: as many jobs run as may at once ({limits.running_jobs})"
         most = limits.running_jobs_per_owner
         if self.scheduler.running_of(owner) >= most:
-            return f"waits for its turn: {owner} runs {most} jobs, as many as one may at once"
+            return f"waits for its turn: {owner} runs as many jobs as one may at once ({most})"
         return ""

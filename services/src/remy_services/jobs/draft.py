@@ -8,7 +8,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
+from remy_services.jobs.progress import come_to_rest
 from remy_services.jobs.states import (
+    ACTIVE,
     CANCELLED,
     FINAL,
     PAUSED,
@@ -52,6 +54,8 @@ class Draft:
         else:
             for field in ("end_time", "stop_reason", "failure_reason"):
                 job.ClearField(field)
+        if to not in ACTIVE:
+            come_to_rest(job.progress)
         self._add(job_pb2.JobEvent(state_changed=changed))
 
     def rest(self, *, message: str, by: str) -> None:

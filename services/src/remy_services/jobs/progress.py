@@ -44,6 +44,13 @@ def follow(progress: job_pb2.JobProgress, events: Iterable[progress_pb2.Progress
                 progress.rules = event.design_finished.rules
 
 
+def come_to_rest(progress: job_pb2.JobProgress) -> None:
+    """Clears what is only true of a job that is being worked on: its pace, its workers, and the
+    time left at that pace."""
+    for field in ("evaluations_per_second", "packets_per_second", "workers", "eta_seconds"):
+        progress.ClearField(field)
+
+
 def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
     """How many of the last epochs in a row brought no gain; short climbs do not count."""
     count = 0

@@ -8,7 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import job_pb2
 from remy_services.cli.service.message_tree import enum_name
-from remy_services.client import FINAL_STATES
+from remy_services.client import WORKING_STATES
 from remy_services.report.wording import count, duration, several, stop_reason, with_error
 
 _FAILURES = {
@@ -81,16 +81,15 @@ def measures(job: job_pb2.Job) -> str:
     """Packets a second, time used and left, workers, cost."""
     now = job.progress
     parts = []
-    if job.state not in FINAL_STATES:
+    if job.state in WORKING_STATES:
         parts.append(f"{count(now.packets_per_second)} packets/s")
     parts.append(f"{duration(now.cpu_seconds)} CPU")
     if now.HasField("estimated_cost"):
         parts.append(f"cost {now.estimated_cost:.2f}")
-    if job.state not in FINAL_STATES:
-        if now.workers:
-            parts.append(several(now.workers, "worker"))
-        if now.HasField("eta_seconds"):
-            parts.append(f"ETA {duration(now.eta_seconds)}")
+    if now.workers:
+        parts.append(several(now.workers, "worker"))
+    if now.HasField("eta_seconds"):
+        parts.append(f"ETA {duration(now.eta_seconds)}")
     if now.recoveries:
         parts.append(f"recovered {several(now.recoveries, 'time')}")
     return ", ".join(parts)

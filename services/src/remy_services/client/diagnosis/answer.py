@@ -65,7 +65,9 @@ def check_workers(info: messages.GetServerInfoResponse) -> Finding:
             "look for their names in the coordinator's log, and replace those machines",
         )
     if evaluators.kind == "local":
-        return ok(Check.WORKERS, f"the coordinator evaluates on {evaluators.threads} threads")
+        return ok(
+            Check.WORKERS, f"the coordinator evaluates by itself, threads: {evaluators.threads}"
+        )
     if not evaluators.workers:
         return problem(
             Check.WORKERS,
@@ -74,8 +76,8 @@ def check_workers(info: messages.GetServerInfoResponse) -> Finding:
         )
     return ok(
         Check.WORKERS,
-        f"{evaluators.workers} workers with {evaluators.threads} threads, "
-        f"{evaluators.busy_workers} busy",
+        f"connected: {evaluators.workers}, busy: {evaluators.busy_workers}, "
+        f"threads of all: {evaluators.threads}",
     )
 
 

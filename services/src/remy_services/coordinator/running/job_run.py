@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 
 from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
@@ -15,14 +14,14 @@ from remy_services.coordinator.running.desk import Desk
 from remy_services.coordinator.running.failures import WorkLimitReached, reason_for
 from remy_services.coordinator.running.interruptible import evaluate_unless
 from remy_services.coordinator.running.live import LiveProgress
-from remy_services.coordinator.running.orders import Order, order_for
+from remy_services.coordinator.running.orders import Order, Orders
 from remy_services.coordinator.running.resume import first_table
 from remy_services.coordinator.running.saver import Saver
 from remy_services.coordinator.running.settings import RunEvaluators, RunSettings
 from remy_services.coordinator.running.stopwatch import Stopwatch
 from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.evaluation import Evaluation, Share, SharedEvaluator
-from remy_services.jobs.states import PENDING, RUNNING
+from remy_services.jobs.states import CANCELLING, PENDING, RUNNING
 
 _BY_CLOCK = (progress_pb2.STOP_REASON_CPU_SECONDS, progress_pb2.STOP_REASON_WALL_SECONDS)
 
@@ -41,10 +40,7 @@ class JobRun:
         self._keeper = keeper
         self._evaluators = evaluators
         self._settings = settings
-        self._bell = asyncio.Event()
-        self._why_leave: str | None = None
-        self._is_stopping = False
-        self._is_hurried = False
+        self._orders = Orders(keeper)
         progress = keeper.job.progress
         self._stopwatch = Stopwatch(Elapsed(progress.wall_seconds, progress.cpu_seconds))
         self._live = LiveProgress(self._stopwatch, progress, settings.price_per_cpu_hour)
@@ -53,17 +49,15 @@ class JobRun:
 
     def look(self) -> None:
         """The job's record has changed."""
-        self._bell.set()
+        self._orders.bell.set()
 
     def leave(self, why: str) -> None:
         """Has the job keep what it has, and wait for another turn. `why` is for people."""
-        self._why_leave = why
-        self._bell.set()
+        self._orders.leave(why)
 
     def hurry(self) -> None:
         """A job that is being cancelled ends at once, without its closing evaluation."""
-        self._is_hurried = True
-        self._bell.set()
+        self._orders.hurry()
 
     def write_live(self, progress: job_pb2.JobProgress) -> None:
         """Sets what is known besides what was committed."""
@@ -93,8 +87,7 @@ class JobRun:
             return
         desk, saver = self._set_up(begun)
         await saver.save(endings.started(self._environment, begun))
-        spent = exhausted(keeper.job.spec.stop, self._stopwatch.elapsed())
-        if keeper.job.state == RUNNING and not (spent and desk.finished in _BY_CLOCK):
+        if self._may_have_been_extended(desk):
             await desk.reconsider(keeper.job.spec)
         while await self._step(desk, saver):
             pass
@@ -118,20 +111,29 @@ class JobRun:
             self.write_live,
             self._settings,
             refused=[each.revision for each in begun.refused],
-            on_failure=self._bell.set,
+            on_failure=self._orders.bell.set,
         )
         return self._desk, self._saver
 
+    def _may_have_been_extended(self, desk: Desk) -> bool:
+        """Whether the record's budgets may let a designer go on that its snapshot left finished."""
+        job = self._keeper.job
+        if job.state not in (RUNNING, CANCELLING):
+            return False
+        if desk.finished in _BY_CLOCK:
+            return exhausted(job.spec.stop, self._stopwatch.elapsed()) is None
+        return job.state == RUNNING or desk.finished != progress_pb2.STOP_REASON_CANCELLED
+
     async def _step(self, desk: Desk, saver: Saver) -> bool:
         """One request and its outcome; False if the run is over."""
-        order = self._order()
+        order = self._orders.next()
         if order is Order.VANISH:
             return False
-        if order is Order.LEAVE or (order is Order.STOP and self._is_hurried):
+        if order is Order.LEAVE:
             await self._settle()
             return False
-        if order is Order.STOP and not self._is_stopping:
-            self._is_stopping = True
+        if order is Order.STOP:
+            self._orders.stopped()
             await desk.stop(progress_pb2.STOP_REASON_CANCELLED)
         if order is Order.GO_ON:
             await self._follow_budgets(desk)
@@ -169,25 +171,12 @@ class JobRun:
     ) -> Evaluation | None:
         job = self._keeper.job
         return await evaluate_unless(
-            self._gives_up,
-            self._bell,
+            self._orders.interrupt,
+            self._orders.bell,
             evaluator,
             Share(job.id, job.priority, job.weight),
             request,
             self._live.reported,
-        )
-
-    def _gives_up(self) -> bool:
-        order = self._order()
-        if order is Order.STOP:
-            return not self._is_stopping or self._is_hurried
-        return order is not Order.GO_ON
-
-    def _order(self) -> Order:
-        return order_for(
-            self._keeper.job.state,
-            is_held=self._keeper.token is not None,
-            is_leaving=self._why_leave is not None,
         )
 
     def _check_work(self, desk: Desk) -> None:
@@ -210,7 +199,7 @@ class JobRun:
 
     async def _settle(self) -> None:
         """Commits what there is, and the state that the job waits or ends in."""
-        await self._save(endings.settled(self._why_leave or ""))
+        await self._save(endings.settled(self._orders.why_leave or ""))
 
     async def _fail(self, error: Exception) -> None:
         fail = endings.failed(*reason_for(error))
