@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import grown, per_second
+from dashboards.queries import happened, per_second
 
 
 def workers() -> Section:
@@ -27,8 +27,8 @@ def workers() -> Section:
                 "By how they left: with a goodbye (a signal, an interruption notice, nothing left"
                 " to do), or lost without one. On spot instances both are daily business.",
                 "none",
-                Query(grown("remy_farm_workers_joined_total"), "came"),
-                Query(f"-{grown('remy_farm_worker_departures_total', 'reason')}", "{{reason}}"),
+                Query(happened("remy_farm_workers_joined_total"), "came"),
+                Query(f"-{happened('remy_farm_worker_departures_total', 'reason')}", "{{reason}}"),
                 from_zero=False,
                 no_value="none",
             ),

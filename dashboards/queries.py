@@ -23,6 +23,11 @@ def grown(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
     return f"sum{_clause(by)}(increase({counter}[{window}]))"
 
 
+def happened(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
+    """How often something happened: in whole numbers, which an extrapolation need not be."""
+    return f"round({grown(counter, by, window)})"
+
+
 def by_job(gauge: str) -> str:
     """A job's metric, without what tells coordinators apart."""
     return f"max by ({_BY_JOB}) ({gauge})"

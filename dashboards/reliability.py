@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import serving, tasks
 from dashboards.board import Section, board
 from dashboards.parts import Query, lines, number
-from dashboards.queries import JOB_LEGEND, age_of, by_job, grown, quantiles
+from dashboards.queries import JOB_LEGEND, age_of, by_job, happened, quantiles
 
 UID = "remy-farm-reliability"
 
@@ -70,7 +70,7 @@ def _now() -> Section:
                 "Fencing conflicts",
                 "Operations refused in the last day because another coordinator has the job.",
                 "none",
-                Query(f"round({grown('remy_farm_fencing_conflicts_total', window='1d')})"),
+                Query(happened("remy_farm_fencing_conflicts_total", window="1d")),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
@@ -84,7 +84,7 @@ def _now() -> Section:
                 "Tasks quarantined",
                 "Tasks given up in the last day because they kept ending their workers.",
                 "none",
-                Query(f"round({grown('remy_farm_tasks_quarantined_total', window='1d')})"),
+                Query(happened("remy_farm_tasks_quarantined_total", window="1d")),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
@@ -127,14 +127,14 @@ def _now() -> Section:
                 "Recoveries in a day",
                 "How often jobs went on after their coordinator had ended unexpectedly.",
                 "none",
-                Query(f"round({grown('remy_farm_job_recoveries_total', window='1d')})"),
+                Query(happened("remy_farm_job_recoveries_total", window="1d")),
                 width=6,
             ),
             number(
                 "Failed checkpoints in a day",
                 "Commits with a snapshot that failed, but for those that turned out to be made.",
                 "none",
-                Query(f"round({grown(_FAILED_CHECKPOINTS, window='1d')})"),
+                Query(happened(_FAILED_CHECKPOINTS, window="1d")),
                 width=6,
             ),
         ],
@@ -174,7 +174,7 @@ def _checkpoints() -> Section:
                 " lost: the commit had been made.",
                 "none",
                 Query(
-                    grown("remy_farm_checkpoint_failures_total", "reason"),
+                    happened("remy_farm_checkpoint_failures_total", "reason"),
                     "{{reason}}",
                 ),
                 width=6,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import age_of, grown, per_second
+from dashboards.queries import age_of, happened, per_second
 
 
 def throughput(chosen: str) -> Section:
@@ -63,7 +63,7 @@ def interruptions(chosen: str) -> Section:
                 " to others.",
                 "none",
                 Query(
-                    grown("remy_farm_worker_departures_total", "reason"),
+                    happened("remy_farm_worker_departures_total", "reason"),
                     "{{reason}}",
                 ),
                 width=6,

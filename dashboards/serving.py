@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import grown, per_second, tail
+from dashboards.queries import happened, per_second, tail
 
 _LOOKUPS = "remy_farm_evaluation_cache_lookups_total"
 _HITS = _LOOKUPS + '{result="hit"}'
@@ -41,7 +41,7 @@ def store() -> Section:
                 "Operations that failed. While the store is away, jobs wait and try again.",
                 "none",
                 Query(
-                    grown("remy_farm_store_errors_total", "operation"),
+                    happened("remy_farm_store_errors_total", "operation"),
                     "{{operation}}",
                 ),
                 width=6,
@@ -124,7 +124,7 @@ def process() -> Section:
                 "Requests of designs that ended without an outcome. Their jobs fail.",
                 "none",
                 Query(
-                    grown("remy_farm_evaluation_requests_failed_total"),
+                    happened("remy_farm_evaluation_requests_failed_total"),
                     "failed",
                 ),
                 width=8,

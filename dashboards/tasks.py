@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import timeseries
 
 from dashboards.board import Section
 from dashboards.parts import Query, lines
-from dashboards.queries import JOB_LEGEND, by_job, grown, per_second, quantiles
+from dashboards.queries import JOB_LEGEND, by_job, happened, per_second, quantiles
 
 # As the alert about lost leases counts them.
 _LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent"}'
@@ -57,9 +57,9 @@ def faults() -> Section:
                 "Late tasks given to another worker, tasks done twice to compare results, and"
                 " results that came when the outcome was known.",
                 "none",
-                Query(grown("remy_farm_tasks_hedged_total"), "hedged"),
-                Query(grown("remy_farm_tasks_doubled_total"), "compared"),
-                Query(grown("remy_farm_results_duplicate_total"), "duplicate"),
+                Query(happened("remy_farm_tasks_hedged_total"), "hedged"),
+                Query(happened("remy_farm_tasks_doubled_total"), "compared"),
+                Query(happened("remy_farm_results_duplicate_total"), "duplicate"),
                 width=8,
                 no_value="none",
             ),
@@ -69,10 +69,12 @@ def faults() -> Section:
                 " which workers disagreed, and tasks given up because they kept ending"
                 " their workers. Each deserves a look.",
                 "none",
-                Query(grown("remy_farm_results_rejected_total", "reason"), "rejected: {{reason}}"),
-                Query(grown("remy_farm_results_revoked_total"), "revoked"),
-                Query(grown("remy_farm_tasks_disputed_total"), "disputed"),
-                Query(grown("remy_farm_tasks_quarantined_total"), "quarantined"),
+                Query(
+                    happened("remy_farm_results_rejected_total", "reason"), "rejected: {{reason}}"
+                ),
+                Query(happened("remy_farm_results_revoked_total"), "revoked"),
+                Query(happened("remy_farm_tasks_disputed_total"), "disputed"),
+                Query(happened("remy_farm_tasks_quarantined_total"), "quarantined"),
                 width=8,
                 no_value="none",
             ),
@@ -117,7 +119,7 @@ def _leases_ended_early() -> timeseries.Panel:
         "Tasks that a worker had and that ended without an answer that was wanted, by reason."
         " Where it is wanted still they are given out again; results do not change.",
         "none",
-        Query(grown("remy_farm_leases_ended_total", "reason"), "{{reason}}"),
+        Query(happened("remy_farm_leases_ended_total", "reason"), "{{reason}}"),
         width=8,
         stacked=True,
         no_value="none",

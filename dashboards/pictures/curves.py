@@ -1,58 +1,90 @@
-"""Curves in axes: lines, bands between bounds, and areas on top of each other."""
+"""Curves over time, or over another series: lines, bands between bounds, stacked areas."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from dashboards.pictures.units import worded
-
-Tree = dict[str, Any]
-
-INK = "#20262c"
-MUTED = "#8a949e"
-_GRID = "#e4e8ec"
-COLOURS = ("#0b63a5", "#c2560c", "#2e8540", "#7a4fa3", "#b8860b", "#b0305c", "#2a9d9d", "#6b7280")
-_MOST_LEGENDS = 6
+from dashboards.pictures.fetched import Source, Tree
+from dashboards.pictures.legend import draw_legend
+from dashboards.pictures.style import COLOURS, GRID, INK, MUTED, colour, defaults, draw_nothing
+from dashboards.pictures.ticks import time_ticks, value_ticks
 
 
-def defaults(panel: Tree) -> Tree:
-    """How a panel's fields are shown unless it says otherwise."""
-    found: Tree = panel["fieldConfig"]["defaults"]
-    return found
+@dataclass(frozen=True)
+class Curve:
+    """Values against something, by name."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
 
 
-def draw_curves(
-    axes: Axes, panel: Tree, curves: Sequence[tuple[str, list[float], list[float]]]
-) -> None:
-    """Lines by name, and bands where one is filled below to another."""
+def draw_time_series(axes: Axes, panel: Tree, source: Source) -> None:
+    """Every series against the time since what was chosen begins."""
+    start, end = source.choice.start, source.choice.end
+    curves = [
+        Curve(
+            line.name,
+            [time - start for time, _ in line.series.points],
+            [value for _, value in line.series.points],
+        )
+        for line in source.over_time(panel)
+    ]
+    if not curves:
+        draw_nothing(axes, panel)
+        return
+    axes.set_xlim(0, end - start)
+    time_ticks(axes.xaxis, end - start)
+    _draw(axes, panel, curves)
+
+
+def draw_trend(axes: Axes, panel: Tree, source: Source) -> None:
+    """Every series against the one that is the x axis."""
+    lines = {line.name: dict(line.series.points) for line in source.over_time(panel)}
+    across_name = panel["options"]["xField"]
+    across = lines.pop(across_name, {})
+    curves = []
+    for name, points in lines.items():
+        times = sorted(points.keys() & across.keys())
+        curves.append(Curve(name, [across[time] for time in times], [points[t] for t in times]))
+    if not any(curve.x for curve in curves):
+        draw_nothing(axes, panel)
+        return
+    axes.annotate(
+        across_name, (1, 0.03), xycoords="axes fraction", ha="right", fontsize=6, color=MUTED
+    )
+    _draw(axes, panel, curves)
+
+
+def _draw(axes: Axes, panel: Tree, curves: Sequence[Curve]) -> None:
     custom = defaults(panel).get("custom", {})
     bands = _bands(panel)
-    by_name = {name: (x, y) for name, x, y in curves}
-    hidden = set(bands) | set(bands.values())
-    for high, low in bands.items():
-        if high in by_name and low in by_name:
-            axes.fill_between(
-                by_name[high][0],
-                by_name[low][1],
-                by_name[high][1],
-                color=COLOURS[0],
-                alpha=0.18,
-                linewidth=0,
-            )
-    shown = [curve for curve in curves if curve[0] not in hidden]
+    shown = [each for each in curves if each.name not in bands.keys() | bands.values()]
+    _draw_bands(axes, bands, curves)
     if custom.get("stacking", {}).get("mode") == "normal" and shown:
-        _stacked(axes, shown)
+        _draw_stacked(axes, shown)
     else:
-        for position, (name, x, y) in enumerate(shown):
-            colour = COLOURS[position % len(COLOURS)]
-            axes.plot(x, y, color=colour, linewidth=1.2, label=name, clip_on=False, zorder=3)
-    if custom.get("axisSoftMin") == 0 and min((min(y) for _, _, y in shown), default=0) >= 0:
-        axes.set_ylim(0, axes.get_ylim()[1] if max(max(y) for _, _, y in shown) > 0 else 1)
-    _finish(axes, panel, len(shown))
+        for position, each in enumerate(shown):
+            (line,) = axes.plot(each.x, each.y, color=colour(position), label=each.name)
+            line.set(linewidth=1.2, clip_on=False, zorder=3)
+    values = [value for each in shown for value in each.y]
+    if custom.get("axisSoftMin") == 0 and min(values, default=0) >= 0:
+        axes.set_ylim(0, axes.get_ylim()[1] if max(values) > 0 else 1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, labelsize=6, length=2)
+    value_ticks(
+        axes.yaxis,
+        defaults(panel)["unit"],
+        most=axes.get_ylim()[1],
+        whole=all(value.is_integer() for value in values),
+    )
+    draw_legend(axes)
 
 
 def _bands(panel: Tree) -> dict[str, str]:
@@ -65,26 +97,21 @@ def _bands(panel: Tree) -> dict[str, str]:
     }
 
 
-def _stacked(axes: Axes, curves: Sequence[tuple[str, list[float], list[float]]]) -> None:
-    times = sorted({time for _, x, _ in curves for time in x})
-    rows = [dict(zip(x, y, strict=True)) for _, x, y in curves]
+def _draw_bands(axes: Axes, bands: dict[str, str], curves: Sequence[Curve]) -> None:
+    by_name = {each.name: each for each in curves}
+    for high, low in bands.items():
+        if high in by_name and low in by_name:
+            upper, lower = by_name[high], by_name[low]
+            axes.fill_between(upper.x, lower.y, upper.y, color=COLOURS[0], alpha=0.18, linewidth=0)
+
+
+def _draw_stacked(axes: Axes, curves: Sequence[Curve]) -> None:
+    times = sorted({time for each in curves for time in each.x})
+    rows = [dict(zip(each.x, each.y, strict=True)) for each in curves]
     axes.stackplot(
         times,
         [[row.get(time, 0.0) for time in times] for row in rows],
-        labels=[name for name, _, _ in curves],
+        labels=[each.name for each in curves],
         colors=COLOURS,
         alpha=0.6,
     )
-
-
-def _finish(axes: Axes, panel: Tree, count: int) -> None:
-    unit = defaults(panel)["unit"]
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.grid(color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=INK, labelsize=6, length=2)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: worded(value, unit)))
-    if 0 < count <= _MOST_LEGENDS:
-        axes.legend(fontsize=6, frameon=False, loc="best", labelcolor=INK)

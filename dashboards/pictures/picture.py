@@ -4,56 +4,73 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.transforms import Bbox
 from PIL import Image
 
-from dashboards.pictures.curves import INK
+from dashboards.pictures.fetched import Source, Tree
 from dashboards.pictures.panels import draw
 from dashboards.pictures.prometheus import Prometheus
+from dashboards.pictures.style import GRID, INK, MUTED
 from dashboards.pictures.variables import Choice
-
-Tree = dict[str, Any]
 
 _WIDTH = 24
 _INCHES_WIDE = 15.0
-_INCHES_PER_UNIT = 0.24
+_INCHES_PER_COLUMN = _INCHES_WIDE / _WIDTH
+_INCHES_PER_ROW = 0.26
+_HEAD_INCHES = 0.5
 _DOTS_PER_INCH = 80
-# In units of the dashboard's grid: around a panel, for its axis and its title.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 0.85, 0.25, 1.3, 0.9
+_GAP_INCHES = 0.06
+# Inches within a panel's frame, at its left, right, top and bottom.
+_CURVE_MARGINS = (0.5, 0.15, 0.32, 0.52)
+_OTHER_MARGINS = (0.12, 0.12, 0.32, 0.08)
+_CURVES = {"timeseries", "trend"}
 _COLOURS = 128
+
+#: Left, top, width and height, in columns and rows of the dashboard's grid.
+_Place = tuple[float, float, float, float]
 
 
 def picture(dashboard: Tree, prometheus: Prometheus, choice: Choice) -> bytes:
     """A PNG of the dashboard as it is at the end of the time that was chosen."""
     placed = list(_repeated(dashboard["panels"], choice))
-    height = max(y + h for _, _, (_, y, _, h) in placed)
-    figure = Figure(figsize=(_INCHES_WIDE, height * _INCHES_PER_UNIT + 0.5), dpi=_DOTS_PER_INCH)
+    rows = max(y + h for _, _, (_, y, _, h) in placed)
+    inches_high = rows * _INCHES_PER_ROW + _HEAD_INCHES
+    figure = Figure(figsize=(_INCHES_WIDE, inches_high), dpi=_DOTS_PER_INCH)
     FigureCanvasAgg(figure)
-    scale = _INCHES_PER_UNIT / (height * _INCHES_PER_UNIT + 0.5)
-    figure.text(0.01, 1 - 0.6 * scale, dashboard["title"], fontsize=13, color=INK, va="top")
+    figure.text(0.005, 1 - 0.12 / inches_high, dashboard["title"], fontsize=13, color=INK, va="top")
     for panel, chosen, (x, y, w, h) in placed:
-        top = 1 - (y + 2) * scale
+        left, top = x * _INCHES_PER_COLUMN, inches_high - _HEAD_INCHES - y * _INCHES_PER_ROW
+        width, height = w * _INCHES_PER_COLUMN, h * _INCHES_PER_ROW
         if panel["type"] == "row":
-            figure.text(0.01, top - 0.75 * scale, panel["title"], fontsize=10, color="#5b6570")
+            baseline = (top - 0.8 * height) / inches_high
+            figure.text(0.005, baseline, panel["title"], fontsize=10, color=MUTED)
             continue
-        axes = figure.add_axes(
-            (
-                (x + _LEFT) / _WIDTH,
-                top - (h - _BOTTOM) * scale,
-                (w - _LEFT - _RIGHT) / _WIDTH,
-                (h - _TOP - _BOTTOM) * scale,
-            )
-        )
-        draw(axes, panel, prometheus, chosen)
+        frame = Bbox.from_extents(left, top - height, left + width, top).padded(-_GAP_INCHES)
+        _add_frame(figure, frame)
+        draw(_add_axes(figure, frame, panel), panel, Source(prometheus, chosen))
     return _small_png(figure)
 
 
-def _repeated(
-    panels: list[Tree], choice: Choice
-) -> Iterator[tuple[Tree, Choice, tuple[float, float, float, float]]]:
+def _add_frame(figure: Figure, inches: Bbox) -> None:
+    box = inches.transformed(figure.dpi_scale_trans - figure.transFigure)
+    figure.add_artist(
+        Rectangle((box.x0, box.y0), box.width, box.height, facecolor="none", edgecolor=GRID)
+    )
+
+
+def _add_axes(figure: Figure, frame: Bbox, panel: Tree) -> Axes:
+    margins = _CURVE_MARGINS if panel["type"] in _CURVES else _OTHER_MARGINS
+    left, right, top, bottom = margins
+    within = Bbox.from_extents(frame.x0 + left, frame.y0 + bottom, frame.x1 - right, frame.y1 - top)
+    return figure.add_axes(within.transformed(figure.dpi_scale_trans - figure.transFigure).bounds)
+
+
+def _repeated(panels: list[Tree], choice: Choice) -> Iterator[tuple[Tree, Choice, _Place]]:
     """Panels with what is chosen for them and their places; repeated ones once for each job."""
     for panel in panels:
         place = panel["gridPos"]

@@ -15,12 +15,21 @@ from dashboards.pictures.__main__ import draw_all
 from dashboards.pictures.variables import Choice
 from remy_farm.v1 import design_service_pb2 as messages
 from tests.observability.local_prometheus import SCRAPE_SECONDS
-from tests.observability.watched_farm import watched_farm
+from tests.observability.watched_farm import WatchedFarm, watched_farm
 
 _SECONDS = 150.0
 _SPEC = (ROOT / "examples" / "demo.yaml").read_text(encoding="utf-8")
+# More networks a step than in a minute's design: the farm is to be seen at work.
+_SPECIMENS = 64
 # Three wishes for the same networks: the less delay counts, the more throughput there is.
-_DELTAS = ("0.1", "1", "10")
+_DELTAS = ("0.5", "1", "2")
+
+
+def look_on(farm: WatchedFarm, end: float) -> None:
+    """Asks for the jobs once a second until a Unix time, so that there are calls to see."""
+    while time.time() < end:
+        farm.client.list(messages.ListJobsRequest())
+        time.sleep(1)
 
 
 def main() -> None:
@@ -29,15 +38,16 @@ def main() -> None:
         began = time.time()
         jobs = {}
         for delta in _DELTAS:
+            spec = _SPEC.replace("delta: 1\n", f"delta: {delta}\n")
             request = messages.SubmitJobRequest(
-                spec_text=_SPEC.replace("delta: 1\n", f"delta: {delta}\n"), name=f"delta {delta}"
+                spec_text=f"{spec}  specimens: {_SPECIMENS}\n", name=f"delta {delta}"
             )
             job = farm.client.submit(request)
             jobs[job.id] = job.name
-        # How long the pictures are about; nothing is waited for. Halfway a worker is lost.
-        time.sleep(seconds / 2)
+        # Halfway a worker is lost.
+        look_on(farm, began + seconds / 2)
         farm.workers[-1].kill()
-        time.sleep(seconds / 2)
+        look_on(farm, began + seconds)
         choice = Choice(jobs, began, time.time(), SCRAPE_SECONDS)
         for path in draw_all(farm.prometheus, choice, ROOT / "docs" / "images"):
             print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} KiB")

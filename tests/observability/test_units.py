@@ -1,0 +1,33 @@
+"""Figures in pictures are written as Grafana writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboards.pictures.units import worded
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0000832, "short", "0.0000832"),
+        (1234.5, "short", "1.23 k"),
+        (30000, "none", "30000"),
+        (-47.81, "none", "-47.8"),
+        (3, "none", "3"),
+        (0.0919, "percentunit", "9.19 %"),
+        (10.4e6, "pps", "10.4 Mp/s"),
+        (500, "ops", "500 /s"),
+        (0, "s", "0 s"),
+        (0.25, "s", "250 ms"),
+        (5400, "s", "1.5 h"),
+        (1536, "bytes", "1.5 KiB"),
+    ],
+)
+def test_a_value_has_its_unit_and_no_exponent(value: float, unit: str, text: str) -> None:
+    assert worded(value, unit) == text
+
+
+def test_a_panel_may_fix_the_decimals() -> None:
+    assert worded(0.0919, "percentunit", 0) == "9 %"
+    assert worded(1.7612, "none", 3) == "1.761"
