@@ -11,6 +11,7 @@ from benchmarks import (
     digests,
     fidelity,
     instructions,
+    joint_scale,
     memory,
     ray_overhead,
     scale,
@@ -35,6 +36,7 @@ FIGURES = {
         worker_overhead,
         ray_overhead,
         scale,
+        joint_scale,
     )
 }
 

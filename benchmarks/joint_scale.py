@@ -1,0 +1,156 @@
+"""How large a joint search's steps must be to keep a fleet busy, and what crosses the network."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import remy_simulator
+from benchmarks.figure import Figure, Row
+from benchmarks.programs import ROOT
+from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
+from benchmarks.worker_farm import WorkerFarm
+from remy_farm.v1 import spec_pb2
+from remy_services.designer import Designer
+from remy_services.evaluation import Share
+from remy_services.remycc import read_remycc
+from remy_services.spec import load_spec
+from remy_simulator import RuleTable
+
+_WORKERS = 200
+_WARM_UP_SECONDS = 10.0
+_MEASURED_SECONDS = 30.0
+_NEVER = 10_000_000
+
+
+@dataclass(frozen=True)
+class Load:
+    """Designs that go on at once."""
+
+    #: Of `examples/`.
+    name: str
+    simulated_seconds: float
+    jobs: int
+    #: Antithetic pairs of each step.
+    pairs: int
+
+
+LOADS: Final = (
+    Load("datacenter", 5, jobs=1, pairs=500),
+    Load("datacenter", 5, jobs=1, pairs=2_000),
+    Load("datacenter", 5, jobs=1, pairs=8_000),
+    Load("datacenter", 5, jobs=4, pairs=2_000),
+    Load("datacenter", 10, jobs=1, pairs=8_000),
+    Load("general-purpose-delta1", 30, jobs=1, pairs=8_000),
+)
+
+
+def measure() -> list[Row]:
+    """A row for each load."""
+    return [in_a_process_of_its_own(row, load) for load in LOADS]
+
+
+@dataclass
+class _Steps:
+    """What the drivers of all designs have seen."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    #: Wall seconds of each step: in all, and of these in the designer.
+    seconds: list[tuple[float, float]] = field(default_factory=list)
+
+
+def row(load: Load) -> Row:
+    """What a fleet does for designs with real designers."""
+    spec, table = design(load)
+    recorded = _seconds_per_packet(spec, table)
+    steps = _Steps()
+    with ThreadPoolExecutor(load.jobs) as pool:
+        with WorkerFarm() as farm, stand_ins(farm, _WORKERS, recorded):
+            for number in range(load.jobs):
+                spec.search.seed = number + 1
+                job = spec_pb2.DesignSpec()
+                job.CopyFrom(spec)
+                pool.submit(_drive, farm, f"job-{number}", Designer(job, first_table=table), steps)
+            time.sleep(_WARM_UP_SECONDS)
+            steps.seconds.clear()
+            before = Measures.of(farm)
+            time.sleep(_MEASURED_SECONDS)
+            after = Measures.of(farm)
+            seen = list(steps.seconds)
+            steps.ended.set()
+    seconds = after.seconds - before.seconds
+    worker_seconds = after.worker_seconds - before.worker_seconds
+    simulations = after.simulations - before.simulations
+    return {
+        "design": load.name,
+        "simulated s": load.simulated_seconds,
+        "designs": load.jobs,
+        "pairs a step": load.pairs,
+        "ms per simulation": 1000 * worker_seconds / simulations,
+        "busy": worker_seconds / (_WORKERS * seconds),
+        "s per step": statistics.median(whole for whole, _ in seen) if seen else None,
+        "s in the designer": statistics.median(own for _, own in seen) if seen else None,
+        "simulations per s": simulations / seconds,
+        "coordinator CPUs": (after.cpu_seconds - before.cpu_seconds) / seconds,
+        "task bytes per pair": 2 * (after.task_bytes - before.task_bytes) / simulations,
+        "result bytes per pair": 2 * (after.result_bytes - before.result_bytes) / simulations,
+    }
+
+
+def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
+    """A joint design, and its example's table to go on from.
+
+    The table grows no more, since stand-ins do not tell what memory values rules see.
+    """
+    spec = load_spec(ROOT / "examples" / f"{load.name}.yaml")
+    spec.search.simulated_seconds = load.simulated_seconds
+    spec.search.specimens = load.pairs
+    spec.search.joint.first_split = _NEVER
+    spec.search.joint.steps = _NEVER
+    return spec, read_remycc(ROOT / "examples" / "remyccs" / load.name / "remycc.dna").table
+
+
+def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _Steps) -> None:
+    """Makes one step after the other until the farm closes."""
+    with suppress(CancelledError):
+        while not steps.ended.is_set():
+            began = time.monotonic()
+            request = designer.next_request()
+            assert request is not None
+            asked = time.monotonic()
+            outcome = farm.share(Share(job_id), request).outcome
+            answered = time.monotonic()
+            designer.receive(outcome)
+            ended = time.monotonic()
+            steps.seconds.append((ended - began, (asked - began) + (ended - answered)))
+
+
+def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
+    """CPU time of the design's own simulations over what their links could carry."""
+    small = spec_pb2.DesignSpec()
+    small.CopyFrom(spec)
+    small.search.specimens = 64
+    request = Designer(small, first_table=table).next_request()
+    assert request is not None
+    began = time.thread_time()
+    remy_simulator.evaluate(request)
+    seconds = time.thread_time() - began
+    rates = sum(specimen.link_rate_packets_per_ms for specimen in request.specimens)
+    return seconds / (rates * request.duration_ms * len(request.candidates))
+
+
+FIGURE = Figure(
+    "joint-scale",
+    "How large a joint search's steps must be to keep a fleet busy",
+    "Joint designs of examples/ with that example's RemyCC as their first table and with designers "
+    f"as they are, on {_WORKERS} stand-in workers of one thread on the same machine, which answer "
+    "after what this machine takes for such simulations. Busy is the share of the workers' time "
+    "that they say they simulated for. A step's seconds are medians, in all and in the designer. "
+    "Bytes are those of messages, without what gRPC adds.",
+    measure,
+)
