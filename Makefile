@@ -33,6 +33,7 @@ demo: build  ## Design a RemyCC in about a minute and show what it gained
 .PHONY: test
 test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized), Python tests
 	@scripts/bootstrap test >/dev/null
+	@scripts/install_helm
 	@$(VENV_PYTHON) scripts/check.py
 
 .PHONY: soak

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +20,14 @@ from benchmarks.programs import ROOT
 CHART = ROOT / "charts" / "remy-farm"
 EVERYTHING = CHART / "ci" / "everything-values.yaml"
 
+#: The machine's own Helm, or the one that `scripts/install_helm` puts beside the other tools.
+HELM = shutil.which(
+    "helm", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
+)
+
 needs_helm = pytest.mark.skipif(
-    shutil.which("helm") is None, reason="helm is not on the PATH, so that no chart is rendered"
+    HELM is None,
+    reason="there is no helm, so that no chart is rendered: scripts/install_helm says why",
 )
 
 
@@ -77,7 +86,13 @@ def refusal(values: Mapping[str, Any]) -> str:
 
 @functools.cache
 def template(values: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = ["helm", "template", "farm", str(CHART), "--namespace", "research", *flags]
+    options = ["--namespace", "research", *flags, "--values", "-"]
+    return helm("template", "farm", str(CHART), *options, given=values)
+
+
+def helm(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """What Helm says."""
+    assert HELM is not None
     return subprocess.run(
-        [*command, "--values", "-"], input=values, capture_output=True, text=True, check=False
+        [HELM, *arguments], input=given, capture_output=True, text=True, check=False
     )

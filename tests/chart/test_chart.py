@@ -14,7 +14,7 @@ from benchmarks.programs import ROOT
 from remy_services.kubernetes import LauncherSettings, read_settings
 from remy_services.kubernetes.fates import INTERRUPTED
 from remy_services.kubernetes.manifest import JOB_VARIABLE
-from tests.chart.rendering import CHART, EVERYTHING, Rendered, needs_helm, refusal, render
+from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
 BACKENDS = ("jobs", "deployment", "ray")
@@ -50,8 +50,7 @@ def paths(tree: Any, before: str = "") -> set[str]:
 class TestEverything:
     @pytest.mark.parametrize("flags", [(), ("--values", str(EVERYTHING))], ids=["plain", "all"])
     def test_lint_finds_nothing(self, flags: tuple[str, ...]) -> None:
-        command = ["helm", "lint", "--strict", str(CHART), *flags]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = helm("lint", "--strict", str(CHART), *flags)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def test_the_values_for_eks_render(self) -> None:
@@ -213,7 +212,7 @@ class TestWorkerJobs:
         assert defects["action"] == "FailJob"
         assert disrupted == {
             "action": "Ignore",
-            "onPodConditions": [{"type": "DisruptionTarget"}],
+            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
         }
         assert told["action"] == "Ignore"
         assert told["onExitCodes"]["values"] == [INTERRUPTED]

@@ -26,7 +26,7 @@ spec:
       # Preempted, evicted, drained, or its node is gone: no failure, however often.
       - action: Ignore
         onPodConditions:
-          - {type: DisruptionTarget}
+          - {type: DisruptionTarget, status: "True"}
       # Told to end, and did: there are to be fewer workers.
       - action: Ignore
         onExitCodes: {containerName: worker, operator: In, values: [143]}
