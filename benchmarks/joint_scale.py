@@ -69,20 +69,23 @@ def row(load: Load) -> Row:
     spec, table = design(load)
     recorded = _seconds_per_packet(spec, table)
     steps = _Steps()
-    with ThreadPoolExecutor(load.jobs) as pool:
-        with WorkerFarm() as farm, stand_ins(farm, _WORKERS, recorded):
-            for number in range(load.jobs):
-                spec.search.seed = number + 1
-                job = spec_pb2.DesignSpec()
-                job.CopyFrom(spec)
-                pool.submit(_drive, farm, f"job-{number}", Designer(job, first_table=table), steps)
-            time.sleep(_WARM_UP_SECONDS)
-            steps.seconds.clear()
-            before = Measures.of(farm)
-            time.sleep(_MEASURED_SECONDS)
-            after = Measures.of(farm)
-            seen = list(steps.seconds)
-            steps.ended.set()
+    with (
+        ThreadPoolExecutor(load.jobs) as pool,
+        WorkerFarm() as farm,
+        stand_ins(farm, _WORKERS, recorded),
+    ):
+        for number in range(load.jobs):
+            spec.search.seed = number + 1
+            job = spec_pb2.DesignSpec()
+            job.CopyFrom(spec)
+            pool.submit(_drive, farm, f"job-{number}", Designer(job, first_table=table), steps)
+        time.sleep(_WARM_UP_SECONDS)
+        steps.seconds.clear()
+        before = Measures.of(farm)
+        time.sleep(_MEASURED_SECONDS)
+        after = Measures.of(farm)
+        seen = list(steps.seconds)
+        steps.ended.set()
     seconds = after.seconds - before.seconds
     worker_seconds = after.worker_seconds - before.worker_seconds
     simulations = after.simulations - before.simulations
