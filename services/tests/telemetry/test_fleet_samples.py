@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -93,3 +94,19 @@ def test_reasons_are_words_of_a_label() -> None:
     fleet = SimulatedFleet(BoardSettings())
     fleet.board.snapshot().counts.leases_ended["bad result"] += 3
     assert read(fleet)["remy_farm_leases_ended_total", (("reason", "bad_result"),)] == 3
+
+
+def test_the_time_of_steps_is_known_though_nobody_scrapes() -> None:
+    fleet = busy_board()
+
+    async def step_seconds() -> Mapping[str, float]:
+        telemetry = Telemetry()
+        evaluator = telemetry.evaluator(_Fleet(fleet))
+        try:
+            return telemetry.step_seconds()
+        finally:
+            await evaluator.close()
+
+    waited = asyncio.run(step_seconds())["waiting"]
+    assert waited == pytest.approx(fleet.board.snapshot().counts.queue_seconds)
+    assert waited > 0

@@ -53,5 +53,14 @@ def test_a_folder_that_cannot_be_written_to_ends_nothing(tmp_path: Path) -> None
     profiler.wait()
 
 
+def test_a_loop_that_is_held_up_costs_the_phases_and_not_the_profile(tmp_path: Path) -> None:
+    def held_up() -> dict[str, float]:
+        raise TimeoutError
+
+    text = Profiler(tmp_path, held_up, seconds=0.01).take().read_text()
+    assert "is not known: the event loop was held up" in text
+    assert "CPU time by thread" in text
+
+
 def test_a_report_without_steps_divides_by_nothing() -> None:
     assert "0.0 %" in step_report({"search": 1.0}, {"search": 1.0}, 30)

@@ -9,8 +9,6 @@ from typing import Self, TypeVar
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from remy_services.telemetry.samples import Reader, Reading
-
 # A loop that is held up for longer fails the scrape, which is what somebody should see.
 _LOOP_SECONDS = 5.0
 
@@ -44,15 +42,19 @@ class MetricsServer:
         self._thread.join()
 
 
-def in_loop(loop: asyncio.AbstractEventLoop, read: Reader) -> Reader:
-    """Has another thread read what belongs to an event loop, between two of its callbacks."""
+def in_loop(
+    loop: asyncio.AbstractEventLoop, function: Callable[[], _Result]
+) -> Callable[[], _Result]:
+    """Has another thread call what belongs to an event loop, between two of its callbacks.
 
-    def call() -> Reading:
-        reading = _call(lambda: list(read()))
+    What is returned raises TimeoutError if the loop is held up, and RuntimeError if it has ended.
+    """
+
+    def call() -> _Result:
+        reading = _call(function)
         try:
             return asyncio.run_coroutine_threadsafe(reading, loop).result(_LOOP_SECONDS)
         except RuntimeError:
-            # The loop has ended.
             reading.close()
             raise
 

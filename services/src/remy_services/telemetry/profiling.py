@@ -27,7 +27,10 @@ class Profiler:
         *,
         seconds: float = 30.0,
     ) -> None:
-        """Files go to `folder`, which exists; `step_seconds` tells the seconds spent by phase."""
+        """Files go to `folder`, which exists; `step_seconds` tells the seconds spent by phase.
+
+        It may raise TimeoutError or RuntimeError: a profile is made all the same, without them.
+        """
         self._folder = folder
         self._step_seconds = step_seconds
         self._seconds = seconds
@@ -56,7 +59,7 @@ class Profiler:
 
     def take(self) -> Path:
         """Profiles for the time that was asked for; the file with the result. Raises FileError."""
-        before = dict(self._step_seconds())
+        before = self._phases()
         yappi.clear_stats()
         yappi.set_clock_type("cpu")
         yappi.start(builtins=False, profile_threads=True)
@@ -65,17 +68,25 @@ class Profiler:
             time.sleep(self._seconds)
         finally:
             yappi.stop()
-        text = step_report(before, self._step_seconds(), self._seconds) + "\n" + _functions()
+        text = step_report(before, self._phases(), self._seconds) + "\n" + _functions()
         yappi.clear_stats()
         path = self._folder / f"profile-{time.time_ns()}.txt"
         write_file(path, text)
         return path
 
+    def _phases(self) -> Mapping[str, float] | None:
+        try:
+            return dict(self._step_seconds())
+        except (TimeoutError, RuntimeError):
+            return None
+
 
 def step_report(
-    before: Mapping[str, float], after: Mapping[str, float], wall_seconds: float
+    before: Mapping[str, float] | None, after: Mapping[str, float] | None, wall_seconds: float
 ) -> str:
-    """Where the time of steps went between two readings, as a table."""
+    """Where the time of steps went between two readings, as a table; None: it was not read."""
+    if before is None or after is None:
+        return "Where the time of steps went is not known: the event loop was held up.\n"
     spent = {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()}
     total = sum(spent.values())
     lines = [f"Where the time of steps went, in {wall_seconds:g} s (docs/observability.md):", ""]

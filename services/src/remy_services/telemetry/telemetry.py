@@ -97,6 +97,12 @@ class Telemetry:
         """To be told what happens to jobs."""
         return JobObserver(self.step_times)
 
+    def step_seconds(self) -> Mapping[str, float]:
+        """Where the time of steps has gone up to now, by phase; for the coordinator's loop."""
+        if self._board is not None:
+            self.step_times.reach(of_tasks(self._board.snapshot()))
+        return self.step_times.seconds()
+
     def interceptor(self) -> MeasuringInterceptor:
         """To be the first of the server's interceptors."""
         return MeasuringInterceptor(self.instruments)
@@ -121,12 +127,10 @@ class Telemetry:
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.info())
             if self._board is not None:
-                snapshot = self._board.snapshot()
-                self.step_times.reach(of_tasks(snapshot))
-                yield from board_samples(snapshot)
-            for phase, seconds in self.step_times.seconds().items():
+                yield from board_samples(self._board.snapshot())
+            for phase, seconds in self.step_seconds().items():
                 yield Sample(server.STEP_PHASE_SECONDS, seconds, (phase,))
             for use, unix_seconds in certificate_ends().items():
                 yield Sample(server.CERTIFICATE_EXPIRY, unix_seconds, (use,))
 
-        self.registry.register(SampledCollector(_READ, in_loop(loop, read)))
+        self.registry.register(SampledCollector(_READ, in_loop(loop, lambda: list(read()))))

@@ -124,4 +124,4 @@ class Line:
             if call.was_welcome:
                 self._backoff.reset()
         if not self._closed.is_set():
-            _log.warning("not connected", worker=self._hello.worker_id, why=why)
+            _log.warning("not connected", worker_id=self._hello.worker_id, why=why)

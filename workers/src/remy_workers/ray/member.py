@@ -121,7 +121,7 @@ class Member:
                 _check(living)
                 last_word = await self._last_word(node_id, reachable)
                 _log.warning(
-                    "actor lost", worker=hello.worker_id, why=last_word.WhichOneof("message")
+                    "actor lost", worker_id=hello.worker_id, why=last_word.WhichOneof("message")
                 )
                 line.break_off(last_word)
                 await asyncio.wait([calling], timeout=_LAST_WORDS_SECONDS)

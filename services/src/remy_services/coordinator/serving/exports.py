@@ -18,7 +18,7 @@ from remy_services.coordinator.serving.settings import SettingsError, TlsFiles
 from remy_services.coordinator.serving.surroundings import Surroundings
 from remy_services.jobs.states import FINAL
 from remy_services.telemetry.certificates import ends_of
-from remy_services.telemetry.exposition import MetricsServer
+from remy_services.telemetry.exposition import MetricsServer, in_loop
 from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import Telemetry
 from remy_services.telemetry.tracing import traces
@@ -48,14 +48,14 @@ def exported(settings: ExportSettings) -> Iterator[Surroundings]:
     telemetry = Telemetry()
     with ExitStack() as ending:
         ending.enter_context(traces("remy-farm-coordinator"))
-        profiler = Profiler(
-            settings.profile_folder,
-            telemetry.step_times.seconds,
-            seconds=settings.profile_seconds,
-        )
 
         def show(farm: Farm) -> None:
             loop = asyncio.get_running_loop()
+            profiler = Profiler(
+                settings.profile_folder,
+                in_loop(loop, telemetry.step_seconds),
+                seconds=settings.profile_seconds,
+            )
             loop.add_signal_handler(signal.SIGUSR2, profiler.start)
             telemetry.watch(
                 loop,

@@ -91,7 +91,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         stream.send(worker_service_pb2.WorkResponse(welcome=welcome))
         _log.info(
             "worker joined",
-            worker=facts.worker_id,
+            worker_id=facts.worker_id,
             host=hello.host,
             threads=facts.threads,
             version=hello.version,
@@ -134,4 +134,4 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         if not self._closed:
             self._dispatcher.advance_soon()
         why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"
-        _log.info("worker left", worker=worker_id, why=why)
+        _log.info("worker left", worker_id=worker_id, why=why)

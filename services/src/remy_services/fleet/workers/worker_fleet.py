@@ -112,7 +112,7 @@ class WorkerFleet:
             stream.send(worker_service_pb2.WorkResponse(cancelled=cancelled))
 
     def expel(self, worker_id: str, why: str) -> None:
-        _log.error("worker quarantined", worker=worker_id, why=why)
+        _log.error("worker quarantined", worker_id=worker_id, why=why)
         stream = self._servicer.streams.get(worker_id)
         if stream is not None:
             sentence = f"worker {worker_id} is quarantined: {why}"
