@@ -1,4 +1,4 @@
-"""CPU time as a number of steps."""
+"""CPU time and packets as a number of steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from remy_farm.v1 import spec_pb2
+from remy_services.designer import Designer
 from remy_services.designer.schedule_length import with_steps
 from remy_services.embedded.calibrate import resolve_budget
 from remy_services.evaluation import EvaluationProgress, LocalEvaluator
@@ -39,6 +40,23 @@ def test_time_buys_steps(evaluator: LocalEvaluator) -> None:
     assert resolve_budget(spec, evaluator).search.joint.steps == 1
     spec.search.joint.cpu_seconds = 100
     assert resolve_budget(spec, evaluator).search.joint.steps > 100
+
+
+def test_packets_buy_steps_that_need_about_so_many(evaluator: LocalEvaluator) -> None:
+    spec = joint_spec()
+    spec.search.joint.ClearField("cpu_seconds")
+    spec.search.joint.simulated_packets = 2_000_000
+    resolved = resolve_budget(spec, evaluator)
+    check_spec(resolved)
+    assert resolved == with_steps(spec, resolved.search.joint.steps)
+    # Nothing was measured by a clock.
+    assert resolve_budget(spec, evaluator) == resolved
+
+    designer = Designer(resolved)
+    while (request := designer.next_request()) is not None:
+        designer.receive(evaluator.evaluate(request))
+    # The tables of a design send more than the first one, which a simulation of 1 s shows most.
+    assert 1_000_000 < designer.simulated_packets < 4_000_000
 
 
 @pytest.mark.parametrize("spec", [with_steps(joint_spec(), 7), small_spec(epochs=3)])

@@ -200,8 +200,11 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
             )
         ),
     )
-    if draw(st.booleans()):
-        search.cpu_seconds = draw(st.floats(1e-9, 1e9))
+    match draw(st.sampled_from(["steps", "CPU time", "packets"])):
+        case "CPU time":
+            search.cpu_seconds = draw(st.floats(1e-9, 1e9))
+        case "packets":
+            search.simulated_packets = draw(st.integers(1, 10**18))
     if draw(st.booleans()):
         search.tuned_for_specimens = draw(st.integers(16, 100000))
     return search

@@ -42,8 +42,8 @@ from remy_services.spec import check_spec, load_spec, load_tree
     "--steps",
     type=click.IntRange(1, 2**32 - 1),
     metavar="N",
-    help="The whole schedule's length, in place of search.joint.steps and search.joint.cpu_seconds "
-    "or search.pattern.steps.",
+    help="The whole schedule's length, in place of search.joint.steps or its budget, or of "
+    "search.pattern.steps.",
 )
 @click.option(
     "--from",
@@ -157,6 +157,7 @@ def _swept(texts: Sequence[str], *, seed: int | None, steps: int | None) -> list
         "search.seed": seed,
         "search.joint.steps": steps,
         "search.joint.cpu_seconds": steps,
+        "search.joint.simulated_packets": steps,
         "search.pattern.steps": steps,
     }
     for sweep in sweeps:

@@ -19,6 +19,7 @@ def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:
         case spec_pb2.SEARCH_MODE_JOINT:
             search.joint.steps = steps
             search.joint.ClearField("cpu_seconds")
+            search.joint.ClearField("simulated_packets")
         case spec_pb2.SEARCH_MODE_PATTERN:
             search.pattern.steps = steps
         case _:

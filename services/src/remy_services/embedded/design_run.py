@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.designer import Designer
-from remy_services.designer.joint.cpu_budget import is_by_cpu_time
+from remy_services.designer.joint.length_budget import is_by_budget
 from remy_services.designer.schedule_length import with_steps
 from remy_services.embedded.calibrate import resolve_budget
 from remy_services.embedded.interrupts import signals_set
@@ -116,7 +116,7 @@ class DesignRun:
 
         Raises Interrupted; FileError or SpecError if what was measured before cannot be read.
         """
-        if not is_by_cpu_time(self._spec):
+        if not is_by_budget(self._spec):
             return self._spec
         if self._out.checkpoint.exists():
             return with_steps(self._spec, load_spec(self._out.spec).search.joint.steps)

@@ -80,6 +80,15 @@ def _search_is_complete(search: spec_pb2.Search, path: str, _: Bounds) -> Iterat
         yield Violation(child_path(path, "simulated_seconds"), "is missing")
 
 
+def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
+    if joint.HasField("cpu_seconds") and joint.HasField("simulated_packets"):
+        yield Violation(
+            child_path(path, "simulated_packets"),
+            f"is {joint.simulated_packets}, but must be left out where cpu_seconds is given; "
+            "either is a budget for the whole design",
+        )
+
+
 def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
     yield from _name_is_plain(spec, path)
     yield from _something_counts(spec, path)
@@ -142,6 +151,7 @@ _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
     _full_name(spec_pb2.Distribution.IntegerUniform): _limitsis_ascending,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
+    _full_name(spec_pb2.JointSearch): _length_is_given_once,
     _full_name(spec_pb2.Search): _search_is_complete,
     _full_name(spec_pb2.Workers): _workers_are_ascending,
     _full_name(spec_pb2.DesignSpec): _specification_is_sound,

@@ -10,7 +10,7 @@ from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.patience import patiently
 from remy_services.coordinator.running.resume import designer_of, first_table
 from remy_services.designer import Designer
-from remy_services.designer.joint.cpu_budget import is_by_cpu_time
+from remy_services.designer.joint.length_budget import is_by_budget
 from remy_services.designer.rehearsal import Rehearsal
 from remy_services.evaluation import Evaluation
 from remy_services.stores import RefusedSnapshot, newest_snapshot
@@ -51,7 +51,7 @@ async def begin(environment: Environment, keeper: JobKeeper, evaluate: Evaluate)
     last_sequence = designer.event_sequence
     if snapshot is not None and refused:
         last_sequence = await _last_sequence(environment, keeper, snapshot.revision)
-    if snapshot is None and is_by_cpu_time(spec):
+    if snapshot is None and is_by_budget(spec):
         resolved = await _rehearsed(environment, spec, evaluate)
         if resolved is None:
             return None
@@ -63,7 +63,7 @@ async def begin(environment: Environment, keeper: JobKeeper, evaluate: Evaluate)
 async def _rehearsed(
     environment: Environment, spec: spec_pb2.DesignSpec, evaluate: Evaluate
 ) -> spec_pb2.DesignSpec | None:
-    """The specification with steps in place of CPU time."""
+    """The specification with steps in place of a budget."""
     compute = environment.threads.compute
     rehearsal = await compute(Rehearsal, spec)
     while (request := await compute(rehearsal.next_request)) is not None:
