@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 
+from tests.chart.ray_cluster import RAY_CLUSTER, pod_templates
 from tests.chart.rendering import EVERYTHING, needs_helm, render
 from tests.chart.test_chart import BACKENDS
 
@@ -15,6 +17,7 @@ pytestmark = needs_helm
 
 #: The oldest that the chart says it runs on, and one of the newest.
 VERSIONS = ("1.29", "1.34")
+OPERATED = {"workers": {"backend": "ray", "ray": {"operator": True, "address": ""}}}
 #: Groups whose objects others define.
 FOREIGN = ("cert-manager.io", "monitoring.coreos.com", "ray.io")
 
@@ -35,6 +38,31 @@ def test_nor_have_the_workers_jobs(version: str) -> None:
     template = render().launcher()["template"]
     template["metadata"] = {**template["metadata"], "name": "design"}
     check([{"apiVersion": "batch/v1", "kind": "Job", **template}], version)
+
+
+@pytest.mark.parametrize("flags", [(), ("--values", str(EVERYTHING))], ids=["plain", "all"])
+def test_a_ray_cluster_is_what_its_operator_reads(flags: tuple[str, ...]) -> None:
+    cluster = render(OPERATED, *flags).one("RayCluster")
+    jsonschema.validate(cluster, RAY_CLUSTER)
+    check(pod_templates(cluster), "1.34")
+    for each in pod_templates(cluster):
+        # The operator takes the first container for Ray's, and gives it probes that ask for
+        # Ray's dashboard unless it has some.
+        assert {"readinessProbe", "livenessProbe"} <= set(each["template"]["spec"]["containers"][0])
+
+
+def test_rays_head_keeps_the_books_on_a_node_that_stays() -> None:
+    cluster = render(OPERATED).one("RayCluster")
+    assert cluster["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    head, *workers = [each["template"]["spec"] for each in pod_templates(cluster)]
+    assert capacity(head) == "on-demand"
+    assert [capacity(pod) for pod in workers] == ["spot"]
+
+
+def capacity(pod: dict[str, Any]) -> str:
+    """The kind of nodes that a pod prefers first."""
+    terms = pod["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    return str(terms[0]["preference"]["matchExpressions"][0]["values"][0])
 
 
 def test_a_field_that_is_not_known_is_found() -> None:

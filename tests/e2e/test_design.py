@@ -12,7 +12,7 @@ from tests.e2e.kubectl import run
 from tests.e2e.settings import needs_cluster
 from tests.e2e.waiting import wait_for
 
-pytestmark = needs_cluster
+pytestmark = [needs_cluster, pytest.mark.ci]
 
 
 def test_the_charts_own_test_passes(farm: Farm) -> None:

@@ -29,6 +29,21 @@ def whole_again(farm: Farm) -> object:
     run(["kubectl", "uncordon", *sorted(before)])
 
 
+@pytest.mark.ci
+def test_a_node_that_vanishes_costs_a_design_nothing_but_time(
+    farm: Farm, tmp_path: Path, whole_again: object
+) -> None:
+    spec = write_spec(tmp_path, steps=120, workers="{minimum: 2, maximum: 2}")
+    job = farm.submit(spec, "vanishing")
+    _progress(farm, job, 5)
+    lost = _node_of_a_worker(farm, job)
+    kill_node(lost)
+    _progress(farm, job, 10)
+    start_node(lost)
+    assert farm.wait_until_done(job) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+
+
 def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     farm: Farm, tmp_path: Path, whole_again: object
 ) -> None:
@@ -36,8 +51,7 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     spec = write_spec(tmp_path, steps=STEPS, specimens=SPECIMENS, workers=three)
     job = farm.submit(spec, "faults")
     _progress(farm, job, 5)
-    home = {farm.kubectl.node_of(COORDINATOR), farm.kubectl.node_of(REDIS)}
-    others = sorted(set(nodes()) - home)
+    others = sorted(set(nodes()) - _home(farm))
     lost, drained = others[0], others[-1]
 
     # A spot node vanishes without notice.
@@ -88,6 +102,23 @@ def _step(farm: Farm, job: str) -> int:
         return farm.step(job)
     except AssertionError:
         return -1
+
+
+def _home(farm: Farm) -> set[str]:
+    """The nodes of the coordinator and of Redis."""
+    return {farm.kubectl.node_of(COORDINATOR), farm.kubectl.node_of(REDIS)}
+
+
+def _node_of_a_worker(farm: Farm, job: str) -> str:
+    """A node that has a worker of this design, and neither coordinator nor Redis."""
+    return wait_for(
+        "a worker on a node of its own",
+        lambda: next(iter(sorted(_nodes_of_workers(farm, job) - _home(farm))), ""),
+    )
+
+
+def _nodes_of_workers(farm: Farm, job: str) -> set[str]:
+    return {str(pod["spec"]["nodeName"]) for pod in farm.workers_of(job)}
 
 
 def _node_of_redis(farm: Farm) -> str:

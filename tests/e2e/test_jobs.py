@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.designs import write_spec
 from tests.e2e.farm import Farm
 from tests.e2e.settings import needs_cluster
@@ -12,6 +14,7 @@ from tests.e2e.waiting import wait_for
 pytestmark = needs_cluster
 
 
+@pytest.mark.ci
 def test_pausing_removes_the_workers_and_resuming_brings_them_back(
     farm: Farm, tmp_path: Path
 ) -> None:

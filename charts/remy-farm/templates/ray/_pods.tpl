@@ -50,3 +50,18 @@ volumeMounts:
   - {name: tmp, mountPath: /tmp}
   - {name: shm, mountPath: /dev/shm}
 {{- end -}}
+
+{{/* remy-farm.rayProbes: the name of a port that answers while the node is part of the cluster.
+
+The operator's own probes ask Ray's dashboard, which the image has not.
+*/}}
+{{- define "remy-farm.rayProbes" -}}
+readinessProbe:
+  tcpSocket: {port: {{ . }}}
+  periodSeconds: 5
+livenessProbe:
+  tcpSocket: {port: {{ . }}}
+  initialDelaySeconds: 60
+  periodSeconds: 10
+  failureThreshold: 12
+{{- end -}}
