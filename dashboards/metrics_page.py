@@ -11,9 +11,13 @@ _HEAD = """\
 # Metrics
 
 Written by `make dashboards` from the declarations in the code. [observability.md](observability.md)
-says how to have them scraped, and shows them. Histograms have the series `_bucket`, `_sum` and
-`_count`; they are classic ones, because the client library cannot export native ones.
-Beside these there are the usual `process_` metrics of each process.
+says how to have them scraped, and shows them. Beside these there are the usual `process_` metrics
+of each process.
+
+Histograms have the series `_bucket`, `_sum` and `_count`. They are classic ones: prometheus-client
+0.26 has nothing that counts in native buckets, and writes native histograms only to scrapers that
+ask for OpenMetrics 2.0, a draft
+([prometheus/client_python#918](https://github.com/prometheus/client_python/issues/918)).
 """
 
 _SECTIONS = (

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.__main__ import FIGURES
 from benchmarks.programs import ROOT
+from tests.headings import anchors
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 LAYERS = sorted(
@@ -26,6 +27,17 @@ def first_column(document: Path) -> set[str]:
 def test_links_to_files_lead_somewhere(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_headings_lead_to_one(document: Path) -> None:
+    links = re.findall(r"\]\(([^):]*\.md)?#([^)]+)\)", document.read_text(encoding="utf-8"))
+    astray = [
+        f"{name}#{anchor}"
+        for name, anchor in links
+        if anchor not in anchors(document.parent / name if name else document)
+    ]
+    assert astray == []
 
 
 @pytest.mark.parametrize("layer", LAYERS)

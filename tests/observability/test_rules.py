@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import yaml
 
 from benchmarks.programs import ROOT
+from tests.headings import anchors
 from tests.observability.programs import promtool
 from tests.observability.queries import RULES, rule_files, rules
 
@@ -50,5 +50,4 @@ def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, dict[str, st
     assert rule["labels"]["severity"] in {"page", "ticket", "info"}
     assert rule["annotations"]["summary"].endswith(".")
     document, _, anchor = rule["annotations"]["runbook"].partition("#")
-    headings = re.findall(r"^#+ (.*)$", (ROOT / document).read_text(), re.MULTILINE)
-    assert anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
+    assert anchor in anchors(ROOT / document)
