@@ -71,8 +71,9 @@ proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
 	$(VENV_PYTHON) scripts/generate_proto.py
 
 .PHONY: dashboards
-dashboards: $(VENV)/.members  ## Write the Grafana dashboards in dashboards/generated anew
+dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew, and the chart's copies
 	$(VENV_PYTHON) -m dashboards
+	$(VENV_PYTHON) scripts/chart.py
 
 .PHONY: dashboard-schema
 dashboard-schema:  ## Write dashboards/schema/dashboard.schema.json anew from Grafana's types (needs npm)
