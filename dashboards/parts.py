@@ -94,14 +94,11 @@ def number(
         .unit(unit)
         .span(width)
         .height(_NUMBER_HEIGHT)
-        .targets(targets([query]))
+        # Over a time range it would show what is long gone, too.
+        .targets([target(query, 0).instant()])
         .no_value(no_value)
         .color_mode(common_models.BigValueColorMode.VALUE)
-        .graph_mode(
-            common_models.BigValueGraphMode.NONE
-            if text_is_name
-            else common_models.BigValueGraphMode.AREA
-        )
+        .graph_mode(common_models.BigValueGraphMode.NONE)
         .thresholds(_thresholds(thresholds))
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))

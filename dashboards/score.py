@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from grafana_foundation_sdk.builders import common, timeseries, trend
 from grafana_foundation_sdk.models import common as common_models
 from grafana_foundation_sdk.models import dashboard as models
@@ -69,11 +71,7 @@ def score_over_cpu_hours(
         .targets(targets([hours, *_score(chosen)]))
         .no_value("no data")
         .x_field(_HOURS)
-        .with_transformation(
-            models.DataTransformerConfig(
-                id_val="joinByField", options={"byField": "Time", "mode": "inner"}
-            )
-        )
+        .transformations(_against(_HOURS, [query.legend for query in _score(chosen)]))
         .override_by_name(_HOURS, [models.DynamicConfigValue("unit", "none")])
         .legend(
             common.VizLegendOptions()
@@ -84,6 +82,31 @@ def score_over_cpu_hours(
     )
     _draw_band(panel)
     return panel
+
+
+def _against(across: str, names: Sequence[str]) -> list[models.DataTransformerConfig]:
+    """Has a trend show series against one of them.
+
+    Grafana draws a trend only if what it is drawn against grows from point to point. CPU time rests
+    when a job does, and falls back with a job that goes on from its last checkpoint.
+    """
+    newest = "lastNotNull"
+    kept = {name: {"operation": "aggregate", "aggregations": [newest]} for name in names}
+    groups = {across: {"operation": "groupby", "aggregations": []}} | kept
+    names_again = {f"{name} ({newest})": name for name in names}
+    return [
+        models.DataTransformerConfig(
+            id_val="joinByField", options={"byField": "Time", "mode": "inner"}
+        ),
+        models.DataTransformerConfig(id_val="groupBy", options={"fields": groups}),
+        models.DataTransformerConfig(
+            id_val="sortBy", options={"fields": {}, "sort": [{"field": across}]}
+        ),
+        models.DataTransformerConfig(
+            id_val="organize",
+            options={"excludeByName": {}, "indexByName": {}, "renameByName": names_again},
+        ),
+    ]
 
 
 def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:

@@ -48,8 +48,9 @@ def draw_trend(axes: Axes, panel: Tree, source: Source) -> None:
     across = lines.pop(across_name, {})
     curves = []
     for name, points in lines.items():
-        times = sorted(points.keys() & across.keys())
-        curves.append(Curve(name, [across[time] for time in times], [points[t] for t in times]))
+        # The newest point of those with the same x.
+        by_x = {across[time]: points[time] for time in sorted(points.keys() & across.keys())}
+        curves.append(Curve(name, sorted(by_x), [by_x[x] for x in sorted(by_x)]))
     if not any(curve.x for curve in curves):
         draw_nothing(axes, panel)
         return

@@ -14,9 +14,8 @@ _LONG_TEXT = 12
 
 
 def draw_number(axes: Axes, panel: Tree, source: Source) -> None:
-    """The newest value of a panel's first series, or its name, in the colour of its threshold."""
-    recent = source.choice.end - 2 * source.choice.step_seconds
-    lines = [line for line in source.over_time(panel) if line.series.points[-1][0] >= recent]
+    """The value of a panel's first series, or its name, in the colour of its threshold."""
+    lines = source.at_the_end(panel["targets"][0])
     if not lines:
         draw_nothing(axes, panel)
         return

@@ -107,6 +107,13 @@ def test_a_panel_asks_the_chosen_data_source(panel: Tree) -> None:
     assert len(set(names)) == len(names)
 
 
+@each_panel
+def test_present_values_are_asked_for_at_one_moment(panel: Tree) -> None:
+    present = panel["type"] in {"stat", "bargauge", "table"}
+    for target in panel["targets"]:
+        assert (target.get("instant", False), target["range"]) == (present, not present)
+
+
 @each_dashboard
 def test_every_variable_that_is_used_is_declared_and_the_reverse(dashboard: Tree) -> None:
     declared = {variable["name"] for variable in dashboard["templating"]["list"]}
@@ -122,6 +129,26 @@ def test_links_of_rows_are_made_of_columns_that_the_table_keeps(panel: Tree) -> 
         if change["id"] == "organize":
             columns |= set(change["options"]["renameByName"].values())
     assert asked <= columns
+
+
+def test_what_a_trend_is_drawn_against_grows() -> None:
+    # Grafana refuses to draw a trend in which it does not.
+    trends = [
+        panel
+        for tree in dashboards().values()
+        for panel in panels(tree)
+        if panel["type"] == "trend"
+    ]
+    assert trends
+    for trend in trends:
+        across = trend["options"]["xField"]
+        assert across in {target["legendFormat"] for target in trend["targets"]}
+        options = {each["id"]: each["options"] for each in trend["transformations"]}
+        assert list(options) == ["joinByField", "groupBy", "sortBy", "organize"]
+        assert options["groupBy"]["fields"][across]["operation"] == "groupby"
+        assert options["sortBy"]["sort"] == [{"field": across}]
+        names = {target["legendFormat"] for target in trend["targets"]} - {across}
+        assert set(options["organize"]["renameByName"].values()) == names
 
 
 @each_dashboard
