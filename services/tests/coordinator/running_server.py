@@ -17,16 +17,16 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
+from remy_services.client.address import Address
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.running import RunSettings
 from remy_services.coordinator.serving import CoordinatorServer, ServerSettings, Surroundings
-from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.jobs.states import FINAL
 
 #: Machines that build and test at once are slow.
 DEADLINE_SECONDS = 120.0
-_ANYWHERE = ListenAddress("127.0.0.1", 0)
+_ANYWHERE = Address("127.0.0.1", 0)
 
 
 def settings_for(folder: Path, **changes: Any) -> ServerSettings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from remy_farm.v1 import design_service_pb2, worker_service_pb2
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.coordinator.access.roles import METHOD_ROLES, OPEN, Role
+from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import (
     DEADLINE_SECONDS,
     Client,
@@ -36,23 +36,11 @@ _METHODS = {
     for service in _SERVICES
     for method in service.methods
 }
-_TOKENS = {role: f"token-of-the-{role}-which-is-long" for role in Role}
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _VIEW = {"GetJob", "ListJobs", "WatchJob", "GetRemyCC", "ListEpochs", "CompareJobs"}
 _VIEW |= {"ExportJob", "GetServerInfo"}
 _CHANGE = {"SubmitJob", "PauseJob", "ResumeJob", "CancelJob", "ExtendJob", "ForkJob"}
 _CHANGE |= {"DeleteJob", "ImportJob"}
-
-
-def tokens_file(folder: Path) -> Path:
-    """A file with a token for each role."""
-    lines = ["tokens:"]
-    for role, token in _TOKENS.items():
-        digest = hashlib.sha256(token.encode()).hexdigest()
-        lines.append(f"  - {{name: {role}-1, role: {role}, sha256: {digest}}}")
-    path = folder / "tokens.yaml"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +79,6 @@ def _code(channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]) -> 
     return grpc.StatusCode.OK
 
 
-def _bearer(token: str) -> list[tuple[str, str]]:
-    return [("authorization", f"Bearer {token}")]
-
-
 def _expected(path: str) -> frozenset[Role]:
     """Who may call a method, written down a second time."""
     service, _, method = path.rpartition("/")
@@ -124,11 +108,11 @@ def test_the_roles_of_every_method(path: str) -> None:
     "metadata",
     [
         [],
-        _bearer("wrong"),
-        _bearer(""),
-        [("authorization", _TOKENS[Role.ADMIN])],
-        [("authorization", f"Basic {_TOKENS[Role.ADMIN]}")],
-        [*_bearer(_TOKENS[Role.ADMIN]), *_bearer("wrong")],
+        bearer("wrong"),
+        bearer(""),
+        [("authorization", TOKENS[Role.ADMIN])],
+        [("authorization", f"Basic {TOKENS[Role.ADMIN]}")],
+        [*bearer(TOKENS[Role.ADMIN]), *bearer("wrong")],
     ],
     ids=["none", "wrong", "empty", "bare", "basic", "two"],
 )
@@ -145,7 +129,7 @@ def test_without_a_good_token_nobody_gets_in(
 @pytest.mark.parametrize("path", sorted(_METHODS))
 @pytest.mark.parametrize("role", Role)
 def test_every_role_on_every_method(channel: grpc.Channel, path: str, role: Role) -> None:
-    code = _code(channel, path, _bearer(_TOKENS[role]))
+    code = _code(channel, path, bearer(TOKENS[role]))
     if METHOD_ROLES[path] is OPEN or role in METHOD_ROLES[path]:
         assert code not in _DENIED
     else:
@@ -164,7 +148,7 @@ def test_a_method_that_there_is_not_asks_for_a_token_too(channel: grpc.Channel, 
     call: Any = channel.unary_unary(path)
     for metadata, code in (
         ([], grpc.StatusCode.UNAUTHENTICATED),
-        (_bearer(_TOKENS[Role.ADMIN]), grpc.StatusCode.UNIMPLEMENTED),
+        (bearer(TOKENS[Role.ADMIN]), grpc.StatusCode.UNIMPLEMENTED),
     ):
         with pytest.raises(grpc.RpcError) as caught:
             call(b"", metadata=metadata, timeout=DEADLINE_SECONDS)

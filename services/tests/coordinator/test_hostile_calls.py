@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,15 +11,20 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2, worker_service_pb2
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import worker_service_pb2
+from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
+from remy_services.coordinator.access.roles import Role
 from remy_services.jobs.states import SUCCEEDED
+from services.tests.coordinator.hostile import DESIGN_METHODS, WORK, answer_to, mutated, sensible
+from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec(steps=3)
-#: A fuzzed stream may have to be waited for; that is no answer.
-_SECONDS = 5.0
+_MESSAGE_BYTES = 1 << 16
+_LOOKS = 5
+_TOKEN = bearer(TOKENS[Role.SUBMITTER])
 #: What a call that makes no sense may be answered with.
 _CODES = {
     grpc.StatusCode.OK,
@@ -28,61 +34,12 @@ _CODES = {
     grpc.StatusCode.ALREADY_EXISTS,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
-_METHODS = [
-    *design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].methods,
-    *worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].methods,
-]
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RunningServer]:
     with RunningServer(settings_for(tmp_path)) as server:
         yield server
-
-
-def _call(channel: grpc.Channel, method: Any, requests: list[bytes]) -> tuple[grpc.StatusCode, str]:
-    """How a call with these bytes ends."""
-    kind = (
-        f"{'stream' if method.client_streaming else 'unary'}_"
-        f"{'stream' if method.server_streaming else 'unary'}"
-    )
-    call = getattr(channel, kind)(f"/{method.containing_service.full_name}/{method.name}")
-    request = iter(requests) if method.client_streaming else requests[0]
-    try:
-        response = call(request, timeout=_SECONDS)
-        if method.server_streaming:
-            for _ in response:
-                pass
-    except grpc.RpcError as error:
-        return refusal(error)
-    return grpc.StatusCode.OK, ""
-
-
-def _mutated(data: bytes, chance: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(chance.randint(1, 8)):
-        place = chance.randrange(len(changed) + 1)
-        match chance.randrange(3):
-            case 0:
-                changed[place:place] = chance.randbytes(chance.randint(1, 5))
-            case 1:
-                del changed[place : place + chance.randint(1, 5)]
-            case _:
-                changed[place : place + 1] = bytes([chance.randrange(256)])
-    return bytes(changed)
-
-
-def _sensible(job: str) -> dict[str, bytes]:
-    """A request that makes sense, by method."""
-    return {
-        "SubmitJob": messages.SubmitJobRequest(spec=_SPEC, validate_only=True).SerializeToString(),
-        "ForkJob": messages.ForkJobRequest(
-            job=job, settings=["objective.delta=2"]
-        ).SerializeToString(),
-        "ListJobs": messages.ListJobsRequest(page_size=3).SerializeToString(),
-        "CompareJobs": messages.CompareJobsRequest(jobs=[job, job]).SerializeToString(),
-        "ExtendJob": messages.ExtendJobRequest(job=job, joint_steps=3).SerializeToString(),
-    }
 
 
 def _check(answer: tuple[grpc.StatusCode, str], method: Any) -> None:
@@ -97,35 +54,31 @@ def test_no_bytes_do_any_harm(server: RunningServer, seed: int) -> None:
     client, channel = server.client(), server.channel()
     job = client.until_final(client.submit(_SPEC).id).id
     chance = random.Random(seed)
-    sensible = _sensible(job)
-    methods = [each for each in _METHODS if each.containing_service.name == "DesignService"]
     for _ in range(15):
-        for method in methods:
-            by_job = messages.GetJobRequest(job=job).SerializeToString()
-            request = sensible.get(method.name, by_job)
-            for data in (chance.randbytes(chance.randint(0, 60)), _mutated(request, chance)):
-                _check(_call(channel, method, [data, data]), method)
+        for method in DESIGN_METHODS:
+            request = mutated(sensible(method, job, _SPEC), chance)
+            for data in (chance.randbytes(chance.randint(0, 60)), request):
+                _check(answer_to(channel, method, [data, data]), method)
     assert client.until_final(client.submit(_SPEC).id).state == SUCCEEDED
 
 
 def test_workers_that_speak_nonsense_are_sent_away(tmp_path: Path) -> None:
-    (method,) = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].methods
     chance = random.Random(7)
     with RunningServer(settings_for(tmp_path, evaluator="workers")) as server:
         channel = server.channel()
         hello = worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(worker_id="w"))
         for _ in range(30):
             requests = [
-                _mutated(hello.SerializeToString(), chance),
+                mutated(hello.SerializeToString(), chance),
                 chance.randbytes(20),
             ]
-            _check(_call(channel, method, requests), method)
+            _check(answer_to(channel, WORK, requests), WORK)
         info = server.client().call("GetServerInfo", messages.GetServerInfoRequest())
         assert info.evaluators.workers == 0
 
 
 def test_messages_that_are_too_large_are_refused(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, maximum_message_bytes=1 << 16)
+    settings = settings_for(tmp_path, maximum_message_bytes=_MESSAGE_BYTES)
     with RunningServer(settings) as server:
         client = server.client()
         for request in (
@@ -165,3 +118,54 @@ def test_calls_that_are_abandoned_leave_nothing_behind(server: RunningServer) ->
     client.until_final(job)
     assert len(list(server.farm.catalogue)) == 1
     assert server.farm.scheduler.running == 0
+
+
+def _objects(client: Client, job: str) -> int:
+    """That this process keeps: the fewest of several looks, because threads hold on to what they
+    did last."""
+    counts = []
+    for _ in range(_LOOKS):
+        client.get(job)
+        gc.collect()
+        counts.append(len(gc.get_objects()))
+    return min(counts)
+
+
+def _hostile_round(server: RunningServer, channel: grpc.Channel, job: str, seed: int) -> int:
+    """Calls of all methods, none of which should leave anything; how many there were."""
+    chance, calls = random.Random(seed), 0
+    for method in DESIGN_METHODS:
+        # A fork that makes sense leaves a job, as it should.
+        name = "none" if method.name == "ForkJob" else job
+        request = mutated(sensible(method, name, _SPEC), chance)
+        for data, metadata in (
+            (request, _TOKEN),
+            (request, bearer("wrong")),
+            (chance.randbytes(chance.randint(0, 60)), _TOKEN),
+        ):
+            answer_to(channel, method, [data, data], metadata)
+            calls += 1
+    stub: Any = DesignServiceStub(channel)  # type: ignore[no-untyped-call]
+    for _ in DESIGN_METHODS:
+        stub.WatchJob(messages.WatchJobRequest(job=job), metadata=_TOKEN).cancel()
+        calls += 1
+    answer_to(channel, DESIGN_METHODS[0], [bytes(_MESSAGE_BYTES + 1)], _TOKEN)
+    server.until(lambda: server.farm.open_streams == 0)
+    return calls + 1
+
+
+def test_hostile_calls_leave_no_objects_behind(tmp_path: Path) -> None:
+    settings = settings_for(
+        tmp_path, tokens_file=tokens_file(tmp_path), maximum_message_bytes=_MESSAGE_BYTES
+    )
+    with RunningServer(settings) as server:
+        channel = server.channel()
+        client = Client(channel, TOKENS[Role.SUBMITTER])
+        job = client.until_final(client.submit(_SPEC).id).id
+        for seed in range(5):
+            _hostile_round(server, channel, job, seed)
+        before = _objects(client, job)
+        calls = sum(_hostile_round(server, channel, job, seed) for seed in range(5, 25))
+        # Whatever a call might leave is more than one object.
+        assert _objects(client, job) - before < calls / 4
+        assert client.until_final(client.submit(_SPEC).id).state == SUCCEEDED

@@ -12,7 +12,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.serving.listening import ListenAddress
+from remy_services.client.address import Address
+from services.tests.coordinator.role_tokens import tokens_file
 from services.tests.coordinator.running_server import (
     DEADLINE_SECONDS,
     Client,
@@ -20,7 +21,6 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
-from services.tests.coordinator.test_access import tokens_file
 from services.tests.stores.local_redis import free_port
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -67,7 +67,7 @@ def test_health_needs_no_token(tmp_path: Path) -> None:
 
 
 def test_health_alone_is_served_elsewhere(tmp_path: Path) -> None:
-    address = ListenAddress("127.0.0.1", free_port())
+    address = Address("127.0.0.1", free_port())
     with (
         RunningServer(settings_for(tmp_path, health_listen=address)),
         grpc.insecure_channel(str(address)) as channel,
@@ -82,7 +82,7 @@ def test_a_closed_port_is_told_of(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        address = ListenAddress("127.0.0.1", taken.getsockname()[1])
+        address = Address("127.0.0.1", taken.getsockname()[1])
         server = RunningServer(settings_for(tmp_path, listen=address))
         with pytest.raises(Exception, match="cannot listen on"), server:
             pass

@@ -10,8 +10,9 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.client.address import Address
 from remy_services.coordinator.serving import ServerSettings, SettingsError, TlsFiles
-from remy_services.coordinator.serving.listening import ListenAddress, parse_listen_address
+from remy_services.coordinator.serving.listening import parse_listen_address
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 from services.tests.stores.certificates import Certificates, make_certificates
@@ -121,7 +122,7 @@ class TestOutsideOfLoopback:
 
     @pytest.fixture
     def settings(self, tmp_path: Path) -> ServerSettings:
-        return settings_for(tmp_path, listen=ListenAddress("0.0.0.0", 0))
+        return settings_for(tmp_path, listen=Address("0.0.0.0", 0))
 
     def test_both_are_needed(self, settings: ServerSettings, tmp_path: Path) -> None:
         tls, tokens = TlsFiles(tmp_path, tmp_path), tmp_path

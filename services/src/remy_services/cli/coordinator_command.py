@@ -12,8 +12,8 @@ import click
 from remy_services.cli.coordinator_options import VARIABLE_PREFIX, coordinator_options
 
 if TYPE_CHECKING:
+    from remy_services.client.address import Address
     from remy_services.coordinator.serving import ServerSettings, TlsFiles
-    from remy_services.coordinator.serving.listening import ListenAddress
 
 
 @click.command(
@@ -103,11 +103,11 @@ def _settings(
     )
 
 
-def _optional(text: str | None) -> ListenAddress | None:
+def _optional(text: str | None) -> Address | None:
     return None if text is None else _address(text)
 
 
-def _address(text: str) -> ListenAddress:
+def _address(text: str) -> Address:
     from remy_services.coordinator.serving.listening import parse_listen_address
 
     try:

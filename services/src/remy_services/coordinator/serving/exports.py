@@ -6,14 +6,14 @@ import asyncio
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
 
 from remy_farm.v1 import job_pb2
+from remy_services.client.address import Address
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.settings import SettingsError, TlsFiles
 from remy_services.coordinator.serving.surroundings import Surroundings
 from remy_services.jobs.states import FINAL
@@ -31,7 +31,7 @@ class ExportSettings:
     """Where to show it."""
 
     #: Of metrics, in plain text; None: they are not served.
-    metrics_listen: ListenAddress | None = None
+    metrics_listen: Address | None = None
     #: For profiles, which SIGUSR2 asks for.
     profile_folder: Path = field(default_factory=Path.cwd)
     profile_seconds: float = 30.0
@@ -75,14 +75,14 @@ def exported(settings: ExportSettings) -> Iterator[Surroundings]:
         )
 
 
-def _serve(telemetry: Telemetry, address: ListenAddress) -> MetricsServer:
+def _serve(telemetry: Telemetry, address: Address) -> MetricsServer:
     try:
         server = MetricsServer(telemetry.registry, address.host, address.port)
     except OSError as error:
         raise SettingsError(
             f"cannot serve metrics on {address}; is it in use, or not of this machine?"
         ) from error
-    _log.info("serving metrics", address=str(address.with_port(server.port)))
+    _log.info("serving metrics", address=str(replace(address, port=server.port)))
     return server
 
 

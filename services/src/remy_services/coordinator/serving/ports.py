@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import grpc
 
+from remy_services.client.address import Address
 from remy_services.client.keepalive import SERVER_OPTIONS
-from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.settings import SettingsError
 
 
@@ -30,8 +31,8 @@ def new_server(
 
 
 def open_port(
-    server: grpc.aio.Server, address: ListenAddress, credentials: grpc.ServerCredentials | None
-) -> ListenAddress:
+    server: grpc.aio.Server, address: Address, credentials: grpc.ServerCredentials | None
+) -> Address:
     """Has the server listen; the address with the port that it got. Raises SettingsError."""
     try:
         if credentials is None:
@@ -42,4 +43,4 @@ def open_port(
         raise SettingsError(
             f"cannot listen on {address}; is it in use, or not of this machine?"
         ) from error
-    return address.with_port(port)
+    return replace(address, port=port)

@@ -11,6 +11,7 @@ import grpc
 import structlog
 from grpc_health.v1 import health_pb2_grpc
 
+from remy_services.client.address import Address
 from remy_services.coordinator.access.doorkeeper import Doorkeeper
 from remy_services.coordinator.answering.interceptor import Interceptor
 from remy_services.coordinator.clock import now
@@ -20,7 +21,6 @@ from remy_services.coordinator.keeping.patience import patiently
 from remy_services.coordinator.mirroring import Mirroring
 from remy_services.coordinator.serving.evaluators import Evaluators, make_evaluators
 from remy_services.coordinator.serving.health import Health
-from remy_services.coordinator.serving.listening import ListenAddress
 from remy_services.coordinator.serving.ports import new_server, open_port
 from remy_services.coordinator.serving.services import add_services
 from remy_services.coordinator.serving.settings import ServerSettings, SettingsError
@@ -69,7 +69,7 @@ class CoordinatorServer:
         """None while the store is not there."""
         return self._farm
 
-    async def start(self) -> ListenAddress:
+    async def start(self) -> Address:
         """Serves from now on; returns where. Waits for a store that is not available.
 
         Raises SettingsError, FileError or StoreError.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remy_services.coordinator.serving.listening import ListenAddress
+from remy_services.client.address import Address
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.fleet.ray import RaySettings
 
@@ -28,7 +28,7 @@ class TlsFiles:
 class ServerSettings:
     """Everything that a coordinator is told when it starts."""
 
-    listen: ListenAddress
+    listen: Address
     store_url: str
     #: Of this coordinator, for people.
     name: str
@@ -49,7 +49,7 @@ class ServerSettings:
     #: they are not written.
     reproductions: Path | None = None
     #: Serves health alone, in plain text; None: only the other address does.
-    health_listen: ListenAddress | None = None
+    health_listen: Address | None = None
     tls: TlsFiles | None = None
     tokens_file: Path | None = None
     #: Whether to serve others than this machine without TLS and tokens.
