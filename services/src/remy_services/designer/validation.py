@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_services.designer import changes, scoring
 from remy_services.designer.errors import CheckpointError
+from remy_services.designer.strategy import Verdict
 from remy_services.designer.strategy_context import StrategyContext
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
@@ -63,3 +64,9 @@ def compare(best: Validated, contender: Validated) -> progress_pb2.Comparison:
         if before is not None and after is not None
     ]
     return scoring.compare([before for before, _ in pairs], [after for _, after in pairs])
+
+
+def verdict(best: Validated, contender: Validated) -> Verdict:
+    """Whether the contender is published in place of the best table when a search is stopped."""
+    comparison = compare(best, contender)
+    return Verdict(comparison, contender.table if comparison.accepted else None)

@@ -17,7 +17,7 @@ from remy_services.designer.joint.try_splits_step import TrySplitsStep
 from remy_services.designer.joint.validate_step import ValidateStep, publication_request
 from remy_services.designer.strategy import StepReport, Verdict
 from remy_services.designer.streams import Streams
-from remy_services.designer.validation import Validated, compare
+from remy_services.designer.validation import Validated, verdict
 from remy_simulator import RuleTable
 
 _STEPS: dict[progress_pb2.StepPurpose, Step] = {
@@ -97,12 +97,9 @@ class JointSearch:
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> StepReport:
         state = self._state
-        paid = replace(
-            state,
-            evaluations=state.evaluations + len(outcome.outcomes),
-            simulated_packets=state.simulated_packets + scoring.simulated_packets(outcome),
-        )
-        self._state, report = _STEPS[state.purpose].receive(self._context, paid, request, outcome)
+        step = _STEPS[state.purpose]
+        state = replace(state, effort=state.effort.with_outcome(outcome))
+        self._state, report = step.receive(self._context, state, request, outcome)
         return report
 
     def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
@@ -122,5 +119,4 @@ class JointSearch:
         state = self._state
         (scores,) = self._context.scores(request, outcome)
         contender = Validated(state.climb.published(self._context.space), tuple(scores))
-        comparison = compare(state.best or contender, contender)
-        return Verdict(comparison, contender.table if comparison.accepted else None)
+        return verdict(state.best or contender, contender)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
+from remy_services.designer.effort import NO_EFFORT, Effort
 from remy_services.designer.errors import CheckpointError
 from remy_services.designer.joint.climb import Climb
 from remy_services.designer.joint.trials import Trials, from_messages, to_messages
@@ -38,12 +39,11 @@ class JointState:
     #: The best of the short climbs that are over, and its score.
     best_start: Climb | None = None
     best_start_score: float = -math.inf
-    #: Simulations of one specimen under one candidate, and packets sent in them, in this epoch.
-    evaluations: int = 0
-    simulated_packets: int = 0
+    #: What this epoch has cost.
+    effort: Effort = NO_EFFORT
 
     def next_epoch(self) -> JointState:
-        return replace(self, epoch=self.epoch + 1, evaluations=0, simulated_packets=0)
+        return replace(self, epoch=self.epoch + 1, effort=NO_EFFORT)
 
     def to_message(self) -> checkpoint_pb2.JointSearchState:
         return checkpoint_pb2.JointSearchState(
@@ -55,8 +55,8 @@ class JointState:
             trials=to_messages(self.trials),
             best_start=self.best_start.to_message() if self.best_start else None,
             best_start_score=self.best_start_score if self.best_start else None,
-            evaluations=self.evaluations,
-            simulated_packets=self.simulated_packets,
+            evaluations=self.effort.evaluations,
+            simulated_packets=self.effort.simulated_packets,
         )
 
     @classmethod
@@ -82,6 +82,5 @@ class JointState:
             start=message.start,
             best_start=Climb.from_message(message.best_start) if has_start else None,
             best_start_score=message.best_start_score if has_start else -math.inf,
-            evaluations=message.evaluations,
-            simulated_packets=message.simulated_packets,
+            effort=Effort(message.evaluations, message.simulated_packets),
         )

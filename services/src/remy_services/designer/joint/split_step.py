@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.designer import changes, scoring
+from remy_services.designer import scoring
 from remy_services.designer.joint.climb_step import after_split
 from remy_services.designer.joint.context import Context
 from remy_services.designer.joint.joint_state import JointState
@@ -19,19 +19,11 @@ class SplitStep:
     disagreement is to decide, several rules come to trial there."""
 
     def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
-        path = (state.start, state.climb.steps)
-        specimens = context.streams.specimens(
+        return context.recording_request(
             progress_pb2.STEP_PURPOSE_SPLIT,
-            *path,
-            count=context.spec.search.specimens,
-            stratified=True,
-        )
-        return context.request(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            *path,
+            state.start,
+            state.climb.steps,
             table=state.climb.table,
-            candidates=[changes.unchanged()],
-            specimens=specimens,
             recording=evaluation_pb2.RECORDING_MEMORY,
         )
 
@@ -42,12 +34,11 @@ class SplitStep:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> tuple[JointState, StepReport]:
-        (scores,) = context.scores(request, outcome)
         climb = replace(state.climb, last_split=state.climb.steps)
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_SPLIT,
             rules=climb.table.rule_count,
-            score=scoring.estimate([score for score in scores if score is not None]),
+            score=scoring.estimate(context.scores(request, outcome)[0]),
         )
         if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
             trials = most_used_on_trial(climb.table, outcome.outcomes)

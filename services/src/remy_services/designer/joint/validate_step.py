@@ -35,7 +35,7 @@ class ValidateStep:
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
             rules=contender.table.rule_count,
-            score=scoring.estimate([score for score in scores if score is not None]),
+            score=scoring.estimate(scores),
         )
         climbing = replace(state, purpose=progress_pb2.STEP_PURPOSE_CLIMB)
         if state.best is None:
@@ -49,8 +49,8 @@ class ValidateStep:
             rules=contender.table.rule_count,
             rules_changed=contender.table.rule_count,
             comparison=comparison,
-            evaluations=state.evaluations,
-            simulated_packets=state.simulated_packets,
+            evaluations=state.effort.evaluations,
+            simulated_packets=state.effort.simulated_packets,
         )
         if context.is_trying_starts(state.start):
             record.start = state.start

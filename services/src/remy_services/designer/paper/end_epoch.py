@@ -36,8 +36,8 @@ class EndEpoch:
             rules=state.table.rule_count,
             rules_changed=len(changes.differences(state.epoch_table, state.table).changes),
             comparison=comparison,
-            evaluations=state.evaluations,
-            simulated_packets=state.simulated_packets,
+            evaluations=state.effort.evaluations,
+            simulated_packets=state.effort.simulated_packets,
         )
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,

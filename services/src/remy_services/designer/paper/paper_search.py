@@ -88,12 +88,9 @@ class PaperSearch:
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> StepReport:
         state = self._state
-        paid = replace(
-            state,
-            evaluations=state.evaluations + len(outcome.outcomes),
-            simulated_packets=state.simulated_packets + scoring.simulated_packets(outcome),
-        )
-        self._state, report = _STEPS[state.purpose].receive(self._context, paid, request, outcome)
+        step = _STEPS[state.purpose]
+        state = replace(state, effort=state.effort.with_outcome(outcome))
+        self._state, report = step.receive(self._context, state, request, outcome)
         return report
 
     def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
 from remy_services.designer import changes
+from remy_services.designer.effort import NO_EFFORT, Effort
 from remy_services.designer.errors import CheckpointError
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
@@ -37,9 +38,8 @@ class PaperState:
     rule: int = 0
     #: Rules taken up so far in this epoch; names the streams of their steps.
     visits: int = 0
-    #: Simulations of one specimen under one candidate, and packets sent in them, in this epoch.
-    evaluations: int = 0
-    simulated_packets: int = 0
+    #: What this epoch has cost.
+    effort: Effort = NO_EFFORT
 
     @classmethod
     def first(cls, table: RuleTable) -> PaperState:
@@ -68,8 +68,8 @@ class PaperState:
             rule_epochs=self.rule_epochs,
             rule=self.rule,
             visits=self.visits,
-            evaluations=self.evaluations,
-            simulated_packets=self.simulated_packets,
+            evaluations=self.effort.evaluations,
+            simulated_packets=self.effort.simulated_packets,
         )
 
     @classmethod
@@ -96,6 +96,5 @@ class PaperState:
             rule_epochs=tuple(message.rule_epochs),
             rule=message.rule,
             visits=message.visits,
-            evaluations=message.evaluations,
-            simulated_packets=message.simulated_packets,
+            effort=Effort(message.evaluations, message.simulated_packets),
         )

@@ -21,7 +21,7 @@ from remy_services.designer.pattern.validate_step import ValidateStep, current_r
 from remy_services.designer.pattern.visit import candidate_actions
 from remy_services.designer.strategy import StepReport, Verdict
 from remy_services.designer.streams import Streams
-from remy_services.designer.validation import Validated, compare
+from remy_services.designer.validation import Validated, verdict
 from remy_simulator import RuleTable
 
 _STEPS: dict[progress_pb2.StepPurpose, Step] = {
@@ -101,13 +101,9 @@ class PatternSearch:
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> StepReport:
         state = self._state
-        paid = replace(
-            state,
-            step=state.step + 1,
-            evaluations=state.evaluations + len(outcome.outcomes),
-            simulated_packets=state.simulated_packets + scoring.simulated_packets(outcome),
-        )
-        self._state, report = _STEPS[state.purpose].receive(self._context, paid, request, outcome)
+        step = _STEPS[state.purpose]
+        state = replace(state, step=state.step + 1, effort=state.effort.with_outcome(outcome))
+        self._state, report = step.receive(self._context, state, request, outcome)
         return report
 
     def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
@@ -124,5 +120,4 @@ class PatternSearch:
         state = self._state
         (scores,) = self._context.scores(request, outcome)
         contender = Validated(state.current.table, tuple(scores))
-        comparison = compare(state.best or contender, contender)
-        return Verdict(comparison, contender.table if comparison.accepted else None)
+        return verdict(state.best or contender, contender)

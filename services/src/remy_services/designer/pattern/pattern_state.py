@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
+from remy_services.designer.effort import NO_EFFORT, Effort
 from remy_services.designer.errors import CheckpointError
 from remy_services.designer.pattern.pattern_table import PatternTable, checked_steps
 from remy_services.designer.pattern.race import Race
@@ -50,9 +51,8 @@ class PatternState:
     epochs_since_split: int = 0
     #: Rules that this epoch has changed, in the order of their turns.
     changed_rules: tuple[int, ...] = ()
-    #: Simulations of one specimen under one candidate, and packets sent in them, in this epoch.
-    evaluations: int = 0
-    simulated_packets: int = 0
+    #: What this epoch has cost.
+    effort: Effort = NO_EFFORT
 
     def next_epoch(self, purpose: progress_pb2.StepPurpose) -> PatternState:
         """The beginning of the next epoch, with the table as it is."""
@@ -62,8 +62,7 @@ class PatternState:
             epoch=self.epoch + 1,
             races=0,
             changed_rules=(),
-            evaluations=0,
-            simulated_packets=0,
+            effort=NO_EFFORT,
         )
 
     def to_message(self) -> checkpoint_pb2.PatternSearchState:
@@ -82,8 +81,8 @@ class PatternState:
             splits=[split.to_message() for split in self.splits],
             epochs_since_split=self.epochs_since_split,
             changed_rules=self.changed_rules,
-            evaluations=self.evaluations,
-            simulated_packets=self.simulated_packets,
+            evaluations=self.effort.evaluations,
+            simulated_packets=self.effort.simulated_packets,
         )
 
     @classmethod
@@ -105,8 +104,7 @@ class PatternState:
             splits=tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
             epochs_since_split=message.epochs_since_split,
             changed_rules=tuple(message.changed_rules),
-            evaluations=message.evaluations,
-            simulated_packets=message.simulated_packets,
+            effort=Effort(message.evaluations, message.simulated_packets),
         )
         if not state._is_sound():
             raise CheckpointError("the checkpoint names a step that the pattern search never makes")

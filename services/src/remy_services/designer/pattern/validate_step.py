@@ -43,8 +43,8 @@ class ValidateStep:
             rules=contender.table.rule_count,
             rules_changed=len(state.changed_rules),
             comparison=comparison,
-            evaluations=state.evaluations,
-            simulated_packets=state.simulated_packets,
+            evaluations=state.effort.evaluations,
+            simulated_packets=state.effort.simulated_packets,
         )
         best = PatternTable(state.best.table, state.best_steps)
         if comparison.accepted:
