@@ -366,3 +366,13 @@ class TestMonitoring:
         pods = rendered.one("PodMonitor")["spec"]
         template = rendered.launcher()["template"]["spec"]["template"]
         assert pods["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+
+    def test_rays_pods_are_not_asked_for_metrics_that_they_have_not(self) -> None:
+        rendered = render(
+            {"workers": {"backend": "ray"}}, "--set", "monitoring.serviceMonitor.enabled=true"
+        )
+        (without,) = rendered.one("PodMonitor")["spec"]["selector"]["matchExpressions"]
+        assert without["operator"] == "DoesNotExist"
+        pods = [rendered.one("Deployment", f"-ray-{kind}") for kind in ("head", "workers")]
+        for pod in pods:
+            assert without["key"] in pod["spec"]["template"]["metadata"]["labels"]
