@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from remy_services.stores.contract import StoreError
+from remy_services.stores.redis.password import PASSWORD_FILE_VARIABLE, PASSWORD_VARIABLE
 
 SCHEMES = ("redis", "rediss", "unix", "redis+sentinel")
 
@@ -63,7 +64,8 @@ def parse_address(url: str) -> RedisAddress:
     if colon:
         raise StoreError(
             f"the URL of the {scheme} store holds a password, which everybody who may list "
-            "processes or settings would see; put it into a file or an environment variable"
+            f"processes or settings would see; it belongs into {PASSWORD_VARIABLE}, or a file that "
+            f"{PASSWORD_FILE_VARIABLE} names"
         )
     shown = f"{scheme}://{hosts}{path}"
     url_parts = _Parts(scheme, shown, unquote(user) or None, hosts, path)
