@@ -18,7 +18,17 @@ from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 
 _SECONDS = 150.0
-_SPEC = (ROOT / "examples" / "demo.yaml").read_text(encoding="utf-8")
+# Steps of many candidates, and an epoch every few of them.
+_SEARCH = """\
+  mode: paper
+  simulated_seconds: 10
+  paper:
+    window_increment: {first_step: 4, steps: 1}
+    window_multiple: {first_step: 0.04, steps: 1}
+    intersend_ms: {first_step: 0.2, steps: 1}
+stop: {epochs: 60}
+"""
+_SPEC = (ROOT / "examples" / "demo.yaml").read_text("utf-8").replace("  mode: joint\n", _SEARCH)
 # Three wishes for the same networks: the less delay counts, the more throughput there is.
 _DELTAS = ("0.5", "1", "2")
 
