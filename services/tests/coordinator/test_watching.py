@@ -148,6 +148,17 @@ def test_streams_that_are_abandoned_make_room_for_others(
     server.until(has_room)
 
 
+def test_a_deadline_ends_a_watch_on_both_sides(
+    server: RunningServer, client: Client, gate: Gate
+) -> None:
+    job = client.submit(_SPEC)
+    gate.wait_for()
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.stub.WatchJob(messages.WatchJobRequest(job=job.id), timeout=0.5))
+    assert refusal(caught.value)[0] == grpc.StatusCode.DEADLINE_EXCEEDED
+    server.until(lambda: server.farm.open_streams == 0)
+
+
 def test_a_coordinator_that_ends_says_so(server: RunningServer, client: Client, gate: Gate) -> None:
     job = client.submit(_SPEC)
     gate.wait_for()
