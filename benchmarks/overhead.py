@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.figure import Row
+from benchmarks.programs import ROOT
 from benchmarks.threads import batch
 from benchmarks.worker_farm import Fleet
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.designer import Designer
+from remy_services.spec import load_spec
 
 _PAIRS = 7
+_JOBS = 3
+# Antithetic pairs of a design, in however many steps.
+_JOB_PAIRS = 2048
 #: By name: simulations of each step, and steps.
-STEPS: Final = {"short": (16, 40), "long": (192, 4)}
+STEPS: Final = {"short": (16, 40), "long": (192, 4), "longer": (768, 2)}
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -26,8 +32,24 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 class _Cost:
     """Seconds of one run."""
 
+    steps: int
     wall: float
     cpu: float
+
+
+def job_row(
+    name: str, layout: str, pairs: int, local: Fleet, farm: Fleet, pids: Callable[[], list[int]]
+) -> Row:
+    """The same for a short joint design, with its designer, of so many pairs a step."""
+    spec = load_spec(ROOT / "examples" / "general-purpose-delta1.yaml")
+    spec.search.specimens = pairs
+    spec.search.joint.steps = _JOB_PAIRS // pairs
+    return _row(
+        name,
+        layout,
+        f"a design, {pairs} pairs a step",
+        [(_job_cost(local, spec, pids), _job_cost(farm, spec, pids)) for _ in range(_JOBS)],
+    )
 
 
 def overhead_row(
@@ -41,12 +63,17 @@ def overhead_row(
     for fleet in (local, farm):
         fleet.evaluate(requests[0])
     pairs = [(_cost(local, requests, pids), _cost(farm, requests, pids)) for _ in range(_PAIRS)]
+    return _row(name, layout, steps, pairs)
+
+
+def _row(name: str, layout: str, steps: str, pairs: Sequence[tuple[_Cost, _Cost]]) -> Row:
+    """Of costs on threads and elsewhere, each in turn."""
     walls = sorted(remote.wall / threads.wall for threads, remote in pairs)
     return {
         "layout": layout,
         "steps": steps,
-        "2 threads s per step": statistics.median(cost.wall for cost, _ in pairs) / len(requests),
-        f"{name} s per step": statistics.median(cost.wall for _, cost in pairs) / len(requests),
+        "2 threads s per step": statistics.median(cost.wall / cost.steps for cost, _ in pairs),
+        f"{name} s per step": statistics.median(cost.wall / cost.steps for _, cost in pairs),
         "wall ratio": statistics.median(walls),
         "from": walls[0],
         "to": walls[-1],
@@ -73,11 +100,31 @@ def _cost(
     requests: Sequence[evaluation_pb2.EvaluationRequest],
     pids: Callable[[], list[int]],
 ) -> _Cost:
+    def evaluate_all() -> int:
+        for request in requests:
+            fleet.evaluate(request)
+        return len(requests)
+
+    return _measured(evaluate_all, pids)
+
+
+def _job_cost(fleet: Fleet, spec: spec_pb2.DesignSpec, pids: Callable[[], list[int]]) -> _Cost:
+    def design() -> int:
+        designer, steps = Designer(spec), 0
+        while (request := designer.next_request()) is not None:
+            designer.receive(fleet.evaluate(request))
+            steps += 1
+        return steps
+
+    return _measured(design, pids)
+
+
+def _measured(run: Callable[[], int], pids: Callable[[], list[int]]) -> _Cost:
+    """Of a run that returns how many steps it took."""
     began, began_cpu = time.monotonic(), _cpu_seconds([os.getpid(), *pids()])
-    for request in requests:
-        fleet.evaluate(request)
+    steps = run()
     cpu = _cpu_seconds([os.getpid(), *pids()]) - began_cpu
-    return _Cost(time.monotonic() - began, cpu)
+    return _Cost(steps, time.monotonic() - began, cpu)
 
 
 def _cpu_seconds(pids: Sequence[int]) -> float:

@@ -13,8 +13,9 @@ class BoardSettings:
     lease_seconds: float = 30.0
     #: No task is meant to take longer; one that is lost is cheap.
     longest_task_seconds: float = 1.0
-    #: No task is meant to be shorter, since sending one costs as much as simulating for a while.
-    shortest_task_seconds: float = 0.004
+    #: No task is meant to be shorter, since sending one costs as much as simulating for a
+    #: millisecond; no longer, since a step ends with the thread that has the last one.
+    shortest_task_seconds: float = 0.008
     #: How many tasks a thread would get if all were as long as the next one. Tasks get shorter
     #: towards the end of a request, so that threads end it together.
     tasks_per_thread: float = 2.0
