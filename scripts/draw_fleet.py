@@ -1,0 +1,101 @@
+"""Draws how long designs take on how many workers, for docs/scaling.md.
+
+Each folder is one that `remy-farm benchmark-search --seeds ... --out FOLDER` has left. What its
+designs took is measured; what they would take on more workers is computed from that and from what
+docs/benchmarks.md has measured of workers and of a coordinator.
+
+    .venv/bin/python scripts/draw_fleet.py --out PICTURE.png FOLDER ...
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.ticker import ScalarFormatter
+
+from remy_services.report import style
+from remy_services.spec import load_spec
+
+# docs/benchmarks.md, "workers": what a step costs more than on threads.
+_SECONDS_PER_STEP = 0.004
+# docs/benchmarks.md, "joint-scale": what goes through one coordinator and its designer.
+_SIMULATIONS_PER_SECOND = 14_550.0
+_WORKERS = [2 ** (exponent / 4) for exponent in range(41)]
+_COLORS = ("#9ab8cf", "#5d93bd", style.FINAL, style.FIRST, style.INK, style.MUTED)
+
+
+@dataclass(frozen=True)
+class Designs:
+    """Means over designs that differ in their seed alone."""
+
+    pairs: int
+    steps: float
+    cpu_seconds: float
+    score: float
+
+    def wall_seconds(self, workers: float) -> float:
+        """What a design would take."""
+        simulations = 2 * self.pairs
+        step = self.cpu_seconds / self.steps
+        simulating = step / min(workers, simulations)
+        through_the_coordinator = simulations / _SIMULATIONS_PER_SECOND
+        return self.steps * (_SECONDS_PER_STEP + simulating + through_the_coordinator)
+
+
+def main() -> None:
+    """Prints and draws the designs in the folders of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, metavar="PICTURE.png")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    arguments = parser.parse_args()
+    found = sorted((_read(folder) for folder in arguments.folders), key=lambda each: each.pairs)
+    for each in found:
+        walls = " | ".join(f"{each.wall_seconds(workers):.1f}" for workers in (1, 10, 100, 1000))
+        print(
+            f"| {each.pairs} | {each.steps:.0f} | {each.cpu_seconds:.0f} | {each.score:.3f} "
+            f"| {walls} |"
+        )
+    arguments.out.write_bytes(_picture(found))
+
+
+def _read(folder: Path) -> Designs:
+    searches = json.loads((folder / "summary.json").read_text())["searches"]
+
+    def mean(name: str) -> float:
+        return math.fsum(search[name] for search in searches) / len(searches)
+
+    pairs = load_spec(next(folder.glob("seed-*/spec.yaml"))).search.specimens
+    return Designs(pairs, mean("steps"), mean("cpu_seconds"), mean("mean"))
+
+
+def _picture(found: Sequence[Designs]) -> bytes:
+    figure, axes = style.new_figure(8.0, 4.6)
+    for each, color in zip(found, _COLORS, strict=False):
+        axes.plot(
+            _WORKERS,
+            [each.wall_seconds(workers) for workers in _WORKERS],
+            color=color,
+            linewidth=1.8,
+            label=f"{each.pairs} pairs a step: {each.cpu_seconds:.0f} CPU-s to {each.score:.3f}",
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(ScalarFormatter())
+    axes.legend(frameon=False, fontsize=9.5)
+    style.label(
+        axes,
+        title="Wider steps, more workers, more simulations",
+        x="workers of one thread",
+        y="wall seconds of a design",
+    )
+    return style.to_png(figure)
+
+
+if __name__ == "__main__":
+    main()
