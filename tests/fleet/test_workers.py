@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +80,26 @@ def test_a_worker_that_is_told_to_end_ends_in_order(
     # It answered everything that it had.
     assert not counts.leases_ended["goodbye"]
     assert staying.poll() is None
+
+
+def _pinned_threads(pid: int) -> int:
+    pinned = 0
+    for path in Path(f"/proc/{pid}/task").iterdir():
+        # Threads that talk come and go.
+        with suppress(ProcessLookupError):
+            pinned += len(os.sched_getaffinity(int(path.name))) == 1
+    return pinned
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is only one CPU")
+@pytest.mark.parametrize(("flags", "pinned"), [((), 0), (("--pin-threads",), 2)])
+def test_threads_are_pinned_if_they_are_to_be(
+    farm: WorkerFarm, flags: tuple[str, ...], pinned: int
+) -> None:
+    worker = farm.start_worker(*flags, threads=2)
+    # Once it has done something, its threads are there.
+    farm.evaluate(requests("paper", 1)[0])
+    assert _pinned_threads(worker.pid) == pinned
 
 
 def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:

@@ -30,7 +30,7 @@ class Outbox:
             self._changed.notify()
 
     def put_if_quiet(self, message: worker_service_pb2.WorkRequest) -> None:
-        """Says something unless something else waits to be said, or was said since the last call."""
+        """Says something unless something else waits to be said, or was since the last call."""
         with self._changed:
             if self._quiet and not self._messages:
                 self._messages.append(message)
