@@ -11,6 +11,7 @@ from dashboards.pictures.prometheus import Prometheus
 from remy_services.client import Connection, DesignClient, Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
+from services.tests.stores.waiting import DEADLINE_SECONDS
 from tests.observability.event_log import metrics_addresses
 from tests.observability.local_prometheus import LocalPrometheus
 from tests.observability.local_worker import LocalWorker
@@ -49,11 +50,8 @@ def watched_farm(folder: Path) -> Iterator[WatchedFarm]:
             "worker": [worker.metrics_address for worker in workers],
         }
         prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), targets))
-        connection = ending.enter_context(
-            Connection(
-                settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
-            )
-        )
+        settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
+        connection = ending.enter_context(Connection(settings, deadline_seconds=DEADLINE_SECONDS))
         yield WatchedFarm(DesignClient(connection), prometheus, workers)
 
 
