@@ -11,46 +11,7 @@ import pytest
 
 from benchmarks.cpu_features import environment_with_features_off
 from benchmarks.programs import REMY_FARM, run_json
-
-_SPEC = """\
-name: short
-network:
-  link_rate_mbps: {uniform: [10, 20]}
-  rtt_ms: {uniform: [20, 60]}
-  senders: {integer_uniform: [1, 3]}
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
-signals: [rtt_ratio]
-"""
-# Short designs that take every kind of step, a split included.
-_SEARCHES = {
-    "paper": """\
-search:
-  mode: paper
-  simulated_seconds: 2
-  paper:
-    epochs_per_split: 1
-    validation_specimens: 8
-    window_increment: {first_step: 20, steps: 1}
-    window_multiple: {steps: 0}
-    intersend_ms: {first_step: 1, steps: 1}
-stop: {epochs: 2}
-""",
-    "joint": """\
-search:
-  mode: joint
-  simulated_seconds: 2
-  joint:
-    steps: 8
-    starts: 2
-    start_steps: 2
-    first_split: 3
-    steps_per_split: 3
-    steps_per_epoch: 4
-    validation_specimens: 8
-""",
-}
+from tests.fleet.designs import SEARCHES, short_spec_text
 
 
 class Design:
@@ -86,10 +47,10 @@ class Design:
         return Design(self._spec, self.out.with_name(name))
 
 
-@pytest.fixture(params=_SEARCHES.values(), ids=list(_SEARCHES))
+@pytest.fixture(params=SEARCHES)
 def spec(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "short.yaml"
-    path.write_text(_SPEC + request.param)
+    path.write_text(short_spec_text(request.param))
     return path
 
 

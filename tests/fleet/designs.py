@@ -52,9 +52,14 @@ search:
 SEARCHES: Final = tuple(_SEARCHES)
 
 
+def short_spec_text(search: str) -> str:
+    """A design of a few seconds that takes every kind of step, a split included, as YAML."""
+    return _NETWORK + _SEARCHES[search]
+
+
 def short_spec(search: str) -> spec_pb2.DesignSpec:
-    """A design of a few seconds."""
-    return parse_spec(_NETWORK + _SEARCHES[search])
+    """The same, read."""
+    return parse_spec(short_spec_text(search))
 
 
 def joint_spec(*, seed: int, steps: int, simulated_seconds: float) -> spec_pb2.DesignSpec:
