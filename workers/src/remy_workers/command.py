@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -153,6 +151,7 @@ def _run(options: dict[str, Any]) -> int:
     # Loaded here, so that --help is instant.
     from remy_workers.ending import Ending, end_on_signals
     from remy_workers.exit_codes import ExitCode
+    from remy_workers.flags import settings_of
     from remy_workers.interruption import watch_for_interruption
     from remy_workers.settings import SettingsError
     from remy_workers.telemetry.logs import set_up_logs
@@ -163,7 +162,7 @@ def _run(options: dict[str, Any]) -> int:
     ending = Ending()
     end_on_signals(ending)
     try:
-        settings = _settings(options)
+        settings = settings_of(options)
         set_up_logs(settings.worker_id, options["log_level"])
         metrics = WorkerMetrics(settings.threads)
         with contextlib.ExitStack() as stack:
@@ -177,45 +176,3 @@ def _run(options: dict[str, Any]) -> int:
     except (SettingsError, OSError) as error:
         click.echo(f"remy-worker: {error}", err=True)
         return ExitCode.BAD_INPUT
-
-
-def _settings(options: dict[str, Any]) -> Any:
-    from remy_simulator.cpus import allowed_cpus
-    from remy_workers.address import parse_address, parse_coordinator
-    from remy_workers.settings import SettingsError, WorkerSettings
-
-    try:
-        coordinator = parse_coordinator(options["coordinator"])
-        listen = options["metrics_listen"]
-        metrics_listen = None if listen is None else parse_address(listen)
-    except ValueError as error:
-        raise SettingsError(str(error)) from error
-    return WorkerSettings(
-        coordinator=coordinator,
-        worker_id=f"{socket.gethostname()}-{secrets.token_hex(4)}",
-        threads=options["threads"] or allowed_cpus(),
-        tls=_tls(options, coordinator.is_loopback),
-        token_file=options["token_file"],
-        job_id=options["job_id"],
-        exit_when_idle=options["exit_when_idle"],
-        interrupted_exit_code=options["interrupted_exit_code"],
-        pin_threads=options["pin_threads"],
-        metadata_url=options["ec2_metadata_url"] if options["ec2_interruption_notices"] else None,
-        metrics_listen=metrics_listen,
-    )
-
-
-def _tls(options: dict[str, Any], is_loopback: bool) -> Any:
-    """TLS unless it is refused, or needless and not asked for."""
-    from remy_workers.settings import SettingsError, TlsFiles
-
-    names = ("tls_ca", "tls_cert", "tls_key", "tls_server_name")
-    asked = [name for name in names if options[name] is not None]
-    if options["insecure"] and asked:
-        flag = "--" + asked[0].replace("_", "-")
-        raise SettingsError(f"{flag} makes no sense with --insecure; give one of them")
-    if (options["tls_cert"] is None) != (options["tls_key"] is None):
-        raise SettingsError("--tls-cert and --tls-key go together; one of them is missing")
-    if options["insecure"] or (is_loopback and not asked):
-        return None
-    return TlsFiles(*(options[name] for name in names))
