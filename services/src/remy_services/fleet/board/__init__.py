@@ -29,6 +29,8 @@ What the board promises:
    contradicts itself is wrong; if neither does, the task waits for another worker.
  * A task that ended several workers, none of which had said goodbye, is given up and fails its
    evaluation. A worker that comes back under its name had not ended.
+   Until then it is done by idle workers only, and by none that was not heard of since the last one
+   was lost: workers that vanish together were not ended by it.
 """
 
 from remy_services.fleet.board.board import TaskBoard, WorkerQuarantined
