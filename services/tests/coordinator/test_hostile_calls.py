@@ -109,15 +109,11 @@ def test_calls_that_are_abandoned_leave_nothing_behind(server: RunningServer) ->
         stream.cancel()
         future = client.stub.GetJob.future(messages.GetJobRequest(job=job))
         future.cancel()
-
-    def open_streams() -> int:
-        return server.farm.open_streams
-
-    server.until(lambda: open_streams() == 0)
+    server.until(lambda: server.farm.open_streams == 0)
     client.call("CancelJob", messages.CancelJobRequest(job=job))
     client.until_final(job)
     assert len(list(server.farm.catalogue)) == 1
-    assert server.farm.scheduler.running == 0
+    server.until(lambda: server.farm.scheduler.running == 0)
 
 
 def _objects(client: Client, job: str) -> int:

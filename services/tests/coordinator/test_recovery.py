@@ -207,7 +207,7 @@ def test_of_two_coordinators_exactly_one_makes_progress(
         shown = old_client.until_state(job, SUCCEEDED)
         assert shown.revision == client.get(job).revision
         assert old_client.history(job) == client.history(job)
-        assert old.server.farm.scheduler.running == 0
+        old.server.until(lambda: old.server.farm.scheduler.running == 0)
     old.server.stop()
 
 

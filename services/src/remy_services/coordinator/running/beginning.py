@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.patience import patiently
 from remy_services.coordinator.running.resume import designer_of, first_table
 from remy_services.designer import Designer
+from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.designer.joint.length_budget import is_by_budget
 from remy_services.designer.rehearsal import Rehearsal
 from remy_services.evaluation import Evaluation
+from remy_services.jobs.states import CANCELLING, RUNNING
 from remy_services.stores import RefusedSnapshot, newest_snapshot
 
 # A step that took no time would buy any number of them.
 _SHORTEST_STEP_SECONDS = 1e-6
 _EVENTS_PER_PAGE = 1000
+_BY_CLOCK = (progress_pb2.STOP_REASON_CPU_SECONDS, progress_pb2.STOP_REASON_WALL_SECONDS)
 
 #: Evaluates a request; None if the run is to end.
 Evaluate = Callable[[evaluation_pb2.EvaluationRequest], Awaitable[Evaluation | None]]
@@ -58,6 +61,17 @@ async def begin(environment: Environment, keeper: JobKeeper, evaluate: Evaluate)
         spec = resolved
         designer = await threads.compute(Designer, spec, first_table=first_table(record))
     return Begun(designer, spec, tuple(refused), last_sequence)
+
+
+def may_have_been_extended(
+    job: job_pb2.Job, finished: progress_pb2.StopReason | None, elapsed: Elapsed
+) -> bool:
+    """Whether the job's budgets may let a designer go on that its snapshot left finished."""
+    if job.state not in (RUNNING, CANCELLING):
+        return False
+    if finished in _BY_CLOCK:
+        return exhausted(job.spec.stop, elapsed) is None
+    return job.state == RUNNING or finished != progress_pb2.STOP_REASON_CANCELLED
 
 
 async def _rehearsed(

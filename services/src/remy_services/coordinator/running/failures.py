@@ -19,6 +19,14 @@ class WorkLimitReached(Exception):
     """The job has simulated as much as one job may. One sentence for people."""
 
 
+def check_work(packets: int, most: int | None) -> None:
+    """Raises WorkLimitReached if a job has simulated more packets than one job may."""
+    if most is not None and packets > most:
+        raise WorkLimitReached(
+            f"the job has simulated {packets} packets; at most {most} are allowed for one job here"
+        )
+
+
 _REASONS: tuple[tuple[type[Exception], job_pb2.FailureReason], ...] = (
     (SnapshotsLost, job_pb2.FAILURE_REASON_SNAPSHOTS_LOST),
     (OtherVersionError, job_pb2.FAILURE_REASON_OTHER_VERSION),

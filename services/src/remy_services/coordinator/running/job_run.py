@@ -9,9 +9,9 @@ from remy_services.coordinator.errors import JobLost
 from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.job_keeper import Edit
 from remy_services.coordinator.running import endings
-from remy_services.coordinator.running.beginning import Begun, begin
+from remy_services.coordinator.running.beginning import Begun, begin, may_have_been_extended
 from remy_services.coordinator.running.desk import Desk
-from remy_services.coordinator.running.failures import WorkLimitReached, reason_for
+from remy_services.coordinator.running.failures import check_work, reason_for
 from remy_services.coordinator.running.interruptible import evaluate_unless
 from remy_services.coordinator.running.live import LiveProgress
 from remy_services.coordinator.running.orders import Order, Orders
@@ -21,9 +21,7 @@ from remy_services.coordinator.running.settings import RunEvaluators, RunSetting
 from remy_services.coordinator.running.stopwatch import Stopwatch
 from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.evaluation import Evaluation, Share, SharedEvaluator
-from remy_services.jobs.states import CANCELLING, PENDING, RUNNING
-
-_BY_CLOCK = (progress_pb2.STOP_REASON_CPU_SECONDS, progress_pb2.STOP_REASON_WALL_SECONDS)
+from remy_services.jobs.states import PENDING
 
 
 class JobRun:
@@ -87,7 +85,7 @@ class JobRun:
             return
         desk, saver = self._set_up(begun)
         await saver.save(endings.started(self._environment, begun))
-        if self._may_have_been_extended(desk):
+        if may_have_been_extended(keeper.job, desk.finished, self._stopwatch.elapsed()):
             await desk.reconsider(keeper.job.spec)
         while await self._step(desk, saver):
             pass
@@ -115,15 +113,6 @@ class JobRun:
         )
         return self._desk, self._saver
 
-    def _may_have_been_extended(self, desk: Desk) -> bool:
-        """Whether the record's budgets may let a designer go on that its snapshot left finished."""
-        job = self._keeper.job
-        if job.state not in (RUNNING, CANCELLING):
-            return False
-        if desk.finished in _BY_CLOCK:
-            return exhausted(job.spec.stop, self._stopwatch.elapsed()) is None
-        return job.state == RUNNING or desk.finished != progress_pb2.STOP_REASON_CANCELLED
-
     async def _step(self, desk: Desk, saver: Saver) -> bool:
         """One request and its outcome; False if the run is over."""
         order = self._orders.next()
@@ -147,7 +136,7 @@ class JobRun:
                 return True
             self._live.evaluated(evaluation)
             await desk.receive(evaluation.outcome)
-        self._check_work(desk)
+        check_work(desk.simulated_packets, self._settings.maximum_packets)
         await saver.keep_up()
         saver.note()
         return True
@@ -178,14 +167,6 @@ class JobRun:
             request,
             self._live.reported,
         )
-
-    def _check_work(self, desk: Desk) -> None:
-        most = self._settings.maximum_packets
-        if most is not None and desk.simulated_packets > most:
-            raise WorkLimitReached(
-                f"the job has simulated {desk.simulated_packets} packets; at most {most} are "
-                f"allowed for one job here"
-            )
 
     async def _finish(self, desk: Desk, saver: Saver) -> bool:
         """Commits the end of the design; False if it was extended meanwhile."""

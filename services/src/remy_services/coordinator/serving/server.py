@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import grpc
 import structlog
@@ -14,41 +14,23 @@ from grpc_health.v1 import health_pb2_grpc
 from remy_services.client.address import Address
 from remy_services.coordinator.access.doorkeeper import Doorkeeper
 from remy_services.coordinator.answering.interceptor import Interceptor
-from remy_services.coordinator.clock import now
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.keeping import Environment
-from remy_services.coordinator.keeping.patience import patiently
-from remy_services.coordinator.mirroring import Mirroring
-from remy_services.coordinator.serving.evaluators import Evaluators, make_evaluators
 from remy_services.coordinator.serving.health import Health
+from remy_services.coordinator.serving.opening import open_farm
 from remy_services.coordinator.serving.ports import new_server, open_port
 from remy_services.coordinator.serving.services import add_services
 from remy_services.coordinator.serving.settings import ServerSettings, SettingsError
 from remy_services.coordinator.serving.surroundings import Surroundings
 from remy_services.coordinator.serving.tls import ReloadingTls
 from remy_services.coordinator.serving.token_watch import TokenWatch
-from remy_services.coordinator.store_watch import StoreWatch
-from remy_services.coordinator.threads import Threads
 from remy_services.files import write_file
-from remy_services.stores import (
-    CheckpointStore,
-    EvaluationCache,
-    Mirror,
-    open_cache,
-    open_store,
-)
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
-# Of the grace period: for the jobs to be kept, for calls that are being answered after that, and
-# for the mirror.
+# Of the grace period: for the jobs to be kept, and for calls that are being answered after that.
 _SHARE_FOR_JOBS = 0.7
 _SHARE_FOR_LAST_CALLS = 0.1
-_SHARE_FOR_MIRROR = 0.2
 
 _log = structlog.get_logger()
-
-#: Frees something when the coordinator ends.
-_Release = Callable[[], Awaitable[None]]
 
 
 class CoordinatorServer:
@@ -62,7 +44,8 @@ class CoordinatorServer:
         self._health = Health()
         self._farm: Farm | None = None
         self._server: grpc.aio.Server | None = None
-        self._releases: list[_Release] = []
+        # Frees what was opened, the last first.
+        self._ending = AsyncExitStack()
 
     @property
     def farm(self) -> Farm | None:
@@ -80,32 +63,32 @@ class CoordinatorServer:
         if settings.tokens_file is not None:
             tokens = TokenWatch(settings.tokens_file, doorkeeper)
             tokens.begin()
-            self._releases.append(tokens.close)
+            self._ending.push_async_callback(tokens.close)
         else:
             _log.warning("nobody is asked for a token: whoever can call here is an administrator")
         credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
         await self._serve_health()
-        farm, watch, evaluators = await self._open_farm()
+        opened = await open_farm(
+            settings,
+            self._surroundings,
+            self._ending,
+            has_work=self._has_work,
+            on_store_changed=self._store_changed,
+        )
+        self._farm = farm = opened.farm
         self._server = new_server(
             [*self._surroundings.interceptors, Interceptor(doorkeeper)],
             maximum_message_bytes=settings.maximum_message_bytes,
             maximum_streams=settings.maximum_streams,
         )
-        add_services(
-            self._server,
-            farm,
-            watch,
-            self._health,
-            evaluators,
-            has_reflection=settings.has_reflection,
-        )
+        add_services(self._server, opened, self._health, has_reflection=settings.has_reflection)
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
         self._start_workers(farm)
         await self._health.set_ready(True)
-        watch.begin()
-        self._releases.append(watch.close)
+        opened.store_watch.begin()
+        self._ending.push_async_callback(opened.store_watch.close)
         _log.info("serving", address=str(address), coordinator=settings.name)
         if settings.ready_file is not None:
             write_file(settings.ready_file, f"{address}\n")
@@ -122,8 +105,7 @@ class CoordinatorServer:
             await self._farm.evaluator.close()
         if self._server is not None:
             await self._server.stop(for_calls)
-        for release in reversed(self._releases):
-            await release()
+        await self._ending.aclose()
         _log.info("ended")
 
     async def _serve_health(self) -> None:
@@ -136,57 +118,7 @@ class CoordinatorServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
         open_port(server, self._settings.health_listen, None)
         await server.start()
-
-        async def close() -> None:
-            await server.stop(None)
-
-        self._releases.append(close)
-
-    async def _open_farm(self) -> tuple[Farm, StoreWatch, Evaluators]:
-        settings, around = self._settings, self._surroundings
-        threads = Threads()
-        self._releases.append(threads.close)
-        opened = await patiently(
-            lambda: threads.store(
-                open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
-            ),
-            on_trouble=lambda why: _log.warning("waiting for the store", why=why),
-        )
-
-        async def close_store() -> None:
-            await asyncio.to_thread(opened.close)
-
-        self._releases.append(close_store)
-        evaluators = make_evaluators(settings, self._has_work)
-        evaluator = around.evaluator(evaluators.evaluator)
-        store = around.store(opened)
-        mirroring = self._mirroring(store)
-        environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
-        watch = StoreWatch(store, threads, settings.farm.store_check_seconds, self._store_changed)
-        self._farm = Farm(environment, evaluator, settings.farm, self._cache())
-        around.on_farm(self._farm)
-        return self._farm, watch, evaluators
-
-    def _cache(self) -> EvaluationCache | None:
-        settings = self._settings
-        if settings.cache_url is None:
-            return None
-        opened = open_cache(settings.cache_url, max_bytes=settings.cache_bytes)
-
-        async def close() -> None:
-            await asyncio.to_thread(opened.close)
-
-        self._releases.append(close)
-        return self._surroundings.cache(opened)
-
-    def _mirroring(self, store: CheckpointStore) -> Mirroring | None:
-        settings = self._settings
-        if settings.mirror_url is None:
-            return None
-        mirroring = Mirroring(Mirror(settings.mirror_url), store)
-        for_mirror = settings.grace_seconds * _SHARE_FOR_MIRROR
-        self._releases.append(lambda: mirroring.close(for_mirror))
-        return mirroring
+        self._ending.push_async_callback(server.stop, None)
 
     def _has_work(self, job_id: str) -> bool:
         return self._farm is not None and self._farm.has_work(job_id)
@@ -203,7 +135,7 @@ class CoordinatorServer:
             ) from error
         jobs = WorkerJobs(farm, path)
         jobs.begin()
-        self._releases.append(jobs.close)
+        self._ending.push_async_callback(jobs.close)
 
     async def _store_changed(self, trouble: str) -> None:
         await self._health.set_ready(not trouble)

@@ -12,28 +12,22 @@ import remy_simulator
 from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_services.coordinator.calls import DesignService
 from remy_services.coordinator.calls.information import ServerInformation
-from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.serving.evaluators import Evaluators
 from remy_services.coordinator.serving.health import Health
-from remy_services.coordinator.store_watch import StoreWatch
+from remy_services.coordinator.serving.opening import Opened
 
 _DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
 
 
 def add_services(
-    server: grpc.aio.Server,
-    farm: Farm,
-    watch: StoreWatch,
-    our_health: Health,
-    evaluators: Evaluators,
-    *,
-    has_reflection: bool,
+    server: grpc.aio.Server, opened: Opened, our_health: Health, *, has_reflection: bool
 ) -> None:
     """Adds everything that is called over the network."""
+    farm, evaluators = opened.farm, opened.evaluators
     durability = farm.environment.store.durability()
-    service = DesignService(
-        farm, ServerInformation(farm, watch, durability, remy_simulator.fingerprint())
+    information = ServerInformation(
+        farm, opened.store_watch, durability, remy_simulator.fingerprint()
     )
+    service = DesignService(farm, information)
     # What is generated has no types.
     add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
     add_design_service(service, server)
