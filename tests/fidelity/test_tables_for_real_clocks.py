@@ -1,0 +1,43 @@
+"""What exact clocks are worth to tables that were designed with noise, and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.programs import REMY_SIMULATE, ROOT, network_flags, run_json
+
+_OURS = ROOT / "examples" / "remyccs"
+_EXACT: tuple[str, ...] = ()
+_JITTER = ("--jitter-ms", "0.5")
+_MILLISECONDS = ("--timestamp-resolution-ms", "1")
+
+
+def _score(name: str, senders: int, noise: tuple[str, ...]) -> float:
+    flags = network_flags(
+        remycc=_OURS / name / "remycc.dna",
+        senders=senders,
+        link_mbps=15,
+        rtt_ms=150,
+        on_ms=5000,
+        off_ms=5000,
+        seconds=500,
+    )
+    score: float = run_json(REMY_SIMULATE, *flags, *noise)["normalized_score_per_sender"]
+    return score
+
+
+@pytest.mark.parametrize("senders", [2, 8])
+@pytest.mark.parametrize(
+    ("noise", "loss_of_score"), [(_JITTER, 0.05), (_MILLISECONDS, 0.2)], ids=["jitter", "1 ms"]
+)
+def test_a_table_designed_with_noise_does_not_depend_on_exact_clocks(
+    senders: int, noise: tuple[str, ...], loss_of_score: float
+) -> None:
+    exact = _score("general-purpose-noise", senders, _EXACT)
+    assert _score("general-purpose-noise", senders, noise) > exact - loss_of_score
+
+
+def test_one_designed_with_exact_clocks_does() -> None:
+    """What the test above would say of a table that divides at what no clock shows."""
+    exact = _score("general-purpose-delta1", 2, _EXACT)
+    assert _score("general-purpose-delta1", 2, _JITTER) < exact - 0.5
