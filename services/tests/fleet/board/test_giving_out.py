@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import Assignment, BoardSettings, TaskBoard, WorkerFacts
+from remy_services.fleet.board import (
+    Assignment,
+    BoardSettings,
+    Completion,
+    TaskBoard,
+    WorkerFacts,
+)
 from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 from services.tests.fleet.requests import numbered_request, slice_outcome
 
@@ -123,3 +129,19 @@ def test_a_joiner_is_used_at_once() -> None:
     fleet.join("late")
     fleet.advance()
     assert fleet.workers["late"].tasks
+
+
+def test_workers_that_join_and_leave_during_a_step_are_used_and_missed_by_nobody() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("first")
+    number = fleet.submit(Share("job"), numbered_request(40, 4))
+    fleet.run(2.0)
+    fleet.join("second")
+    fleet.advance()
+    assert fleet.workers["second"].tasks
+    fleet.end("first")
+    began = fleet.now
+    fleet.run(60.0)
+    assert isinstance(fleet.ended[number], Completion)
+    # The second did what was left, and waited for nothing that the first had.
+    assert fleet.now - began < 160 * 1e6 * SECONDS_PER_PACKET
