@@ -15,7 +15,7 @@ import pytest
 import remy_simulator
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import Evaluation, Share
+from remy_services.evaluation import Evaluation, Share, TaskQuarantined
 from remy_services.fleet import WorkerFleetSettings
 from remy_services.fleet.workers.greeting import SimulatorIdentity
 from tests.fleet.designs import requests
@@ -121,6 +121,26 @@ def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
     counts = farm.fleet.snapshot().counts
     assert counts.leases_ended["lost"] > 0
     assert counts.leases_ended["silent"] == 0
+
+
+def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -> None:
+    request = requests("joint", 1)[0]
+    del request.specimens[1:]
+    del request.candidates[1:]
+    # Longer than anybody waits.
+    request.duration_ms = 1e12
+    with WorkerFarm(reproductions=tmp_path) as farm:
+        running = _begin(farm, request)
+        for _ in range(3):
+            worker = farm.start_worker()
+            farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
+            worker.kill()
+            farm.wait_for_workers(0)
+        with pytest.raises(TaskQuarantined, match="a task ended 3 workers") as raised:
+            running.result(_PATIENCE_SECONDS)
+    (kept,) = tmp_path.iterdir()
+    assert str(kept) in str(raised.value)
+    assert evaluation_pb2.EvaluationRequest.FromString(kept.read_bytes()) == request
 
 
 def test_a_worker_of_another_simulator_gets_nothing() -> None:
