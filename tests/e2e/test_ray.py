@@ -13,13 +13,13 @@ from tests.e2e.settings import needs_cluster
 
 pytestmark = needs_cluster
 
-#: Ray takes more memory than a worker of its own.
-MEMORY = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
+#: Ray takes more than a worker of its own.
+RESOURCES = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
 ON_RAY = {
     "workers": {
         "backend": "ray",
-        "resources": MEMORY,
-        "ray": {"replicas": 2, "headResources": MEMORY},
+        "resources": RESOURCES,
+        "ray": {"replicas": 1, "headResources": RESOURCES},
     }
 }
 

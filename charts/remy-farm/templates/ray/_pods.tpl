@@ -56,12 +56,16 @@ volumeMounts:
 The operator's own probes ask Ray's dashboard, which the image has not.
 */}}
 {{- define "remy-farm.rayProbes" -}}
+# Ray takes seconds to start, and minutes where processors are scarce.
+startupProbe:
+  tcpSocket: {port: {{ . }}}
+  periodSeconds: 5
+  failureThreshold: 120
 readinessProbe:
   tcpSocket: {port: {{ . }}}
   periodSeconds: 5
 livenessProbe:
   tcpSocket: {port: {{ . }}}
-  initialDelaySeconds: 60
   periodSeconds: 10
   failureThreshold: 12
 {{- end -}}
