@@ -46,7 +46,8 @@ def test_a_design_goes_on_through_an_upgrade(
     farm.uninstall()
     farm.install(chart=previous_chart)
     tokens, authority = farm.secret("tokens", "admin"), farm.secret("tls", "ca.crt")
-    spec = write_spec(tmp_path, steps=150)
+    # Long enough that the design still runs when the upgrade is through.
+    spec = write_spec(tmp_path, steps=800)
     job = farm.submit(spec, "upgraded")
     wait_for("progress", lambda: farm.step(job) > 5)
     (before,) = _jobs_of(farm, job)
