@@ -10,9 +10,11 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from remy_services.kubernetes.designs import Design, Phase
 from remy_services.kubernetes.launcher import Launcher, Report
@@ -22,10 +24,19 @@ from services.tests.kubernetes.objects import design
 pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")
 
 from lightkube import Client
+from lightkube.models.authentication_v1 import TokenRequestSpec
 from lightkube.models.core_v1 import ResourceQuotaSpec
 from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.models.rbac_v1 import PolicyRule, RoleRef, Subject
 from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import Namespace, Pod, ResourceQuota
+from lightkube.resources.core_v1 import (
+    Namespace,
+    Pod,
+    ResourceQuota,
+    ServiceAccount,
+    ServiceAccountToken,
+)
+from lightkube.resources.rbac_authorization_v1 import Role, RoleBinding
 
 from remy_services.kubernetes.cluster import KubernetesCluster
 
@@ -155,3 +166,42 @@ def test_a_quota_is_a_sentence(client: Client) -> None:
             await now.until(lambda: len(now.pods()) == 2)
 
     tell(story)
+
+
+def test_missing_rights_are_a_sentence(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        monkeypatch.setenv("KUBECONFIG", str(_who_may_only_look(client, tmp_path)))
+        async with running(Scene(client, design())) as now:
+            await now.until(lambda: now.said("no workers can be started"))
+            await now.until(lambda: now.said("forbidden"))
+            assert not now.jobs()
+
+    tell(story)
+
+
+def _who_may_only_look(client: Client, folder: Path) -> Path:
+    """A KUBECONFIG of somebody who may see Jobs and pods, but make none."""
+    named = ObjectMeta(name="looks")
+    client.create(ServiceAccount(metadata=named))
+    rule = PolicyRule(
+        apiGroups=["", "batch"], resources=["jobs", "pods"], verbs=["get", "list", "watch"]
+    )
+    client.create(Role(metadata=named, rules=[rule]))
+    client.create(
+        RoleBinding(
+            metadata=named,
+            roleRef=RoleRef(apiGroup="rbac.authorization.k8s.io", kind="Role", name="looks"),
+            subjects=[Subject(kind="ServiceAccount", name="looks", namespace=client.namespace)],
+        )
+    )
+    request = ServiceAccountToken(spec=TokenRequestSpec(audiences=[], expirationSeconds=600))
+    answer = client.create(request, "looks")
+    assert answer.status is not None
+    config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    for user in config["users"]:
+        user["user"] = {"token": answer.status.token}
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path
