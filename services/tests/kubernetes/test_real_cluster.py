@@ -196,7 +196,9 @@ def _who_may_only_look(client: Client, folder: Path) -> Path:
             subjects=[Subject(kind="ServiceAccount", name="looks", namespace=client.namespace)],
         )
     )
-    request = ServiceAccountToken(spec=TokenRequestSpec(audiences=[], expirationSeconds=600))
+    request = ServiceAccountToken(
+        metadata=ObjectMeta(), spec=TokenRequestSpec(audiences=[], expirationSeconds=600)
+    )
     answer = client.create(request, "looks")
     assert answer.status is not None
     config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
