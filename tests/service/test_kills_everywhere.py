@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +34,8 @@ _WORKERS = 3
 _SEED = 20_251_122
 _LONGEST_DELAY_SECONDS = 0.15
 _PATIENCE_SECONDS = 120.0
+# In the set of signals that a process blocks, which workers wait for instead.
+_TERMINATE = 1 << (signal.SIGTERM - 1)
 
 
 class _Workers:
@@ -52,6 +56,7 @@ class _Workers:
     def tell_to_end(self) -> None:
         place = self._chance.randrange(_WORKERS)
         self._processes[place].send_signal(signal.SIGCONT)
+        _wait_until_it_heeds_signals(self._processes[place].pid)
         self._processes[place].terminate()
         assert self._processes[place].wait(_PATIENCE_SECONDS) == 0
         self._processes[place] = self._start()
@@ -77,6 +82,15 @@ class _Workers:
     def _start(self) -> subprocess.Popen[bytes]:
         flags = (f"--coordinator={self._address}", "--threads=1", "--log-level=error")
         return subprocess.Popen([REMY_WORKER, *flags])
+
+
+def _wait_until_it_heeds_signals(process_id: int) -> None:
+    """A worker that has only just been started is ended by the signal itself."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    status = Path(f"/proc/{process_id}/status")
+    while not int(re.findall(r"^SigBlk:\s*(\w+)$", status.read_text(), re.M)[0], 16) & _TERMINATE:
+        assert time.monotonic() < deadline, "the worker does not come to heed signals"
+        threading.Event().wait(0.02)
 
 
 @contextmanager
