@@ -6,19 +6,17 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import grpc
 
 from benchmarks.checkpointing import shares_of_checkpoints
+from benchmarks.disk import folder_on_disk
 from benchmarks.figure import Figure, Row
-from benchmarks.programs import ROOT
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.stores import SqliteStore, put_archive, read_archive
 from services.tests.cli.service.real_coordinator import Coordinator
@@ -37,7 +35,7 @@ _WORKER = Path(sys.executable).with_name("remy-worker")
 
 def measure() -> list[Row]:
     """One row a goal."""
-    with _folder() as folder:
+    with folder_on_disk() as folder:
         _fill(folder)
         coordinator = Coordinator(
             folder, "--evaluator", "workers", "--maximum-running-jobs", str(2 * _RUNNING)
@@ -129,7 +127,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _checkpointing() -> list[Row]:
-    with _folder() as folder:
+    with folder_on_disk() as folder:
         shares = shares_of_checkpoints(folder, seconds=_SECONDS)
     return [
         _row("checkpoints: the designer waits (% of wall time)", 100 * shares.designer, None, 1.0),
@@ -145,14 +143,6 @@ def _row(what: str, value: float, highest: float | None, goal: float | None) -> 
         "goal": goal,
         "load": os.getloadavg()[0],
     }
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """On the disk that the repository is on: a folder for temporary files may be in memory."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
-        yield Path(folder)
 
 
 FIGURE = Figure(

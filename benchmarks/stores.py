@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 
+from benchmarks.disk import folder_on_disk
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.job_at_work import step_commit
-from benchmarks.programs import ROOT
 from remy_services.stores import CheckpointStore, SqliteStore, open_store, retire_snapshots
 from services.tests.stores.local_redis import PROGRAM, LocalRedis
 
@@ -25,12 +22,12 @@ _JOBS = 1020
 
 def measure() -> list[Row]:
     """One row a store."""
-    with _folder() as folder, closing(SqliteStore(folder / "jobs.db")) as store:
+    with folder_on_disk() as folder, closing(SqliteStore(folder / "jobs.db")) as store:
         rows = [_row(store)]
     if shutil.which(PROGRAM) is None:
         raise Unavailable(f"{PROGRAM} is not installed.")
     with (
-        _folder() as folder,
+        folder_on_disk() as folder,
         LocalRedis(folder) as server,
         closing(open_store(server.url)) as store,
     ):
@@ -75,14 +72,6 @@ def _row(store: CheckpointStore) -> Row:
 
 def _p99(values: list[float]) -> float:
     return statistics.quantiles(values, n=100)[98]
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """On the disk that the repository is on: a folder for temporary files may be in memory."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
-        yield Path(folder)
 
 
 FIGURE = Figure(
