@@ -6,9 +6,6 @@ from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import happened, per_second, tail
 
-_LOOKUPS = "remy_farm_evaluation_cache_lookups_total"
-_HITS = _LOOKUPS + '{result="hit"}'
-
 
 def store() -> Section:
     """Whether the store keeps up."""
@@ -23,7 +20,7 @@ def store() -> Section:
                     tail("remy_farm_store_operation_duration_seconds", "operation"),
                     "{{operation}}",
                 ),
-                width=6,
+                width=8,
             ),
             lines(
                 "Round trips",
@@ -33,7 +30,7 @@ def store() -> Section:
                     per_second("remy_farm_store_operation_duration_seconds_count", "operation"),
                     "{{operation}}",
                 ),
-                width=6,
+                width=8,
                 stacked=True,
             ),
             lines(
@@ -44,17 +41,8 @@ def store() -> Section:
                     happened("remy_farm_store_errors_total", "operation"),
                     "{{operation}}",
                 ),
-                width=6,
+                width=8,
                 no_value="none",
-            ),
-            lines(
-                "Evaluation cache",
-                "Share of look-ups that were answered. After a recovery it shows what need not be"
-                " simulated again.",
-                "percentunit",
-                Query(f"{per_second(_HITS)} / {per_second(_LOOKUPS)}", "answered"),
-                width=6,
-                no_value="not asked",
             ),
         ],
     )

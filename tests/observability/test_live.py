@@ -29,7 +29,6 @@ from tests.observability.watched_farm import WatchedFarm, watched_farm
 _MAY_BE_EMPTY = {
     "Certificate ends in",
     "Done",
-    "Evaluation cache",
 }
 # Long simulations, so that workers hardly ever have nothing to lose.
 _ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000").replace(

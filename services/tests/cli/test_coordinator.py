@@ -100,6 +100,7 @@ def test_the_file_may_be_named_by_the_environment(
         ("listen:", "listen must be one value"),
         ("threads: many", "'many' is not a valid integer"),
         ("config: other.yaml", "'config' is no setting"),
+        ("cache: 'memory:'", "'cache' is no setting"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -116,7 +117,7 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, proble
         (["--tls-cert", "a.pem"], "TLS needs both --tls-cert and --tls-key"),
         (["--store", "nothing"], "no scheme"),
         (["--listen", "127.0.0.1:0", "--mirror", "ftp://x"], "the URL of the mirror has scheme"),
-        (["--listen", "127.0.0.1:0", "--cache", "x"], "the URL of the cache is none of"),
+        (["--listen", "127.0.0.1:0", "--cache", "x"], "such option '--cache'"),
         (["--tokens-file", "none.yaml"], "none.yaml: cannot be read"),
     ],
 )

@@ -6,16 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from remy_farm.v1 import job_pb2, spec_pb2
-from remy_services.coordinator.cached_evaluator import CachedEvaluator
 from remy_services.coordinator.catalogue import Catalogue
 from remy_services.coordinator.keeping import Environment, JobKeeper
 from remy_services.coordinator.keeping.job_keeper import Edit
-from remy_services.coordinator.running import RunEvaluators
 from remy_services.coordinator.scheduler import Scheduler
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.evaluation import SharedEvaluator
 from remy_services.jobs.states import ACTIVE, FINAL, PENDING, WAITING
-from remy_services.stores import EvaluationCache
 
 _LOOK_AROUND_SECONDS = 30.0
 
@@ -28,9 +25,8 @@ class Farm:
         environment: Environment,
         evaluator: SharedEvaluator,
         settings: FarmSettings,
-        cache: EvaluationCache | None = None,
     ) -> None:
-        """The farm closes neither evaluator nor cache."""
+        """The farm does not close the evaluator."""
         self.environment = environment
         self.evaluator = evaluator
         self.settings = settings
@@ -46,10 +42,8 @@ class Farm:
         self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
         self._looking_around: asyncio.Task[None] | None = None
         self.catalogue = Catalogue(environment, lambda: self.scheduler.look())
-        of_steps = evaluator if cache is None else CachedEvaluator(evaluator, cache)
-        evaluators = RunEvaluators(of_steps, of_rehearsals=evaluator)
         self.scheduler = Scheduler(
-            environment, self.catalogue, evaluators, settings.runs, settings.jobs
+            environment, self.catalogue, evaluator, settings.runs, settings.jobs
         )
 
     async def load(self) -> None:

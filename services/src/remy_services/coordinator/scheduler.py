@@ -6,7 +6,8 @@ import asyncio
 
 from remy_services.coordinator.catalogue import Catalogue
 from remy_services.coordinator.keeping import Environment, JobKeeper
-from remy_services.coordinator.running import JobRun, RunEvaluators, RunSettings
+from remy_services.coordinator.running import JobRun, RunSettings
+from remy_services.evaluation import SharedEvaluator
 from remy_services.jobs.queue import Contender, Limits, whose_turn
 from remy_services.jobs.states import PENDING, RECOVERING, RUNNING, SCHEDULING
 
@@ -21,13 +22,13 @@ class Scheduler:
         self,
         environment: Environment,
         catalogue: Catalogue,
-        evaluators: RunEvaluators,
+        evaluator: SharedEvaluator,
         settings: RunSettings,
         limits: Limits,
     ) -> None:
         self._environment = environment
         self._catalogue = catalogue
-        self._evaluators = evaluators
+        self._evaluator = evaluator
         self._settings = settings
         self._limits = limits
         self._runs: dict[str, JobRun] = {}
@@ -81,7 +82,7 @@ class Scheduler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, keeper: JobKeeper) -> None:
-        run = JobRun(self._environment, keeper, self._evaluators, self._settings)
+        run = JobRun(self._environment, keeper, self._evaluator, self._settings)
         self._runs[keeper.job_id] = run
         self._tasks[keeper.job_id] = asyncio.create_task(self._run(keeper, run))
 

@@ -1,7 +1,6 @@
 """Where jobs are kept: one contract, and its implementations on SQLite and Redis.
 
-Around the stores: snapshots that can be trusted, jobs as files, a mirror of those, and a cache of
-evaluations.
+Around the stores: snapshots that can be trusted, jobs as files, and a mirror of those.
 """
 
 from remy_services.stores.archive import (
@@ -11,13 +10,11 @@ from remy_services.stores.archive import (
     seal_archive,
     unseal_archive,
 )
-from remy_services.stores.cache import open_cache
 from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
     Conflict,
     Durability,
-    EvaluationCache,
     Fenced,
     JobExists,
     JobMissing,
@@ -26,7 +23,6 @@ from remy_services.stores.contract import (
     StoreError,
     StoreUnavailable,
 )
-from remy_services.stores.evaluation_key import evaluation_key, request_keys, table_digest
 from remy_services.stores.exporting import export_job, read_archive
 from remy_services.stores.mirror import Mirror
 from remy_services.stores.opening import open_store
@@ -40,7 +36,6 @@ __all__ = [
     "Commit",
     "Conflict",
     "Durability",
-    "EvaluationCache",
     "Fenced",
     "JobExists",
     "JobMissing",
@@ -52,17 +47,13 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
-    "evaluation_key",
     "export_job",
     "import_job",
     "newest_snapshot",
-    "open_cache",
     "open_store",
     "put_archive",
     "read_archive",
-    "request_keys",
     "retire_snapshots",
     "seal_archive",
-    "table_digest",
     "unseal_archive",
 ]

@@ -11,7 +11,7 @@ events, epochs and snapshots are bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -155,19 +155,3 @@ class CheckpointStore(Protocol):
 
     def close(self) -> None:
         """Frees what the store holds; it is of no use afterwards."""
-
-
-class EvaluationCache(Protocol):
-    """Outcomes by the content hash of what was evaluated. Losing any of them costs time only.
-
-    Never raises: a cache that cannot be reached holds nothing.
-    """
-
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """What is known of these keys."""
-
-    def put(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keeps entries; the least recently used go when the bound on their size is reached."""
-
-    def close(self) -> None:
-        """Frees what the cache holds; it is of no use afterwards."""

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from remy_farm.v1 import job_pb2
 from remy_services.evaluation import SharedEvaluator
 from remy_services.fleet.board import BoardSnapshot
-from remy_services.stores import CheckpointStore, EvaluationCache
+from remy_services.stores import CheckpointStore
 from remy_services.telemetry.activity import JobActivity
 from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
 from remy_services.telemetry.exposition import in_loop
@@ -22,7 +22,6 @@ from remy_services.telemetry.grpc_metrics import MeasuringInterceptor
 from remy_services.telemetry.instruments import Instruments
 from remy_services.telemetry.job_observer import JobObserver
 from remy_services.telemetry.job_samples import job_samples
-from remy_services.telemetry.measured_cache import MeasuredCache
 from remy_services.telemetry.measured_evaluator import MeasuredEvaluator
 from remy_services.telemetry.measured_store import MeasuredStore
 from remy_services.telemetry.samples import Reading, Sample, SampledCollector
@@ -34,7 +33,6 @@ _COUNTED: tuple[Metric, ...] = (
     fleet.SIMULATED_SECONDS,
     fleet.EVALUATION_CPU_SECONDS,
     fleet.REQUESTS_FAILED,
-    fleet.CACHE_LOOKUPS,
     *store.METRICS,
     server.BUILD_INFO,
     server.GRPC_HANDLED,
@@ -88,10 +86,6 @@ class Telemetry:
         self._board = inner if isinstance(inner, HasBoard) else None
         self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
-
-    def cache(self, inner: EvaluationCache) -> MeasuredCache:
-        """The cache, watched."""
-        return MeasuredCache(inner, self.instruments)
 
     def observer(self) -> JobObserver:
         """To be told what happens to jobs."""

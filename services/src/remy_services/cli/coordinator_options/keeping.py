@@ -27,22 +27,6 @@ OPTIONS: tuple[Decorator, ...] = (
         "s3://BUCKET/FOLDER.",
     ),
     setting(
-        "--cache",
-        "cache_url",
-        default="memory:",
-        callback=lambda context, parameter, url: None if url == "none" else url,
-        metavar="URL",
-        help="Where to keep what parts of large steps came to, so that a step which is taken up "
-        "again does not evaluate them again: memory:, sqlite:///PATH, redis://... or none.",
-    ),
-    setting(
-        "--cache-bytes",
-        type=click.IntRange(min=1 << 20),
-        default=256 << 20,
-        metavar="N",
-        help="What that may hold.",
-    ),
-    setting(
         "--name",
         metavar="NAME",
         show_default="the host's name",

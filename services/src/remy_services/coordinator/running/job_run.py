@@ -17,7 +17,7 @@ from remy_services.coordinator.running.live import LiveProgress
 from remy_services.coordinator.running.orders import Order, Orders
 from remy_services.coordinator.running.resume import first_table
 from remy_services.coordinator.running.saver import Saver
-from remy_services.coordinator.running.settings import RunEvaluators, RunSettings
+from remy_services.coordinator.running.settings import RunSettings
 from remy_services.coordinator.running.stopwatch import Stopwatch
 from remy_services.designer.clock_budgets import Elapsed, exhausted
 from remy_services.evaluation import Evaluation, Share, SharedEvaluator
@@ -31,12 +31,12 @@ class JobRun:
         self,
         environment: Environment,
         keeper: JobKeeper,
-        evaluators: RunEvaluators,
+        evaluator: SharedEvaluator,
         settings: RunSettings,
     ) -> None:
         self._environment = environment
         self._keeper = keeper
-        self._evaluators = evaluators
+        self._evaluator = evaluator
         self._settings = settings
         self._orders = Orders(keeper)
         progress = keeper.job.progress
@@ -79,7 +79,7 @@ class JobRun:
         keeper = self._keeper
         if keeper.job.state == PENDING:
             await keeper.change(endings.schedule)
-        begun = await begin(self._environment, keeper, self._measure)
+        begun = await begin(self._environment, keeper, self._evaluate)
         if begun is None:
             await self._settle()
             return
@@ -150,19 +150,11 @@ class JobRun:
             await desk.stop(spent)
 
     async def _evaluate(self, request: evaluation_pb2.EvaluationRequest) -> Evaluation | None:
-        return await self._evaluate_on(self._evaluators.of_steps, request)
-
-    async def _measure(self, request: evaluation_pb2.EvaluationRequest) -> Evaluation | None:
-        return await self._evaluate_on(self._evaluators.of_rehearsals, request)
-
-    async def _evaluate_on(
-        self, evaluator: SharedEvaluator, request: evaluation_pb2.EvaluationRequest
-    ) -> Evaluation | None:
         job = self._keeper.job
         return await evaluate_unless(
             self._orders.interrupt,
             self._orders.bell,
-            evaluator,
+            self._evaluator,
             Share(job.id, job.priority, job.weight),
             request,
             self._live.reported,

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remy_services.evaluation import SharedEvaluator
-
-
-@dataclass(frozen=True)
-class RunEvaluators:
-    """Who evaluates for a run."""
-
-    of_steps: SharedEvaluator
-    #: Evaluates everything anew: a rehearsal is about the CPU time that it takes.
-    of_rehearsals: SharedEvaluator
-
 
 @dataclass(frozen=True)
 class RunSettings:

@@ -69,7 +69,6 @@ def exported(settings: ExportSettings) -> Iterator[Surroundings]:
             observer=telemetry.observer(),
             store=telemetry.store,
             evaluator=telemetry.evaluator,
-            cache=telemetry.cache,
             interceptors=(telemetry.interceptor(),),
             on_farm=show,
         )

@@ -19,13 +19,7 @@ from remy_services.coordinator.serving.settings import ServerSettings
 from remy_services.coordinator.serving.surroundings import Surroundings
 from remy_services.coordinator.store_watch import StoreWatch
 from remy_services.coordinator.threads import Threads
-from remy_services.stores import (
-    CheckpointStore,
-    EvaluationCache,
-    Mirror,
-    open_cache,
-    open_store,
-)
+from remy_services.stores import CheckpointStore, Mirror, open_store
 
 # Of the grace period.
 _SHARE_FOR_MIRROR = 0.2
@@ -70,20 +64,9 @@ async def open_farm(
     mirroring = _mirroring(settings, store, ending)
     environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
     watch = StoreWatch(store, threads, settings.farm.store_check_seconds, on_store_changed)
-    cache = _cache(settings, around, ending)
-    farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm, cache)
+    farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm)
     around.on_farm(farm)
     return Opened(farm, watch, evaluators)
-
-
-def _cache(
-    settings: ServerSettings, around: Surroundings, ending: AsyncExitStack
-) -> EvaluationCache | None:
-    if settings.cache_url is None:
-        return None
-    opened = open_cache(settings.cache_url, max_bytes=settings.cache_bytes)
-    ending.push_async_callback(asyncio.to_thread, opened.close)
-    return around.cache(opened)
 
 
 def _mirroring(

@@ -36,9 +36,6 @@ class ServerSettings:
     accept_data_loss: bool = False
     #: Of a second place for jobs; None: there is none.
     mirror_url: str | None = None
-    #: Of a cache of evaluations; None: there is none.
-    cache_url: str | None = "memory:"
-    cache_bytes: int = 256 << 20
     #: "local", "workers" or "ray".
     evaluator: str = "local"
     #: Of the evaluator "local".

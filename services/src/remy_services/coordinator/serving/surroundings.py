@@ -10,7 +10,7 @@ import grpc
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.observer import Observer, SilentObserver
 from remy_services.evaluation import SharedEvaluator
-from remy_services.stores import CheckpointStore, EvaluationCache
+from remy_services.stores import CheckpointStore
 
 
 def _store_itself(store: CheckpointStore) -> CheckpointStore:
@@ -19,10 +19,6 @@ def _store_itself(store: CheckpointStore) -> CheckpointStore:
 
 def _evaluator_itself(evaluator: SharedEvaluator) -> SharedEvaluator:
     return evaluator
-
-
-def _cache_itself(cache: EvaluationCache) -> EvaluationCache:
-    return cache
 
 
 def _nothing(farm: Farm) -> None:
@@ -36,7 +32,6 @@ class Surroundings:
     observer: Observer = field(default_factory=SilentObserver)
     store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
     evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
-    cache: Callable[[EvaluationCache], EvaluationCache] = _cache_itself
     #: Of all calls, before our own.
     interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
     #: Is told of the farm, in the event loop, before any of its jobs is read.

@@ -66,11 +66,6 @@ class Keys:
         """A job's snapshots by revision."""
         return self._name("snapshots", job_id)
 
-    @property
-    def cache(self) -> tuple[str, str, str]:
-        """Entries of a cache by their keys, the order of their use, and its counters."""
-        return self._name("entries"), self._name("order"), self._name("counters")
-
     def of(self, job_id: str) -> tuple[str, str, str, str]:
         """All that is a job's own, in the order that the scripts expect."""
         return self.job(job_id), self.events(job_id), self.epochs(job_id), self.snapshots(job_id)

@@ -63,9 +63,6 @@ EVALUATION_CPU_SECONDS = counter("evaluation_cpu_seconds_total", "CPU time that 
 REQUESTS_FAILED = counter(
     "evaluation_requests_failed_total", "Requests of designs that ended without an outcome."
 )
-CACHE_LOOKUPS = counter(
-    "evaluation_cache_lookups_total", "Look-ups in the evaluation cache.", "result"
-)
 
 METRICS: tuple[Metric, ...] = (
     WORKERS_CONNECTED,
@@ -94,5 +91,4 @@ METRICS: tuple[Metric, ...] = (
     SIMULATED_SECONDS,
     EVALUATION_CPU_SECONDS,
     REQUESTS_FAILED,
-    CACHE_LOOKUPS,
 )
