@@ -1,0 +1,386 @@
+"""What every command prints with `--json`, and how it fails: exit code and sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, Final
+
+from tests.pinned.command_line import (
+    call,
+    call_json,
+    coordinator,
+    exported_metrics,
+    run,
+    started,
+    wait_until,
+)
+from tests.pinned.records import Record, digest, digest_of_tree, without_volatile
+from tests.pinned.results import SPECIFICATIONS, write_table
+
+_NETWORK: Final = "--senders 2 --link-mbps 12 --rtt-ms 100 --on-ms 500 --off-ms 500 --seconds 10"
+_SIMULATE: Final = f"simulate --remycc eight.dna {_NETWORK}"
+_EVALUATE: Final = "evaluate --remycc eight.dna --spec paper.yaml --specimens 4"
+_BENCHMARK: Final = "benchmark-search --specimens 4 --threads 2"
+_SHORT: Final = (
+    "--set search.simulated_seconds=1 --set search.joint.steps_per_epoch=1 "
+    "--set search.joint.validation_specimens=4"
+)
+
+#: Commands that need nothing but files, in this order, each in the folder that `_files` makes.
+_ALONE: Final = (
+    _SIMULATE,
+    f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss 0.01 --jitter-ms 3 --seed 4",
+    _EVALUATE,
+    "inspect eight.dna",
+    "inspect eight.dna --spec paper.yaml --specimens 8 --signals",
+    "inspect eight.dna --spec paper.yaml --specimens 8 --merge",
+    "inspect eight.dna --spec paper.yaml --specimens 8 --merge-out merged.json",
+    "inspect eight.dna --diff merged.json --spec paper.yaml --specimens 8",
+    "design paper.yaml --out stopped --max-steps 4",
+    "design paper.yaml --out stopped --resume",
+    "design paper.yaml --out stopped --resume --seed 2",
+    "design paper.yaml --out stopped",
+    "design joint.yaml --out swept --sweep objective.delta=0.1,1",
+    f"{_BENCHMARK} --remycc eight.dna --remycc one.dna --delta 10",
+    f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched {_SHORT}",
+)
+#: The same without --json: what they write, or how they fail.
+_ALONE_IN_WORDS: Final = (
+    "convert eight.dna eight.json",
+    "convert eight.json again.dna",
+    "convert half.json half.dna",
+    "convert eight.dna eight.txt",
+    "convert eight.dna no/eight.json",
+    "convert nowhere.dna eight.json",
+    "convert truncated.dna eight.json",
+    "validate joint.yaml",
+    "validate wrong.yaml",
+    "validate broken.yaml",
+    "validate nowhere.yaml",
+    "validate joint.yaml --json",
+    "frobnicate",
+    "validate joint.yaml --colour",
+    "validate",
+    f"{_SIMULATE} --senders 0",
+    f"{_SIMULATE} --senders many",
+    f"{_SIMULATE} --rtt-ms nan",
+    f"{_SIMULATE} --loss 1",
+    f"{_SIMULATE} --seed -1",
+    f"simulate --remycc truncated.dna {_NETWORK}",
+    "simulate --remycc eight.dna",
+    f"{_EVALUATE} --specimens 0",
+    f"{_EVALUATE} --remycc .",
+    f"{_EVALUATE} --spec nowhere.yaml",
+    f"{_EVALUATE} --threads 0",
+    "inspect empty.json",
+    "inspect truncated.dna",
+    "inspect eight.dna --signals",
+    "inspect eight.dna --merge-out merged.txt --spec paper.yaml",
+    "design nowhere.yaml --out out",
+    "design wrong.yaml --out out",
+    "design paper.yaml --out eight.dna",
+    "design paper.yaml --out eight.dna/out",
+    "design paper.yaml --out out --max-steps 0",
+    "design paper.yaml --out out --steps 9",
+    "design paper.yaml --out out --from truncated.dna",
+    "design paper.yaml --out out --from eight.dna",
+    "design paper.yaml --out out --sweep objective.delta=",
+    "design paper.yaml --out out --sweep objective.colour=1,2",
+    "design joint.yaml --out out --resume --from eight.dna",
+    "benchmark-search",
+    f"{_BENCHMARK} --seeds 1-2",
+    f"{_BENCHMARK} --seeds 2-1 --out out",
+    f"{_BENCHMARK} --remycc truncated.dna",
+    f"{_BENCHMARK} --seeds 1 --out out --set objective.colour=1",
+    "completion tcsh",
+)
+#: Started as processes: what they refuse before they serve.
+_SERVERS: Final = (
+    "coordinator --listen nowhere",
+    "coordinator --listen 0.0.0.0:0",
+    "coordinator --listen 127.0.0.1:0 --store ftp://nowhere",
+    "coordinator --config nowhere.yaml",
+    "coordinator --config wrong.yaml",
+    "coordinator --listen 127.0.0.1:0 --tls-cert eight.dna",
+    "coordinator --listen 127.0.0.1:0 --tokens-file wrong.yaml --store sqlite:unused.db",
+    "coordinator --listen 127.0.0.1:0 --evaluator threads",
+    "worker",
+    "worker --coordinator nowhere",
+    "worker --coordinator farm.example.org:50051 --threads 0",
+    "worker --coordinator 127.0.0.1:50051 --token-file nowhere",
+    "worker --coordinator 127.0.0.1:50051 --tls-ca nowhere",
+)
+
+
+def _files(folder: Path) -> None:
+    write_table(folder / "eight.dna")
+    for name in ("paper", "joint"):
+        (folder / f"{name}.yaml").write_text(SPECIFICATIONS[name], encoding="utf-8")
+    text = SPECIFICATIONS["paper"]
+    (folder / "endless.yaml").write_text(text.replace("epochs: 3", "epochs: 1000000"))
+    (folder / "wrong.yaml").write_text(
+        text.replace("rtt_ms: {uniform: [20, 60]}", "rtt_ms: -5").replace(
+            "mode: paper", "mode: cardboard"
+        )
+        + "colour: red\n"
+    )
+    (folder / "broken.yaml").write_text("name: [unclosed\nnetwork: {")
+    (folder / "truncated.dna").write_bytes(b"\x0a\x7f\x00")
+    (folder / "empty.json").write_bytes(b"")
+    with chdir(folder):
+        assert call("convert", "eight.dna", "half.json").exit_code == 0
+    half = folder / "half.json"
+    half.write_text(re.sub(r'("window_increment": )1(\.0)?\b', r"\g<1>1.5", half.read_text()))
+    call_json("design", folder / "paper.yaml", "--out", folder / "one", "--max-steps", "1")
+    (folder / "one.dna").write_bytes((folder / "one" / "remycc.dna").read_bytes())
+
+
+def _said(text: str, names: dict[str, str]) -> Any:
+    """Lines, or the JSON that they are."""
+    try:
+        tree = json.loads(text)
+    except ValueError:
+        tree = text.splitlines()
+    return without_volatile(tree, names)
+
+
+def _sentences(text: str, names: dict[str, str]) -> Any:
+    """What a server says to people, among what it logs."""
+    return without_volatile([x for x in text.splitlines() if not x.startswith("{")], names)
+
+
+def _outcome(words: str, names: dict[str, str], **settings: str) -> dict[str, Any]:
+    """Exit code and standard output; where it failed, standard error too."""
+    result = call(*words.split(), **settings)
+    found: dict[str, Any] = {"exit": result.exit_code}
+    if result.stdout:
+        found["out"] = _said(result.stdout, names)
+    if result.exit_code != 0:
+        found["error"] = _said(result.stderr, names)
+    return found
+
+
+def _alone(folder: Path) -> Any:
+    _files(folder)
+    names = {str(folder): "(folder)"}
+    with chdir(folder):
+        found = {f"{words} --json": _outcome(f"{words} --json", names) for words in _ALONE}
+        found |= {words: _outcome(words, names) for words in _ALONE_IN_WORDS}
+        for words in _SERVERS:
+            done = run(*words.split())
+            found[words] = {"exit": done.returncode, "error": _sentences(done.stderr, names)}
+        for name in ("eight.json", "again.dna", "merged.json", "searched/seed-2.dna"):
+            found[f"({name})"] = {"sha256": digest(Path(name).read_bytes())}
+        for name in ("stopped", "swept", "searched"):
+            written = [each for each in Path(name).rglob("*") if each.is_file()]
+            found[f"({name})"] = {"files": sorted(map(str, written))}
+    return found
+
+
+class Farm:
+    """Commands that talk to one coordinator, and what they said."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._names: dict[str, str] = {address: "(address)"}
+        #: By what was called.
+        self.found: dict[str, Any] = {}
+
+    def job(self, words: str, called: str) -> None:
+        """Makes a job, which has this name in the record from now on."""
+        tree = self._json(words)
+        self._names[tree["id"]] = f"({called})"
+        self._keep(f"{words} --json", {"exit": 0, "out": without_volatile(tree, self._names)})
+
+    def record(self, words: str) -> None:
+        """Calls a command with --json."""
+        self.record_words(f"{words} --json")
+
+    def record_words(self, words: str) -> None:
+        """Calls a command as it is."""
+        self._keep(words, _outcome(self._with_ids(words), self._names, **self._settings))
+
+    def quietly(self, words: str) -> dict[str, Any]:
+        """Calls a command, and keeps nothing of it."""
+        return self._json(words)
+
+    def wait(self, job: str, state: str) -> None:
+        """Until the job is in this state."""
+        wait_until(lambda: self._json(f"status {job}")["state"] == state)
+
+    def _json(self, words: str) -> dict[str, Any]:
+        return call_json(*self._with_ids(words).split(), **self._settings)
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        return {"REMY_FARM_COORDINATOR": self.address}
+
+    def _with_ids(self, words: str) -> str:
+        for name, word in self._names.items():
+            words = words.replace(word, name)
+        return words
+
+    def _keep(self, words: str, outcome: dict[str, Any]) -> None:
+        number = sum(each == words or each.startswith(f"{words} #") for each in self.found)
+        self.found[f"{words} #{number + 1}" if number else words] = _short(outcome)
+
+
+def _short(tree: Any) -> Any:
+    """Specifications as digests: that of `validate` is shown in full."""
+    if isinstance(tree, dict):
+        return {
+            key: f"digest {digest_of_tree(value)}"
+            if key == "spec" and value is not None
+            else _short(value)
+            for key, value in tree.items()
+        }
+    return [_short(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def _service(folder: Path) -> Any:
+    _files(folder)
+    (folder / "store").mkdir()
+    flags = ("--name", "pinned", "--maximum-running-jobs", "1", "--checkpoint-seconds", "0")
+    metrics = ("--metrics-listen", "127.0.0.1:0")
+    with chdir(folder), coordinator(folder / "store", *flags, *metrics) as address:
+        farm = Farm(address)
+        _life_of_a_job(farm)
+        _refusals(farm)
+        _waiting_jobs(farm)
+        for name in ("fetched.json", "fetched.dna", "first.json"):
+            farm.found[f"({name})"] = {"sha256": digest(Path(name).read_bytes())}
+        for name in ("steps.csv", "epochs.json"):
+            farm.found[f"({name})"] = {"columns": _columns(Path(name))}
+        farm.found["(metrics)"] = exported_metrics(Path("store", "log"))
+    words = ("worker", "--coordinator", "127.0.0.1:1", "--threads", "1", *metrics)
+    with started(folder / "worker.log", *words):
+        farm.found["(metrics of a worker)"] = exported_metrics(folder / "worker.log")
+    return farm.found
+
+
+def _columns(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    return list(json.loads(text)[0]) if path.suffix == ".json" else text.splitlines()[0].split(",")
+
+
+def _life_of_a_job(farm: Farm) -> None:
+    farm.record("list")
+    farm.record("info")
+    farm.record("doctor")
+    farm.record("submit paper.yaml --validate-only")
+    farm.job("submit paper.yaml --name first --watch --quiet", "id-of-first")
+    farm.record("status first")
+    farm.record("status (id-of-first)")
+    farm.record("watch first --quiet")
+    farm.record("list --state succeeded --name fir --owner local")
+    farm.record("list --state failed")
+    farm.record("fetch first -o fetched.json")
+    farm.record("fetch first -o fetched.dna")
+    farm.record("fetch first --epoch 0 -o first.json")
+    farm.record("history first")
+    farm.record("history first --steps")
+    farm.record_words("history first --steps -o steps.csv")
+    farm.record_words("history first -o epochs.json")
+    farm.record("extend first --max-epochs 4")
+    farm.wait("first", "succeeded")
+    farm.record("status first")
+    farm.job("fork first --epoch 0 --set objective.delta=3 --name forked", "id-of-forked")
+    farm.wait("forked", "succeeded")
+    farm.record("status forked")
+    farm.record("compare first forked")
+    farm.quietly("export-job first -o first.archive")
+    farm.record("delete first --yes")
+    farm.record("import-job first.archive")
+    farm.record("status first")
+    farm.record("watch (id-of-first) --quiet")
+
+
+def _refusals(farm: Farm) -> None:
+    for words in (
+        "status nothing",
+        "watch nothing",
+        "watch",
+        "pause first",
+        "resume first",
+        "cancel first",
+        "cancel nothing",
+        "extend first",
+        "extend first --max-rules 0",
+        "extend first --steps 5",
+        "fork first --set objective.delta=-1",
+        "fork first --set objective.colour=1",
+        "fork first --epoch 900",
+        "fetch first -o first.txt",
+        "fetch first -o no/first.json",
+        "fetch first --epoch 900 -o first.json",
+        "fetch nothing -o first.json",
+        "history nothing",
+        "history first -o first.txt",
+        "delete nothing --yes",
+        "delete first",
+        "compare first",
+        "compare first nothing",
+        "export-job nothing -o nothing.archive",
+        "export-job first -o no/first.archive",
+        "import-job first.archive",
+        "import-job truncated.dna",
+        "import-job nowhere.archive",
+        "submit wrong.yaml",
+        "submit nowhere.yaml",
+        "submit paper.yaml --name ../first",
+        "submit paper.yaml --weight 0",
+        "submit paper.yaml --sweep objective.delta=-1,1",
+        "list --state asleep",
+        "list --limit 0",
+        "watch --campaign nothing",
+        "list --coordinator nowhere:port",
+        "list --token-file nowhere",
+        "list --tls-ca nowhere",
+        "list --insecure --tls-ca eight.dna",
+        "list --tls-cert eight.dna",
+        *(
+            f"{command} --coordinator 127.0.0.1:1 --patience 0"
+            for command in ("list", "info", "status first", "submit paper.yaml")
+        ),
+        "doctor --coordinator 127.0.0.1:1 --json",
+    ):
+        farm.record_words(words)
+    done = run("worker", "--coordinator", farm.address, "--threads", "1")
+    errors = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    said = [each["message"] for each in errors] or done.stderr.splitlines()
+    farm.found["worker"] = {
+        "exit": done.returncode,
+        "error": without_volatile(said, {farm.address: "(address)"}),
+    }
+
+
+def _waiting_jobs(farm: Farm) -> None:
+    """One job that never ends takes all there is; what others do does not depend on time then."""
+    farm.quietly("submit endless.yaml --name endless")
+    farm.wait("endless", "running")
+    farm.job("submit joint.yaml --name second --priority -3 --weight 2.5", "id-of-second")
+    farm.record("status second")
+    farm.record("delete second --yes")
+    farm.record("resume second")
+    farm.record("pause second")
+    farm.record("pause second")
+    farm.record("list --name second")
+    farm.record("resume second")
+    farm.record("extend second --max-steps 5 --max-cpu-seconds 3.5 --steps 7")
+    farm.record("cancel second")
+    farm.record("watch second --quiet")
+    farm.record("fetch second -o second.json")
+    farm.quietly("cancel endless")
+    farm.wait("endless", "cancelled")
+    tree = farm.quietly("submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet")
+    jobs = {each["id"]: f"({each['name']})" for each in tree["jobs"]}
+    names = {tree["campaign"]: "(campaign)", **jobs}
+    farm.found["submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet --json"] = _short(
+        without_volatile(tree, names)
+    )
+
+
+RECORDS: Final = (Record("commands", _alone), Record("service-commands", _service))
