@@ -54,26 +54,22 @@ def faults() -> Section:
             _leases_ended_early(),
             lines(
                 "Work done twice",
-                "Late tasks given to another worker, tasks done twice to compare results, and"
-                " results that came when the outcome was known.",
+                "Late tasks given to another worker, and results that came when the outcome was"
+                " known.",
                 "none",
                 Query(happened("remy_farm_tasks_hedged_total"), "hedged"),
-                Query(happened("remy_farm_tasks_doubled_total"), "compared"),
                 Query(happened("remy_farm_results_duplicate_total"), "duplicate"),
                 width=8,
                 no_value="none",
             ),
             lines(
                 "Wrong results",
-                "Results that failed their checks, earlier results of quarantined workers, tasks on"
-                " which workers disagreed, and tasks given up because they kept ending"
+                "Results that failed their checks, and tasks given up because they kept ending"
                 " their workers. Each deserves a look.",
                 "none",
                 Query(
                     happened("remy_farm_results_rejected_total", "reason"), "rejected: {{reason}}"
                 ),
-                Query(happened("remy_farm_results_revoked_total"), "revoked"),
-                Query(happened("remy_farm_tasks_disputed_total"), "disputed"),
                 Query(happened("remy_farm_tasks_quarantined_total"), "quarantined"),
                 width=8,
                 no_value="none",

@@ -25,8 +25,6 @@ _SETTINGS = WorkerFleetSettings(
         hedge_seconds=60.0,
         longest_task_seconds=0.05,
         shortest_task_seconds=0.002,
-        # Every result is compared, so that no wrong one gets through.
-        doubled_share=1.0,
         # Whom SIGKILL ended was not ended by what it was doing, which nobody can tell.
         ended_workers=8,
     )
@@ -73,8 +71,5 @@ def test_a_design_under_constant_faults_is_the_same_bytes(watched_boards: list[s
     assert counts.leases_ended["silent"] > 0
     assert counts.workers_left["goodbye"] >= faults.counts["tell_to_end"]
     assert counts.bad_results.total() > 0
-    assert counts.disagreements > 0
-    assert counts.quarantined_workers == (
-        faults.counts["corrupt_on_the_way"] + faults.counts["corrupt_in_the_simulator"]
-    )
+    assert counts.quarantined_workers == faults.counts["corrupt"] > 0
     assert counts.quarantined_tasks == 0

@@ -60,8 +60,7 @@ class Faults:
             self._tell_to_end,
             self._cut,
             self._stall,
-            self._corrupt_on_the_way,
-            self._corrupt_in_the_simulator,
+            self._corrupt,
         ]
         schedule = [kinds[number % len(kinds)] for number in range(faults)]
         self._chance.shuffle(schedule)
@@ -92,27 +91,20 @@ class Faults:
         self._wait_for_silence()
         place.link.resume()
 
-    def _corrupt_on_the_way(self) -> None:
-        self._corrupt("on-the-way")
-
-    def _corrupt_in_the_simulator(self) -> None:
-        self._corrupt("in-the-simulator")
-
-    def _corrupt(self, how: str) -> None:
-        """A worker more, whose results are wrong, until it is found out.
-
-        Meanwhile two others stay, since two that agree decide who is wrong.
-        """
-        self._farm.wait_until(lambda: self._serving() >= 2)
-        command = [sys.executable, "-m", "tests.fleet.corrupting_worker", how]
+    def _corrupt(self) -> None:
+        """A worker more, whose results are damaged, until it is found out."""
+        self._farm.wait_until(lambda: self._serving() >= 1)
         address = f"--coordinator=127.0.0.1:{self._farm.port}"
         with subprocess.Popen(
-            [*command, address, "--threads=1", "--log-level=error"],
+            [
+                *(sys.executable, "-m", "tests.fleet.corrupting_worker"),
+                *(address, "--threads=1", "--log-level=error"),
+            ],
             cwd=ROOT,
             stderr=subprocess.DEVNULL,
         ) as process:
             try:
-                assert process.wait(_PATIENCE_SECONDS) == _REFUSED, how
+                assert process.wait(_PATIENCE_SECONDS) == _REFUSED
             finally:
                 process.kill()
 

@@ -19,7 +19,7 @@ from remy_farm.v1 import job_pb2
 from remy_services.coordinator.running import RunSettings
 from remy_services.coordinator.serving import Surroundings
 from remy_services.coordinator.settings import FarmSettings
-from remy_services.evaluation import TaskQuarantined
+from remy_services.evaluation import ResultsDiffer, TaskQuarantined
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
@@ -172,6 +172,11 @@ class TestFailures:
                 TaskQuarantined("task 3 has ended 3 workers"),
                 job_pb2.FAILURE_REASON_TASK_QUARANTINED,
                 "task 3 has ended 3 workers",
+            ),
+            (
+                ResultsDiffer("workers a and b gave different results"),
+                job_pb2.FAILURE_REASON_RESULTS_DIFFER,
+                "workers a and b gave different results",
             ),
             (
                 remy_simulator.InvalidRequest("the request makes no sense"),

@@ -36,6 +36,7 @@ class FailureReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FAILURE_REASON_TASK_QUARANTINED: _ClassVar[FailureReason]
     FAILURE_REASON_REQUEST_REFUSED: _ClassVar[FailureReason]
     FAILURE_REASON_WORK_LIMIT: _ClassVar[FailureReason]
+    FAILURE_REASON_RESULTS_DIFFER: _ClassVar[FailureReason]
 JOB_STATE_UNSPECIFIED: JobState
 JOB_STATE_PENDING: JobState
 JOB_STATE_SCHEDULING: JobState
@@ -54,6 +55,7 @@ FAILURE_REASON_OTHER_VERSION: FailureReason
 FAILURE_REASON_TASK_QUARANTINED: FailureReason
 FAILURE_REASON_REQUEST_REFUSED: FailureReason
 FAILURE_REASON_WORK_LIMIT: FailureReason
+FAILURE_REASON_RESULTS_DIFFER: FailureReason
 
 class JobProgress(_message.Message):
     __slots__ = ("epoch", "rules", "step", "candidates", "candidates_done", "score", "epoch_gain", "evaluations", "simulated_packets", "evaluations_per_second", "packets_per_second", "cpu_seconds", "wall_seconds", "estimated_cost", "eta_seconds", "recoveries", "workers", "share_done", "epochs_without_gain")

@@ -6,7 +6,13 @@ a request into tasks, repeat and reorder them, and the outcome is the same, bit 
 
 from remy_services.evaluation.evaluator import EvaluationProgress, Evaluator, OnProgress
 from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.shared import Evaluation, Share, SharedEvaluator, TaskQuarantined
+from remy_services.evaluation.shared import (
+    Evaluation,
+    ResultsDiffer,
+    Share,
+    SharedEvaluator,
+    TaskQuarantined,
+)
 
 __all__ = [
     "Evaluation",
@@ -14,6 +20,7 @@ __all__ = [
     "Evaluator",
     "LocalEvaluator",
     "OnProgress",
+    "ResultsDiffer",
     "Share",
     "SharedEvaluator",
     "TaskQuarantined",

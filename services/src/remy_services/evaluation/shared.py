@@ -37,6 +37,10 @@ class TaskQuarantined(Exception):
     """A part of the request kept ending its workers and was given up. One sentence for people."""
 
 
+class ResultsDiffer(Exception):
+    """Workers gave different results for the same task of a job. One sentence for people."""
+
+
 class SharedEvaluator(Protocol):
     """Evaluates the requests of many designs at once, in the event loop it was made in."""
 
@@ -50,7 +54,7 @@ class SharedEvaluator(Protocol):
 
         Waits for as long as there is nobody to evaluate it. Cancelling this call withdraws the
         request. `on_progress` is called in the event loop. Raises remy_simulator.InvalidRequest for
-        a request that makes no sense, and TaskQuarantined.
+        a request that makes no sense, TaskQuarantined, and ResultsDiffer.
         """
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:

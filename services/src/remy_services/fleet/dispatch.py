@@ -15,6 +15,7 @@ from remy_services.evaluation import (
     Evaluation,
     EvaluationProgress,
     OnProgress,
+    ResultsDiffer,
     Share,
     TaskQuarantined,
 )
@@ -22,6 +23,7 @@ from remy_services.evaluation.partition import assemble
 from remy_services.fleet.board import (
     Assignment,
     Completion,
+    Contradiction,
     Effects,
     Quarantine,
     Refusal,
@@ -153,6 +155,8 @@ class Dispatcher:
                     waiting.ended.set_result(end)
                 case Refusal():
                     waiting.ended.set_exception(remy_simulator.InvalidRequest(end.why))
+                case Contradiction():
+                    waiting.ended.set_exception(ResultsDiffer(end.why))
                 case Quarantine():
                     sentence = describe_quarantine(end, self._reproductions)
                     waiting.ended.set_exception(TaskQuarantined(sentence))

@@ -24,7 +24,7 @@ from remy_services.fleet.dispatch import Dispatcher
 from remy_services.fleet.information import describe_evaluators
 
 _WORKER = "local"
-# Threads never fall silent, and there is nobody to compare them with. Tasks are short, since they
+# Threads never fall silent. Tasks are short, since they
 # cost next to nothing to start and a step of a search should end on all threads at once. Threads
 # take what they do next from a common line, which is long enough for the event loop to be late.
 _TASKS_PER_THREAD = 4
@@ -32,7 +32,6 @@ _SETTINGS = BoardSettings(
     lease_seconds=math.inf,
     longest_task_seconds=0.1,
     shortest_task_seconds=0.002,
-    doubled_share=0.0,
 )
 
 _Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
@@ -87,7 +86,7 @@ class LocalFleet:
                 self._running[lease_id].cancel()
 
     def expel(self, worker_id: str, why: str) -> None:
-        raise RuntimeError(f"the simulator of this process contradicts itself: {why}")
+        raise RuntimeError(f"the threads of this process are quarantined: {why}")
 
     def _ended(
         self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]

@@ -14,7 +14,7 @@ _LEASE_ENDS = (
     *("lost", "goodbye", "silent", "returned"),
     *("bad result", "quarantined", "withdrawn", "done elsewhere"),
 )
-_DAMAGES = ("digest", "encoding")
+_FLAWS = ("digest", "encoding", "impossible")
 
 
 def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sample]:
@@ -34,15 +34,12 @@ def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
     yield Sample(fleet.TASKS_ASSIGNED, counts.tasks_assigned)
     yield Sample(fleet.TASKS, counts.tasks_done)
     yield Sample(fleet.TASKS_HEDGED, counts.hedged_tasks)
-    yield Sample(fleet.TASKS_DOUBLED, counts.doubled_tasks)
-    yield Sample(fleet.TASKS_DISPUTED, counts.disagreements)
     yield Sample(fleet.TASKS_QUARANTINED, counts.quarantined_tasks)
     yield Sample(fleet.RESULTS_DUPLICATE, counts.duplicate_results)
-    yield Sample(fleet.RESULTS_REVOKED, counts.revoked_results)
     yield Sample(fleet.WORKERS_JOINED, counts.workers_joined)
     yield from _by_reason(fleet.WORKER_DEPARTURES, counts.workers_left, _DEPARTURES)
     yield from _by_reason(fleet.LEASES_ENDED, counts.leases_ended, _LEASE_ENDS)
-    yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results, _DAMAGES)
+    yield from _by_reason(fleet.RESULTS_REJECTED, counts.bad_results, _FLAWS)
     yield Distribution(fleet.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
     yield Distribution(fleet.TASK_QUEUE_TIME, counts.queue_times, counts.queue_seconds)
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Share
+from remy_services.evaluation.partition import Task as Slice
 from remy_services.evaluation.partition import assemble
 from remy_services.fleet.board import (
     Assignment,
     BoardSettings,
     Completion,
+    Contradiction,
     Quarantine,
     Refusal,
     TaskBoard,
@@ -53,27 +55,36 @@ class SimulatedFleet:
         self.workers: dict[str, SimulatedWorker] = {}
         self.requests: dict[int, evaluation_pb2.EvaluationRequest] = {}
         self.withdrawn: set[int] = set()
-        self.ended: dict[int, Completion | Refusal | Quarantine] = {}
+        self.ended: dict[int, Completion | Refusal | Quarantine | Contradiction] = {}
         self.expelled: set[str] = set()
         #: CPU seconds given out, by job.
         self.given: dict[str, float] = {}
+        #: By how much the first answer to each task was off.
+        self.first_answers: dict[tuple[int, Slice], int] = {}
+        #: Jobs that were given answers which differ, and those that have not heard of it.
+        self.contradicted: set[str] = set()
+        self.not_told: set[str] = set()
+        self.jobs: dict[int, str] = {}
 
     # Evaluations.
 
     def submit(self, share: Share, request: evaluation_pb2.EvaluationRequest) -> int:
         number = self.board.submit(share, request)
         self.requests[number] = request
+        self.jobs[number] = share.job_id
         return number
 
     def withdraw(self, number: int) -> None:
         if number not in self.ended:
             self.withdrawn.add(number)
+            # Whoever withdraws does not hear how it would have ended.
+            self.not_told.discard(self.jobs[number])
         self.board.withdraw(number)
 
     # Workers.
 
     def join(self, name: str, *, threads: int = 1, job_id: str = "", reserve: int = 1) -> None:
-        facts = WorkerFacts(name, threads, job_id)
+        facts = WorkerFacts(name, threads, job_id, version=f"1.0 of {name}")
         try:
             self.board.join(facts, self.now)
         except WorkerQuarantined:
@@ -116,7 +127,17 @@ class SimulatedFleet:
         outcome = slice_outcome(assignment.whole, assignment.slice, off_by=off_by)
         digest = hashlib.sha256(outcome.SerializeToString()).digest()
         seconds = self._cpu_seconds(assignment)
+        self._compare(lease_id, assignment, off_by)
         self.board.complete(name, lease_id, outcome, digest, seconds, self.now)
+
+    def _compare(self, lease_id: int, assignment: Assignment, off_by: int) -> None:
+        """What the board has to find out about this answer."""
+        if self.board.task(lease_id) is None:
+            return
+        first = self.first_answers.setdefault((assignment.evaluation_id, assignment.slice), off_by)
+        if first != off_by:
+            self.contradicted.add(assignment.share.job_id)
+            self.not_told.add(assignment.share.job_id)
 
     def _cpu_seconds(self, assignment: Assignment) -> float:
         rates = (
@@ -151,14 +172,26 @@ class SimulatedFleet:
             assert number not in self.ended
             assert number not in self.withdrawn
             self.ended[number] = end
-            if isinstance(end, Completion):
-                request = self.requests[number]
-                assert assemble(request, end.parts) == numbered_outcome(request)
+            self._check_end(number, end)
 
         for worker in self.workers.values():
             # Nobody has a task for longer than a lease after the last sign of life.
             if worker.heard_at <= self.now - self.board.settings.lease_seconds:
                 assert worker.tasks.keys() <= worker.unwanted
+
+    def _check_end(
+        self, number: int, end: Completion | Refusal | Quarantine | Contradiction
+    ) -> None:
+        request = self.requests[number]
+        if isinstance(end, Completion):
+            for piece, outcome in end.parts:
+                off_by = self.first_answers[number, piece]
+                assert outcome == slice_outcome(request, piece, off_by=off_by)
+            if not any(self.first_answers[number, piece] for piece, _ in end.parts):
+                assert assemble(request, end.parts) == numbered_outcome(request)
+        elif isinstance(end, Contradiction):
+            assert self.jobs[number] in self.contradicted
+            self.not_told.discard(self.jobs[number])
 
     def _drop_unwanted(self, name: str) -> None:
         worker = self.workers[name]

@@ -8,7 +8,7 @@ from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request
 
 _DEADLY_SPECIMEN = 3
-_SETTINGS = BoardSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06, doubled_share=0.0)
+_SETTINGS = BoardSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06)
 
 
 def _end_whoever_has(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:

@@ -15,7 +15,7 @@ _LONGEST_SECONDS = 1.0
 
 
 def _fleet(workers: int) -> SimulatedFleet:
-    fleet = SimulatedFleet(BoardSettings(longest_task_seconds=_LONGEST_SECONDS, doubled_share=0.0))
+    fleet = SimulatedFleet(BoardSettings(longest_task_seconds=_LONGEST_SECONDS))
     for number in range(workers):
         fleet.join(f"worker-{number}")
     return fleet

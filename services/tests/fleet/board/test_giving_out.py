@@ -15,7 +15,7 @@ from remy_services.fleet.board import (
 from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 from services.tests.fleet.requests import numbered_request, slice_outcome
 
-_SETTINGS = BoardSettings(doubled_share=0.0)
+_SETTINGS = BoardSettings()
 
 
 def _seconds(assignment: Assignment) -> float:
@@ -47,7 +47,7 @@ def test_tasks_take_about_a_second_once_costs_are_known() -> None:
 
 def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> None:
     """16 antithetic pairs: a step whose CPU time is a small part of one full task."""
-    fleet = SimulatedFleet(BoardSettings(doubled_share=0.0, shortest_task_seconds=0.01))
+    fleet = SimulatedFleet(BoardSettings(shortest_task_seconds=0.01))
     for name in ("one", "two"):
         fleet.join(name, threads=2)
     fleet.submit(Share("job"), numbered_request(2, 16))

@@ -16,7 +16,7 @@ import remy_simulator
 from benchmarks.stand_in import hello, make_stub
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import Evaluation, Share
+from remy_services.evaluation import Evaluation, ResultsDiffer, Share
 from remy_services.fleet import WorkerFleet, WorkerFleetSettings
 from remy_services.fleet.board import BoardSettings
 from services.tests.designer.small_joint_spec import small_joint_spec
@@ -83,8 +83,7 @@ class Caller:
 
     async def answer(self, task: worker_service_pb2.Task, tables: Any, **changes: Any) -> None:
         """Does a task as it should be done, but for the changes of the result."""
-        native = remy_simulator.native_tables(tables.tables)
-        content = remy_simulator.evaluate(task.request, tables=native).SerializeToString()
+        content = _outcome(task, tables).SerializeToString()
         result = {
             "lease_id": task.lease_id,
             "outcome": content,
@@ -93,6 +92,11 @@ class Caller:
             **changes,
         }
         await self.say(result=result)
+
+
+def _outcome(task: worker_service_pb2.Task, tables: Any) -> evaluation_pb2.EvaluationOutcome:
+    native = remy_simulator.native_tables(tables.tables)
+    return remy_simulator.evaluate(task.request, tables=native)
 
 
 class Coordinator:
@@ -284,6 +288,33 @@ def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
     serve(test)
 
 
+def test_callers_that_answer_a_task_differently_fail_the_job_and_are_both_named() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        fleet, request = coordinator.fleet, _request()
+        evaluation = asyncio.create_task(fleet.evaluate(Share("job"), request))
+        async with coordinator.call() as slow, coordinator.call() as quick:
+            await slow.join("slow", credit=1)
+            await slow.hear("tables")
+            late = await slow.hear("task")
+            await coordinator.wait_until(lambda: fleet.snapshot().counts.leases_ended["silent"] > 0)
+            # Somebody else does the task; both answers are intact, and one is wrong.
+            await quick.join("quick")
+            tables = await quick.hear("tables")
+            await quick.work_until(evaluation, tables)
+            wrong = _outcome(late, tables)
+            wrong.outcomes[0].delay_sum_ms[0] += 1e-3
+            content = wrong.SerializeToString()
+            digest = hashlib.sha256(content).digest()
+            await slow.answer(late, tables, outcome=content, sha256=digest)
+            with pytest.raises(ResultsDiffer) as raised:
+                await fleet.evaluate(Share("job"), request)
+            for name in ("slow", "quick"):
+                assert f"worker {name} (simulator " in str(raised.value)
+            assert str(raised.value).count(f"({remy_simulator.fingerprint()[:12]})") == 2
+
+    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5)))
+
+
 def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as first, coordinator.call() as second:
@@ -321,7 +352,7 @@ def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
             # It learns what is not wanted from it any more, should it hear again.
             assert (await silent.hear("cancelled")).lease_ids
 
-    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5, doubled_share=0.0)))
+    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5)))
 
 
 def test_what_is_withdrawn_is_cancelled_at_once() -> None:

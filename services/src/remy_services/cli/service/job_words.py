@@ -17,6 +17,7 @@ _FAILURES = {
     job_pb2.FAILURE_REASON_OTHER_VERSION: "its snapshot was made with another simulator version",
     job_pb2.FAILURE_REASON_TASK_QUARANTINED: "one of its tasks kept ending its workers",
     job_pb2.FAILURE_REASON_REQUEST_REFUSED: "the simulator refused one of its requests",
+    job_pb2.FAILURE_REASON_RESULTS_DIFFER: "workers gave different results for one of its tasks",
     job_pb2.FAILURE_REASON_WORK_LIMIT: "it simulated as many packets as one job may",
 }
 

@@ -9,7 +9,7 @@ import structlog
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.running.resume import SnapshotsLost
 from remy_services.designer import OtherVersionError
-from remy_services.evaluation import TaskQuarantined
+from remy_services.evaluation import ResultsDiffer, TaskQuarantined
 from remy_simulator import InvalidRequest
 
 _log = structlog.get_logger()
@@ -31,6 +31,7 @@ _REASONS: tuple[tuple[type[Exception], job_pb2.FailureReason], ...] = (
     (SnapshotsLost, job_pb2.FAILURE_REASON_SNAPSHOTS_LOST),
     (OtherVersionError, job_pb2.FAILURE_REASON_OTHER_VERSION),
     (TaskQuarantined, job_pb2.FAILURE_REASON_TASK_QUARANTINED),
+    (ResultsDiffer, job_pb2.FAILURE_REASON_RESULTS_DIFFER),
     (InvalidRequest, job_pb2.FAILURE_REASON_REQUEST_REFUSED),
     (WorkLimitReached, job_pb2.FAILURE_REASON_WORK_LIMIT),
 )

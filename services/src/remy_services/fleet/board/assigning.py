@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from remy_services.fleet.board.effects import Assignment
 from remy_services.fleet.board.fairness import Job
-from remy_services.fleet.board.judging import may_repeat
 from remy_services.fleet.board.records import EvaluationRecord, Lease, Task
 from remy_services.fleet.board.state import BoardState
 from remy_services.fleet.board.workers import Pool, Worker
@@ -68,9 +67,9 @@ def _next(
 ) -> Task | None:
     if evaluation.returned:
         return evaluation.returned.popitem(last=False)[0]
-    for task in evaluation.particular:
-        if _may_do(state, task, worker, idle=idle):
-            del evaluation.particular[task]
+    for task in evaluation.suspected:
+        if _may_do(task, worker, idle=idle):
+            del evaluation.suspected[task]
             return task
     return None if evaluation.slicer.exhausted else _cut(state, job, evaluation)
 
@@ -84,24 +83,13 @@ def _cut(state: BoardState, job: Job, evaluation: EvaluationRecord) -> Task:
     longest = settings.longest_task_seconds * (1.0 if job.cost.known else _FIRST_TASKS)
     seconds = min(max(even, settings.shortest_task_seconds), longest)
     piece, packets = slicer.cut(seconds / rate)
-    task = Task(evaluation, piece, packets)
-    if (
-        settings.doubled_share > 0
-        and state.roster.workers_for(job.share.job_id) > 1
-        and state.sampling.random() < settings.doubled_share
-    ):
-        task.wanted = 2
-        state.counts.doubled_tasks += 1
-    return task
+    return Task(evaluation, piece, packets)
 
 
-def _may_do(state: BoardState, task: Task, worker: Worker, *, idle: bool) -> bool:
-    worker_id = worker.facts.worker_id
-    if task.is_with(worker_id):
+def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
+    if task.is_with(worker.facts.worker_id):
         return False
-    if task.ended and not (idle and _may_do_a_suspect(task, worker)):
-        return False
-    return worker_id not in task.votes or may_repeat(task, worker_id, state.roster)
+    return not task.ended or (idle and _may_do_a_suspect(task, worker))
 
 
 def _may_do_a_suspect(task: Task, worker: Worker) -> bool:
@@ -166,6 +154,6 @@ def _idle_worker(state: BoardState, task: Task) -> Worker | None:
     for pool in state.roster.pools():
         if pool.job_id in ("", task.evaluation.share.job_id):
             for worker in pool.idle.values():
-                if _may_do(state, task, worker, idle=True):
+                if _may_do(task, worker, idle=True):
                     return worker
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from remy_farm.v1 import evaluation_pb2
@@ -30,16 +29,13 @@ class TaskBoard:
         settings: BoardSettings | None = None,
         *,
         first_lease_id: int = 1,
-        sampling_seed: int = 0,
     ) -> None:
         """An empty board.
 
         `first_lease_id` should differ from board to board by more than there are tasks, so that a
         late answer to one board means nothing to the next.
         """
-        self._state = BoardState(
-            settings or BoardSettings(), first_lease_id, random.Random(sampling_seed)
-        )
+        self._state = BoardState(settings or BoardSettings(), first_lease_id)
         self._evaluations = 0
 
     @property
@@ -54,6 +50,10 @@ class TaskBoard:
         self._evaluations += 1
         evaluation = EvaluationRecord(self._evaluations, share, request, Slicer(request))
         self._state.queue.add(evaluation)
+        job = self._state.queue.job_of(evaluation)
+        if job.contradiction is not None:
+            closing.fail(self._state, evaluation, job.contradiction)
+            job.contradiction = None
         return self._evaluations
 
     def withdraw(self, evaluation_id: int) -> None:
@@ -111,10 +111,10 @@ class TaskBoard:
     def task(self, lease_id: int) -> tuple[evaluation_pb2.EvaluationRequest, Slice] | None:
         """What a lease is for, to check a result against: the whole request, and the slice of it.
 
-        None if an answer to it changes nothing.
+        None if an answer to it changes nothing: there is none that it could be compared with.
         """
         lease = self._state.leases.get(lease_id)
-        if lease is None or lease.task.closed:
+        if lease is None or (lease.task.closed and lease.task.accepted is None):
             return None
         return lease.task.evaluation.request, lease.task.slice
 
@@ -132,14 +132,13 @@ class TaskBoard:
 
     def refuse(self, worker_id: str, lease_id: int, why: str, now: float) -> None:
         """The simulator refuses the task. One sentence for people."""
-        key = b"refused: " + why.encode()
-        answering.object_to(self._state, worker_id, lease_id, key, why, now)
+        answering.refuse(self._state, worker_id, lease_id, why, now)
 
     def disbelieve(
         self, worker_id: str, lease_id: int, sha256: bytes, why: str, now: float
     ) -> None:
-        """An undamaged result that cannot be right, unless another worker says the same."""
-        answering.object_to(self._state, worker_id, lease_id, sha256, why, now)
+        """An undamaged result that cannot be right."""
+        answering.disbelieve(self._state, worker_id, lease_id, sha256, why, now)
 
     def reject(self, worker_id: str, lease_id: int, what: str, now: float) -> None:
         """A damaged result; in a word or two, for counting: what is wrong with it."""
@@ -184,7 +183,7 @@ class TaskBoard:
             quarantined_workers=len(self._state.quarantined),
             evaluations=len(evaluations),
             tasks_waiting=sum(
-                len(each.returned) + len(each.particular) + self._uncut_tasks(each)
+                len(each.returned) + len(each.suspected) + self._uncut_tasks(each)
                 for each in evaluations
             ),
             tasks_running=sum(lease.active for worker in workers for lease in worker.held.values()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remy_services.fleet.board.effects import Completion, Quarantine, Refusal
+from remy_services.fleet.board.effects import Completion, Contradiction, Quarantine, Refusal
 from remy_services.fleet.board.records import EvaluationRecord
 from remy_services.fleet.board.state import BoardState
 
@@ -24,7 +24,9 @@ def finish_if_complete(state: BoardState, evaluation: EvaluationRecord) -> None:
     )
 
 
-def fail(state: BoardState, evaluation: EvaluationRecord, why: Refusal | Quarantine) -> None:
+def fail(
+    state: BoardState, evaluation: EvaluationRecord, why: Refusal | Quarantine | Contradiction
+) -> None:
     """Gives an evaluation up."""
     if not evaluation.closed:
         close(state, evaluation, "withdrawn")
@@ -34,6 +36,7 @@ def fail(state: BoardState, evaluation: EvaluationRecord, why: Refusal | Quarant
 def close(state: BoardState, evaluation: EvaluationRecord, reason: str) -> None:
     """Nothing of an evaluation is wanted any more."""
     evaluation.closed = True
-    for task in evaluation.open:
-        state.close_leases(task, reason)
+    for task in (*evaluation.open, *evaluation.done):
+        state.cancel_copies(task, reason)
+        state.forget_copies(task)
     state.queue.remove(evaluation)

@@ -37,13 +37,8 @@ class Counts:
     #: Answers that name a lease which the worker never had, or has answered.
     unknown_leases: int = 0
     hedged_tasks: int = 0
-    doubled_tasks: int = 0
-    #: Doubled tasks on which workers disagreed.
-    disagreements: int = 0
     quarantined_workers: int = 0
     quarantined_tasks: int = 0
-    #: Results done by a worker before it was quarantined, and done again.
-    revoked_results: int = 0
     workers_joined: int = 0
     #: By how they left: "goodbye" or "lost".
     workers_left: Counter[str] = field(default_factory=Counter)

@@ -49,6 +49,13 @@ class Quarantine:
     workers: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A job failed because workers gave different answers to one of its tasks. One sentence."""
+
+    why: str
+
+
 @dataclass(slots=True)
 class Effects:
     """In any order, except that a task is assigned before it is cancelled."""
@@ -59,4 +66,6 @@ class Effects:
     #: By worker that gets no more tasks: why, in one sentence.
     expelled: dict[str, str] = field(default_factory=dict)
     #: By evaluation: how it ended.
-    ended: dict[int, Completion | Refusal | Quarantine] = field(default_factory=dict)
+    ended: dict[int, Completion | Refusal | Quarantine | Contradiction] = field(
+        default_factory=dict
+    )

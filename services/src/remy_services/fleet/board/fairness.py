@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from remy_services.evaluation import Share
 from remy_services.fleet.board.cost import CostEstimate
+from remy_services.fleet.board.effects import Contradiction
 from remy_services.fleet.board.records import EvaluationRecord
 
 Found = TypeVar("Found")
@@ -34,6 +35,8 @@ class Job:
     working: dict[int, EvaluationRecord] = field(default_factory=dict)
     #: Counts changes of its place in line; entries that name another number are void.
     place: int = 0
+    #: Two answers to a task of an evaluation that had ended were found to differ.
+    contradiction: Contradiction | None = None
 
 
 class FairOrder:

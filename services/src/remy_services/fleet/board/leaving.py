@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from remy_services.fleet.board import closing
 from remy_services.fleet.board.effects import Quarantine
-from remy_services.fleet.board.judging import dismiss, judge_all
 from remy_services.fleet.board.records import Task
 from remy_services.fleet.board.state import BoardState
 from remy_services.fleet.board.workers import Worker, WorkerFacts
@@ -14,7 +13,6 @@ def join(state: BoardState, facts: WorkerFacts, now: float) -> None:
     """A worker comes. If one of its name is there still, that one's connection is dead."""
     if facts.worker_id in state.roster.workers:
         dismiss(state, facts.worker_id, "lost")
-        judge_all(state)
     state.roster.add(facts, now)
     state.counts.workers_joined += 1
     # It had not ended after all: only its connection had.
@@ -29,7 +27,6 @@ def say_goodbye(state: BoardState, worker_id: str) -> None:
     worker = state.roster.workers.get(worker_id)
     if worker is not None and not worker.leaving:
         state.roster.leaves(worker)
-        judge_all(state)
 
 
 def leave(state: BoardState, worker_id: str, now: float) -> None:
@@ -42,21 +39,26 @@ def leave(state: BoardState, worker_id: str, now: float) -> None:
     if not worker.leaving:
         _blame(state, worker, now)
     dismiss(state, worker_id, reason)
-    judge_all(state)
+
+
+def dismiss(state: BoardState, worker_id: str, reason: str) -> None:
+    """A worker is gone; others get what it had."""
+    worker = state.roster.workers[worker_id]
+    state.roster.remove(worker)
+    for lease in worker.held.values():
+        state.end_lease(lease, reason)
+        if lease.task.evaluation.closed:
+            state.leases.pop(lease.lease_id, None)
 
 
 def expire(state: BoardState, now: float) -> None:
     """Others get what workers hold that have not been heard of for a lease's length."""
-    fell_silent = False
     for worker in state.roster.take_silent(now - state.settings.lease_seconds):
-        fell_silent = True
         for lease in worker.held.values():
             if lease.active:
                 cancelled = state.effects.cancelled.setdefault(worker.facts.worker_id, [])
                 cancelled.append(lease.lease_id)
                 state.end_lease(lease, "silent")
-    if fell_silent:
-        judge_all(state)
 
 
 def _blame(state: BoardState, worker: Worker, now: float) -> None:

@@ -57,18 +57,18 @@ class WorkQueue:
     def put_back(self, task: Task) -> None:
         """A task that is to be given out again, before what was not given out yet."""
         evaluation = task.evaluation
-        if task.is_plain():
+        if task.ended:
+            evaluation.returned.pop(task, None)
+            evaluation.suspected[task] = None
+        else:
             evaluation.returned[task] = None
             evaluation.returned.move_to_end(task, last=False)
-        else:
-            evaluation.returned.pop(task, None)
-            evaluation.particular[task] = None
         self.refresh(evaluation)
 
     def take_out(self, task: Task) -> None:
         """A task that is not to be given out now."""
         task.evaluation.returned.pop(task, None)
-        task.evaluation.particular.pop(task, None)
+        task.evaluation.suspected.pop(task, None)
         self.refresh(task.evaluation)
 
     def refresh(self, evaluation: EvaluationRecord) -> None:

@@ -10,7 +10,19 @@ from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Share
 from remy_services.evaluation.partition import Task as Slice
 from remy_services.fleet.board.slicing import Slicer
-from remy_services.fleet.board.verdict import Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a worker says of a task."""
+
+    worker_id: str
+    #: Of the worker's simulator, for people.
+    version: str
+    #: Equal where answers are equal.
+    key: bytes
+    #: None if the simulator refuses the task.
+    outcome: evaluation_pb2.EvaluationOutcome | None
 
 
 @dataclass(eq=False, slots=True)
@@ -35,18 +47,16 @@ class Task:
     slice: Slice
     #: Expected packets (board.cost).
     packets: float
-    #: Workers that have to say the same.
-    wanted: int = 1
-    #: What workers said; several only where the task is doubled, or one of them refused it.
-    votes: dict[str, Vote] = field(default_factory=dict)
     #: Copies that may still be answered.
     leases: dict[int, Lease] = field(default_factory=dict)
     #: Workers that ended without notice while they had it.
     ended: set[str] = field(default_factory=set)
     #: When the last of them was found to have ended.
     ended_at: float = -math.inf
+    #: SHA-256 of intact results that cannot be right, and which worker gave each.
+    impossible: dict[bytes, str] = field(default_factory=dict)
     #: The answer that holds.
-    accepted: Vote | None = None
+    accepted: Answer | None = None
 
     @property
     def active(self) -> int:
@@ -57,13 +67,9 @@ class Task:
         """Whether this worker's answer is waited for."""
         return any(lease.active and lease.worker_id == worker_id for lease in self.leases.values())
 
-    def is_plain(self) -> bool:
-        """Whether any worker may do it, whoever had it before."""
-        return self.wanted == 1 and not self.votes and not self.ended
-
     @property
     def closed(self) -> bool:
-        """Whether no answer changes anything any more."""
+        """Whether no answer is waited for any more."""
         return self.accepted is not None or self.evaluation.closed
 
 
@@ -79,8 +85,8 @@ class EvaluationRecord:
     arrived_at: float = 0.0
     #: Tasks that anybody may do, lost before: the next to be given out.
     returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
-    #: Tasks that not everybody may do: second opinions, and those that may end a worker.
-    particular: dict[Task, None] = field(default_factory=dict)
+    #: Tasks that may end a worker, which not everybody may do.
+    suspected: dict[Task, None] = field(default_factory=dict)
     #: Tasks given out at least once and not done.
     open: dict[Task, None] = field(default_factory=dict)
     done: dict[Task, None] = field(default_factory=dict)
@@ -100,7 +106,7 @@ class EvaluationRecord:
     def has_work(self) -> bool:
         """Whether there is something to give out."""
         return not self.closed and bool(
-            self.returned or self.particular or not self.slicer.exhausted
+            self.returned or self.suspected or not self.slicer.exhausted
         )
 
     @property

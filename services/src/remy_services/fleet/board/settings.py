@@ -25,8 +25,6 @@ class BoardSettings:
     hedge_factor: float = 2.0
     #: At most so many workers have one task at a time.
     copies: int = 3
-    #: Share of tasks that two workers do, to compare their results.
-    doubled_share: float = 0.01
     #: A task that ended so many workers is given up.
     ended_workers: int = 3
     #: A worker that sent so many results that fail their checks gets no more tasks.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -12,7 +11,6 @@ from remy_services.fleet.board.hedging import Hedges
 from remy_services.fleet.board.queue import WorkQueue
 from remy_services.fleet.board.records import Lease, Task
 from remy_services.fleet.board.settings import BoardSettings
-from remy_services.fleet.board.verdict import missing
 from remy_services.fleet.board.workers import Roster
 
 
@@ -22,8 +20,6 @@ class BoardState:
 
     settings: BoardSettings
     next_lease_id: int
-    #: Draws the tasks that are doubled.
-    sampling: random.Random
     roster: Roster = field(default_factory=Roster)
     queue: WorkQueue = field(default_factory=WorkQueue)
     hedges: Hedges = field(default_factory=Hedges)
@@ -37,13 +33,13 @@ class BoardState:
     quarantined: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     def want(self, task: Task) -> None:
-        """Has the task given out again if fewer copies of it are under way than are needed."""
+        """Has the task given out again if it is open and nobody has it."""
         if task.closed:
             return
-        if task.active < missing(task.votes, task.wanted):
-            self.queue.put_back(task)
-        else:
+        if task.active:
             self.queue.take_out(task)
+        else:
+            self.queue.put_back(task)
 
     def end_lease(self, lease: Lease, reason: str) -> None:
         """Nobody waits for this copy any more; the task may need another."""
@@ -52,17 +48,19 @@ class BoardState:
             self.counts.leases_ended[reason] += 1
             self.want(lease.task)
 
-    def close_leases(self, task: Task, reason: str) -> None:
-        """The task is closed: its workers need not go on."""
+    def cancel_copies(self, task: Task, reason: str) -> None:
+        """Nobody waits for the task any more: its workers need not go on."""
         for lease in task.leases.values():
-            worker = self.roster.workers.get(lease.worker_id)
-            held = worker is not None and lease.lease_id in worker.held
-            if not held:
-                del self.leases[lease.lease_id]
-            elif lease.active:
-                self.effects.cancelled.setdefault(lease.worker_id, []).append(lease.lease_id)
             if lease.active:
                 lease.active = False
                 self.counts.leases_ended[reason] += 1
-        task.leases.clear()
+                self.effects.cancelled.setdefault(lease.worker_id, []).append(lease.lease_id)
         self.suspects.pop(task, None)
+
+    def forget_copies(self, task: Task) -> None:
+        """The task's evaluation has ended: who has left cannot answer any more."""
+        for lease in task.leases.values():
+            worker = self.roster.workers.get(lease.worker_id)
+            if worker is None or lease.lease_id not in worker.held:
+                del self.leases[lease.lease_id]
+        task.leases.clear()

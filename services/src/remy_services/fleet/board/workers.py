@@ -18,6 +18,8 @@ class WorkerFacts:
     threads: int
     #: Only tasks of this job; empty: of any.
     job_id: str = ""
+    #: Of its simulator, for people.
+    version: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -57,7 +59,6 @@ class Pool:
         #: Workers whose threads all have something to do and that take a reserve.
         self.spare: OrderedDict[str, Worker] = OrderedDict()
         self.threads = 0
-        self.workers = 0
 
     def file(self, worker: Worker) -> None:
         """Puts a worker where it belongs now, last in line."""
@@ -74,7 +75,6 @@ class Pool:
     def count(self, worker: Worker, sign: int) -> None:
         """A worker can be counted on from now on (1), or no more (-1)."""
         self.threads += sign * worker.facts.threads
-        self.workers += sign
 
 
 class Roster:
@@ -158,16 +158,6 @@ class Roster:
         """Threads that may simulate for a job."""
         special = self._special.get(job_id)
         return self._general.threads + (special.threads if special else 0)
-
-    def workers_for(self, job_id: str) -> int:
-        """Workers that may simulate for a job."""
-        special = self._special.get(job_id)
-        return self._general.workers + (special.workers if special else 0)
-
-    def serves(self, worker_id: str, job_id: str) -> bool:
-        """Whether a worker can be counted on for a job."""
-        worker = self.workers.get(worker_id)
-        return worker is not None and worker.serving and worker.facts.job_id in ("", job_id)
 
     def _stop_counting(self, worker: Worker) -> None:
         if worker.serving:

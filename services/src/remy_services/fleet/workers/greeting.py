@@ -54,7 +54,7 @@ def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> Work
             f"{_describe(own)}, so that their results would differ; install the coordinator's "
             "version of remy-farm-worker",
         )
-    return WorkerFacts(hello.worker_id, hello.threads, hello.job_id)
+    return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, _describe(theirs))
 
 
 def _misspoken(why: str) -> Unwelcome:

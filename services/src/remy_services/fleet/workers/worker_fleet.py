@@ -55,7 +55,6 @@ class WorkerFleet:
         self._board = TaskBoard(
             self._settings.board,
             first_lease_id=secrets.randbits(48),
-            sampling_seed=secrets.randbits(32),
         )
         self._dispatcher = Dispatcher(self._board, self, reproductions=reproductions)
         self._messages = TaskMessages()

@@ -30,8 +30,6 @@ TASK_QUEUE_TIME = histogram(
 TASKS_ASSIGNED = counter("tasks_assigned_total", "Tasks given to workers, repeats included.")
 TASKS = counter("tasks_total", "Tasks whose outcome is known.")
 TASKS_HEDGED = counter("tasks_hedged_total", "Tasks given to another worker too, being late.")
-TASKS_DOUBLED = counter("tasks_doubled_total", "Tasks done by two workers, to compare results.")
-TASKS_DISPUTED = counter("tasks_disputed_total", "Tasks whose results differed between workers.")
 TASKS_QUARANTINED = counter(
     "tasks_quarantined_total", "Tasks that were given up because they kept ending their workers."
 )
@@ -40,9 +38,6 @@ RESULTS_DUPLICATE = counter(
 )
 RESULTS_REJECTED = counter(
     "results_rejected_total", "Results that failed their checks, by what was wrong.", "reason"
-)
-RESULTS_REVOKED = counter(
-    "results_revoked_total", "Results of workers that were quarantined later, done again."
 )
 LEASES_ENDED = counter(
     "leases_ended_total",
@@ -77,12 +72,9 @@ METRICS: tuple[Metric, ...] = (
     TASKS_ASSIGNED,
     TASKS,
     TASKS_HEDGED,
-    TASKS_DOUBLED,
-    TASKS_DISPUTED,
     TASKS_QUARANTINED,
     RESULTS_DUPLICATE,
     RESULTS_REJECTED,
-    RESULTS_REVOKED,
     LEASES_ENDED,
     WORKERS_JOINED,
     WORKER_DEPARTURES,
