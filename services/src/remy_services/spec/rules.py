@@ -32,13 +32,13 @@ def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violat
         yield from rule(message, path, bounds)
 
 
-def _limitsis_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
+def _limits_are_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
     if distribution.low > distribution.high:
         ends = f"{format_number(distribution.low)} to {format_number(distribution.high)}"
         yield Violation(path, f"goes from {ends}, but low must be at most high")
 
 
-def _limitsis_continuous(
+def _limits_are_continuous(
     distribution: _Range,
     path: str,
     bounds: Bounds,
@@ -47,7 +47,7 @@ def _limitsis_continuous(
         yield Violation(
             path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
         )
-    yield from _limitsis_ascending(distribution, path, bounds)
+    yield from _limits_are_ascending(distribution, path, bounds)
 
 
 def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
@@ -146,9 +146,9 @@ def _full_name(message: type[Message]) -> str:
 
 
 _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
-    _full_name(spec_pb2.Distribution.Uniform): _limitsis_continuous,
-    _full_name(spec_pb2.Distribution.LogUniform): _limitsis_continuous,
-    _full_name(spec_pb2.Distribution.IntegerUniform): _limitsis_ascending,
+    _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.IntegerUniform): _limits_are_ascending,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.JointSearch): _length_is_given_once,
