@@ -56,14 +56,14 @@ def panel_queries() -> Iterator[PanelQuery]:
                 yield PanelQuery(name, panel["title"], target["expr"])
 
 
+def rule_groups() -> list[Tree]:
+    """The groups of rules; Prometheus evaluates each from top to bottom, and them in any order."""
+    return [group for path in rule_files() for group in yaml.safe_load(path.read_text())["groups"]]
+
+
 def rules() -> list[Tree]:
     """Every alert and recording rule."""
-    return [
-        rule
-        for path in rule_files()
-        for group in yaml.safe_load(path.read_text())["groups"]
-        for rule in group["rules"]
-    ]
+    return [rule for group in rule_groups() for rule in group["rules"]]
 
 
 def rule_files() -> list[Path]:

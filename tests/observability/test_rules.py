@@ -11,7 +11,15 @@ import yaml
 from benchmarks.programs import ROOT
 from tests.headings import anchors
 from tests.observability.programs import promtool
-from tests.observability.queries import RULES, rule_files, rules
+from tests.observability.queries import (
+    RULES,
+    Tree,
+    recorded_series,
+    rule_files,
+    rule_groups,
+    rules,
+    series_in,
+)
 
 CASES = sorted((RULES / "tests").glob("*.yaml"))
 ALERTS = [rule for rule in rules() if "alert" in rule]
@@ -26,6 +34,15 @@ def run(*arguments: object) -> None:
 
 def test_rules_are_well_formed() -> None:
     run("check", "rules", *rule_files())
+
+
+@pytest.mark.parametrize("group", rule_groups(), ids=lambda group: group["name"])
+def test_a_rule_needs_only_what_its_own_group_has_recorded_before(group: Tree) -> None:
+    """Groups are evaluated in any order: what another has recorded may be of the time before."""
+    recorded: set[str] = set()
+    for rule in group["rules"]:
+        assert series_in(rule["expr"]) & recorded_series() <= recorded, rule
+        recorded |= {rule["record"]} if "record" in rule else set()
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
