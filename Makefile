@@ -9,7 +9,7 @@ VENV_PYTHON := $(VENV)/bin/python
 PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
 
 LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt)
-PURE_MEMBERS := proto services workers
+PURE_MEMBERS := proto rpc services workers
 # Folders are listed too, so that a file that is removed counts as a change.
 SIMULATOR_SOURCES := $(shell find simulator/src simulator/tools simulator/python -name __pycache__ -prune -o -print) \
 	simulator/CMakeLists.txt simulator/pyproject.toml

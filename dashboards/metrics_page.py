@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
-from remy_workers.telemetry.metrics import WorkerMetrics
+from remy_workers.telemetry import WorkerMetrics
 
 _HEAD = """\
 # Metrics

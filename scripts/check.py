@@ -22,7 +22,14 @@ RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
 # What the newest release promised; `make proto-baseline` writes it.
 BASELINE = "proto/baseline.binpb"
-PYTHON_TESTS = ("proto/tests", "simulator/tests", "services/tests", "workers/tests", "tests")
+PYTHON_TESTS = (
+    "proto/tests",
+    "simulator/tests",
+    "rpc/tests",
+    "services/tests",
+    "workers/tests",
+    "tests",
+)
 
 
 @dataclass

@@ -75,7 +75,7 @@ def test_exact_source_is_let_through(source: str) -> None:
     assert not violations(source)
 
 
-@pytest.mark.parametrize("member", ["remy_services", "remy_simulator", "remy_workers"])
+@pytest.mark.parametrize("member", ["remy_rpc", "remy_services", "remy_simulator", "remy_workers"])
 def test_member_is_a_package_with_types(member: str) -> None:
     init = importlib.import_module(member).__file__
     assert init, f"{member} has no __init__.py"

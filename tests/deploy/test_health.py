@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.programs import ROOT
 from remy_services.client.address import Address
-from remy_workers.telemetry.metrics import WorkerMetrics, served
+from remy_workers.telemetry import WorkerMetrics, served
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.stores.local_redis import free_port
 

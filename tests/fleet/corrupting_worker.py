@@ -8,20 +8,18 @@ The bit changes after the digest was taken.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
-from remy_simulator import RuleTable
-from remy_workers import simulation_threads
+from remy_workers import simulation
 from remy_workers.command import command
 from remy_workers.simulation import Answer, simulate
-from remy_workers.workload import Work
+from remy_workers.task_queue import Task
 
 _CHANCE = random.SystemRandom()
 
 
-def _simulate_badly(work: Work[Sequence[RuleTable]]) -> Answer:
-    answer = simulate(work)
-    if answer.message.HasField("result"):
+def _simulate_badly(task: Task) -> Answer:
+    answer = simulate(task)
+    if answer.message is not None and answer.message.HasField("result"):
         result = answer.message.result
         content = bytearray(result.outcome)
         if content:
@@ -31,5 +29,5 @@ def _simulate_badly(work: Work[Sequence[RuleTable]]) -> Answer:
 
 
 if __name__ == "__main__":
-    setattr(simulation_threads, "simulate", _simulate_badly)  # noqa: B010
+    setattr(simulation, "simulate", _simulate_badly)  # noqa: B010
     command()

@@ -13,7 +13,7 @@ import yaml
 
 from benchmarks.programs import ROOT
 from remy_services.telemetry.catalogue import METRICS
-from remy_workers.telemetry.metrics import WorkerMetrics
+from remy_workers.telemetry import WorkerMetrics
 
 Tree = dict[str, Any]
 

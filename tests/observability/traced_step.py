@@ -9,9 +9,8 @@ from __future__ import annotations
 import sys
 
 from remy_farm.v1 import evaluation_pb2, job_pb2
-from remy_services.telemetry import tracing
+from remy_rpc import tracing
 from remy_services.telemetry.telemetry import Telemetry
-from remy_workers.telemetry import tracing as worker_tracing
 
 
 def coordinator() -> None:
@@ -23,8 +22,8 @@ def coordinator() -> None:
 
 def worker(parent: str) -> None:
     with (
-        worker_tracing.traces("w1"),
-        worker_tracing.task_span(parent, job_id="j1", lease_id=9),
+        tracing.traces("remy-farm-worker", instance_id="w1"),
+        tracing.span_beneath(parent, "task", job_id="j1", lease_id=9),
     ):
         pass
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from remy_workers.ending import Ending
-from remy_workers.interruption import interruption, watch_for_interruption
+from remy_workers.interruption import Shutdown, interruption, shut_down_on_interruption
 
 
 class _Service(http.server.ThreadingHTTPServer):
@@ -78,9 +77,9 @@ def test_a_service_that_cannot_be_reached_is_an_error() -> None:
 
 
 def test_a_notice_asks_for_the_end(service: _Service) -> None:
-    ending = Ending()
-    watch_for_interruption(ending, service.url, poll_seconds=0.02)
-    assert not ending.wait(0.1)
+    shutdown = Shutdown()
+    shut_down_on_interruption(shutdown, service.url, poll_seconds=0.02)
+    assert not shutdown.wait(0.1)
     service.notice = b'{"action": "stop"}'
-    assert ending.wait(60)
-    assert ending.why == "spot_interruption"
+    assert shutdown.wait(60)
+    assert shutdown.why == "spot_interruption"

@@ -149,30 +149,32 @@ def command(**options: Any) -> None:
 
 def _run(options: dict[str, Any]) -> int:
     # Loaded here, so that --help is instant.
-    from remy_workers.ending import Ending, end_on_signals
-    from remy_workers.exit_codes import ExitCode
-    from remy_workers.flags import settings_of
-    from remy_workers.interruption import watch_for_interruption
-    from remy_workers.settings import SettingsError
-    from remy_workers.telemetry.logs import set_up_logs
-    from remy_workers.telemetry.metrics import WorkerMetrics, served
-    from remy_workers.telemetry.tracing import traces
+    from remy_rpc.logs import set_up_logs
+    from remy_rpc.settings import SettingsError
+    from remy_rpc.tracing import traces
+    from remy_workers.interruption import (
+        Shutdown,
+        shut_down_on_interruption,
+        shut_down_on_signals,
+    )
+    from remy_workers.settings import ExitCode, settings_of
+    from remy_workers.telemetry import WorkerMetrics, served
     from remy_workers.worker import Worker
 
-    ending = Ending()
-    end_on_signals(ending)
+    shutdown = Shutdown()
+    shut_down_on_signals(shutdown)
     try:
         settings = settings_of(options)
-        set_up_logs(settings.worker_id, options["log_level"])
+        set_up_logs(options["log_level"], worker_id=settings.worker_id)
         metrics = WorkerMetrics(settings.threads)
         with contextlib.ExitStack() as stack:
             if settings.metrics_listen is not None:
                 address = settings.metrics_listen
                 stack.enter_context(served(metrics, address.host, address.port))
-            stack.enter_context(traces(settings.worker_id))
+            stack.enter_context(traces("remy-farm-worker", instance_id=settings.worker_id))
             if settings.metadata_url is not None:
-                watch_for_interruption(ending, settings.metadata_url)
-            return Worker(settings, ending, metrics).run()
+                shut_down_on_interruption(shutdown, settings.metadata_url)
+            return Worker(settings, shutdown, metrics).run()
     except (SettingsError, OSError) as error:
         click.echo(f"remy-worker: {error}", err=True)
         return ExitCode.BAD_INPUT

@@ -1,132 +1,253 @@
-"""A worker: calls its coordinator, again and again, until it is to end."""
+"""A worker: calls its coordinator, again and again, and simulates what it is given."""
 
 from __future__ import annotations
 
 import os
-import random
+import socket
 import threading
-from typing import Any
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any, Final
 
 import grpc
 import structlog
+import tenacity
 
-from remy_farm.v1 import worker_service_pb2_grpc
-from remy_workers.backoff import Backoff
-from remy_workers.call import Call, hello
-from remy_workers.connection import call_metadata, open_channel
-from remy_workers.ending import IDLE, Ending
-from remy_workers.exit_codes import ExitCode
-from remy_workers.finality import FINAL
-from remy_workers.heartbeat import Heartbeat
-from remy_workers.outbox import Outbox
-from remy_workers.settings import WorkerSettings
-from remy_workers.simulation_threads import SimulationDesk, start_simulation_threads
-from remy_workers.tables import KnownTables
-from remy_workers.telemetry.metrics import TaskEnd, WorkerMetrics
+import remy_simulator
+from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
+from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
+from remy_rpc.retry import RetryPolicy
+from remy_rpc.settings import call_metadata
+from remy_simulator import InvalidTable
+from remy_simulator.cpus import allowed_cpus
+from remy_workers.interruption import IDLE, Shutdown
+from remy_workers.settings import ExitCode, WorkerSettings
+from remy_workers.simulation import TableCache, UnknownTables, start_simulation_threads
+from remy_workers.task_queue import Heartbeat, SendQueue, Task, TaskQueue, refusal, returned
+from remy_workers.telemetry import TaskEnd, WorkerMetrics
 
 # Tasks in reserve for each thread, so that none waits for the network.
 _RESERVE = 1
 # For the coordinator to hear what was said last.
 _LAST_WORDS_SECONDS = 1.5
+# A coordinator that comes back is not stormed by thousands of workers.
+_RETRY = RetryPolicy(first_seconds=0.25, factor=2.0, most_seconds=15.0)
+
+#: There is no use in calling again after these ends of a call; how the worker ends then.
+_FATAL_CODES: Final = {
+    grpc.StatusCode.UNAUTHENTICATED: ExitCode.NOT_ALLOWED,
+    grpc.StatusCode.PERMISSION_DENIED: ExitCode.NOT_ALLOWED,
+    grpc.StatusCode.FAILED_PRECONDITION: ExitCode.REFUSED,
+    grpc.StatusCode.UNIMPLEMENTED: ExitCode.REFUSED,
+    grpc.StatusCode.INVALID_ARGUMENT: ExitCode.INTERNAL,
+}
 
 _log = structlog.get_logger()
+
+
+class Refused(Exception):
+    """The coordinator will not have this worker. One sentence."""
+
+    def __init__(self, code: ExitCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class _Disconnected(Exception):
+    """A call has ended, and another one may last longer."""
+
+
+def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
+    """The first message of a stream: who calls, and what simulates here."""
+    return worker_service_pb2.WorkRequest(
+        hello=worker_service_pb2.Hello(
+            worker_id=settings.worker_id,
+            version=version("remy-farm-worker"),
+            simulator_version=version("remy-simulator"),
+            simulator_digest=remy_simulator.fingerprint(),
+            cpus=allowed_cpus(),
+            threads=settings.threads,
+            host=socket.gethostname(),
+            job_id=settings.job_id,
+            exit_when_idle=settings.exit_when_idle,
+        )
+    )
+
+
+class Session:
+    """One stream from the coordinator: what it says is brought to the task queue."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        queue: TaskQueue,
+        shutdown: Shutdown,
+        heartbeat: Heartbeat,
+        metrics: WorkerMetrics,
+    ) -> None:
+        self._settings = settings
+        self._queue = queue
+        self._shutdown = shutdown
+        self._heartbeat = heartbeat
+        self._metrics = metrics
+        self._tables = TableCache()
+        self.was_welcome = False
+
+    def handle_all(self, responses: Iterable[worker_service_pb2.WorkResponse]) -> None:
+        """Until the coordinator ends the call. Raises what `responses` raises."""
+        for response in responses:
+            self.handle(response)
+
+    def handle(self, response: worker_service_pb2.WorkResponse) -> None:
+        """One thing that the coordinator says."""
+        match response.WhichOneof("message"):
+            case "task":
+                self._handle_task(response.task)
+            case "tables":
+                self._tables.update(response.tables)
+            case "cancelled":
+                for _ in range(self._queue.cancel(response.cancelled.lease_ids)):
+                    self._metrics.task_dropped(TaskEnd.CANCELLED)
+            case "welcome":
+                self.was_welcome = True
+                self._heartbeat.seconds = response.welcome.heartbeat_seconds
+                self._metrics.connected()
+                _log.info("connected", coordinator=str(self._settings.coordinator))
+            case "nothing_left":
+                self._shutdown.request(IDLE)
+
+    def _handle_task(self, task: worker_service_pb2.Task) -> None:
+        try:
+            tables = self._tables.find(task.tables_digest)
+        except UnknownTables:
+            self._queue.send(returned([task.lease_id]))
+            self._metrics.task_dropped(TaskEnd.RETURNED)
+            return
+        except InvalidTable as problem:
+            self._queue.send(refusal(task.lease_id, str(problem)))
+            self._metrics.task_dropped(TaskEnd.REFUSED)
+            return
+        self._queue.put(Task(task.lease_id, task.job_id, task.request, tables, task.trace_parent))
 
 
 class Worker:
     """Simulates for a coordinator. `run` is the whole of its life."""
 
-    def __init__(self, settings: WorkerSettings, ending: Ending, metrics: WorkerMetrics) -> None:
-        """Ends in order when `ending` is asked for."""
+    def __init__(
+        self, settings: WorkerSettings, shutdown: Shutdown, metrics: WorkerMetrics
+    ) -> None:
+        """Ends in order when `shutdown` is requested."""
         self._settings = settings
-        self._ending = ending
+        self._shutdown = shutdown
         self._metrics = metrics
-        self._desk = SimulationDesk()
-        self._heartbeat = Heartbeat(self._desk)
-        self._backoff = Backoff(random.SystemRandom())
-        # The call that is under way, and whether there may be another.
-        self._lock = threading.Lock()
+        self._queue = TaskQueue()
+        self._heartbeat = Heartbeat(self._queue.heartbeat)
+        # The call that is under way.
         self._call: grpc.Call | None = None
-        self._call_is_over = threading.Condition(self._lock)
+        self._call_is_over = threading.Condition()
 
     def run(self) -> int:
         """The exit code, in the end. Works until it is to end, or the coordinator will not have it.
 
         Threads may be simulating still when this returns. Raises SettingsError.
         """
-        settings = self._settings
         self._heartbeat.start()
         start_simulation_threads(
-            settings.threads,
-            self._desk,
+            self._settings.threads,
+            self._queue,
             self._metrics,
-            pin=settings.pin_threads,
+            pin=self._settings.pin_threads,
             # At once and without a goodbye: the task may be what ended this worker.
             on_failure=lambda: os._exit(ExitCode.INTERNAL),
         )
-        winding_down = threading.Thread(target=self._wind_down, name="ending", daemon=True)
-        winding_down.start()
-        while True:
-            code = self._work()
-            if self._ending.why:
-                winding_down.join()
-                return self._ended()
-            if code is not None:
-                return code
-            if self._ending.wait(self._backoff.seconds()):
-                return self._ended()
-
-    def _ended(self) -> int:
-        why = self._ending.why
+        draining = threading.Thread(target=self._drain, name="drain", daemon=True)
+        draining.start()
+        try:
+            for attempt in _RETRY.retrying(
+                lambda error: isinstance(error, _Disconnected),
+                stop=tenacity.stop_when_event_set(self._shutdown.requested),
+                sleep=self._shutdown.wait,
+            ):
+                with attempt:
+                    if self._connect():
+                        # The waits begin anew.
+                        attempt.retry_state.attempt_number = 1
+                    raise _Disconnected
+        except _Disconnected:
+            draining.join()
+        except Refused as error:
+            if not self._shutdown.why:
+                _log.error("the coordinator refuses this worker", why=str(error))
+                return error.code
+            draining.join()
+        why = self._shutdown.why
         _log.info("ended", why=why)
         return ExitCode.DONE if why == IDLE else self._settings.interrupted_exit_code
 
-    def _work(self) -> ExitCode | None:
-        """One call, until it ends. The exit code if there is no use in another one."""
+    def _connect(self) -> bool:
+        """One call, until it ends. Whether the coordinator welcomed it. Raises Refused."""
         settings = self._settings
-        metadata = call_metadata(settings)
-        call = Call(
-            settings, self._desk, KnownTables(), self._ending, self._heartbeat, self._metrics
-        )
-        with open_channel(settings) as channel:
-            outbox = Outbox()
-            outbox.put(hello(settings))
-            with self._lock:
-                if self._ending.why:
-                    return None
+        metadata = call_metadata(settings.token)
+        session = Session(settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
+        with open_channel(settings.coordinator, settings.tls, user_agent="remy-worker") as channel:
+            stream = SendQueue()
+            stream.put(hello(settings))
+            with self._call_is_over:
+                if self._shutdown.why:
+                    return False
                 # What is generated has no types.
                 make_stub: Any = worker_service_pb2_grpc.WorkerServiceStub
-                responses = make_stub(channel).Work(outbox, metadata=metadata)
+                responses = make_stub(channel).Work(stream, metadata=metadata)
                 self._call = responses
-                self._desk.open(outbox, settings.threads * (1 + _RESERVE))
+                self._queue.attach(stream, settings.threads * (1 + _RESERVE))
             try:
-                call.hear_all(responses)
-                why: str | None = "the coordinator ended the call"
-                code = None
+                session.handle_all(responses)
+                why = "the coordinator ended the call"
             except grpc.RpcError as error:
-                why, code = error.details(), FINAL.get(error.code())
+                why = self._account_for(error)
             finally:
-                self._desk.shut()
-                with self._lock:
-                    self._call = None
-                    self._call_is_over.notify_all()
-        if call.was_welcome:
-            self._metrics.disconnected()
-            self._backoff.reset()
-        if code is not None:
-            _log.error("the coordinator refuses this worker", why=why)
-        elif not self._ending.why:
+                self._leave(session)
+        if not self._shutdown.why:
             _log.warning("not connected", coordinator=str(settings.coordinator), why=why)
-        return code
+        return session.was_welcome
 
-    def _wind_down(self) -> None:
+    def _leave(self, session: Session) -> None:
+        self._queue.detach()
+        # What runs is of use if the coordinator is back before it is done, and not for long.
+        patience = threading.Timer(self._settings.drain_seconds, self._queue.interrupt_if_detached)
+        patience.daemon = True
+        patience.start()
+        if session.was_welcome:
+            self._metrics.disconnected()
+        with self._call_is_over:
+            self._call = None
+            self._call_is_over.notify_all()
+
+    def _account_for(self, error: grpc.RpcError) -> str:
+        """Why a call broke, for people. Raises Refused if there is no use in another one."""
+        assert isinstance(error, grpc.Call)
+        why: str = error.details() or error.code().name
+        code = _FATAL_CODES.get(error.code())
+        if code is not None:
+            raise Refused(code, why) from error
+        settings = self._settings
+        if (
+            error.code() == grpc.StatusCode.UNAVAILABLE
+            and settings.tls is None
+            and speaks_tls(settings.coordinator)
+        ):
+            return PLAIN_AT_TLS
+        return why
+
+    def _drain(self) -> None:
         """Once the worker is to end: ends what has begun, returns the rest, and hangs up."""
-        self._ending.wait()
-        _log.info("ending", why=self._ending.why)
-        for _ in range(self._desk.wind_down(self._ending.why)):
+        self._shutdown.wait()
+        _log.info("ending", why=self._shutdown.why)
+        for _ in range(self._queue.drain(self._shutdown.why)):
             self._metrics.task_dropped(TaskEnd.RETURNED)
-        self._desk.wait_until_done(self._settings.drain_seconds)
-        self._desk.close()
-        with self._lock:
+        self._queue.join(self._settings.drain_seconds)
+        self._queue.close()
+        with self._call_is_over:
             over = self._call_is_over.wait_for(lambda: self._call is None, _LAST_WORDS_SECONDS)
             if not over and self._call is not None:
                 self._call.cancel()

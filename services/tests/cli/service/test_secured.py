@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rpc.tests.certificates import Authority
 from services.tests.cli.service.real_coordinator import Coordinator
-from services.tests.client.certificates import Authority
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -20,7 +20,7 @@ from remy_services.client import (
 )
 from remy_services.client.diagnosis.finding import Verdict
 from remy_services.client.diagnosis.tls import check_tls
-from services.tests.client.certificates import Authority, Pair
+from rpc.tests.certificates import Authority, Pair
 from services.tests.client.scripted_service import ScriptedService
 
 TIMEOUT_SECONDS = 60.0

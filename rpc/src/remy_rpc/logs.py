@@ -1,0 +1,101 @@
+"""Logs: one event a line, JSON unless somebody reads them on a terminal, and no secrets."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+#: What `set_up_logs` takes for its level.
+LEVELS = tuple(_LEVELS)
+
+_SECRET_KEY = re.compile(r"token|authorization|password|secret|credential", re.IGNORECASE)
+_USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]*@")
+_BEARER = re.compile(r"(?i)\bbearer\s+\S+")
+_HIDDEN = "[hidden]"
+
+_Event = MutableMapping[str, Any]
+
+
+def set_up_logs(
+    level: str = "info",
+    *,
+    as_json: bool | None = None,
+    stream: TextIO | None = None,
+    **always: str,
+) -> None:
+    """Has this process log to `stream`, by default standard error; `always` is on every line.
+
+    `as_json` None means JSON unless the stream is a terminal. What libraries log by the standard
+    library's means comes out the same way. Identifiers are bound with
+    `structlog.contextvars.bound_contextvars(job_id=...)`, and stand on every line logged within.
+    """
+
+    def with_always(_: Any, __: str, event: _Event) -> _Event:
+        # Not a context variable: those are each thread's own.
+        return {**always, **event}
+
+    target = stream or sys.stderr
+    if as_json is None:
+        as_json = not target.isatty()
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        with_always,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    ]
+    last: list[structlog.typing.Processor] = (
+        [
+            structlog.processors.format_exc_info,
+            hide_secrets,
+            structlog.processors.EventRenamer("message"),
+            structlog.processors.JSONRenderer(),
+        ]
+        if as_json
+        else [hide_secrets, structlog.dev.ConsoleRenderer(colors=target.isatty())]
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(_LEVELS[level])
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def hide_secrets(_: Any, __: str, event: _Event) -> _Event:
+    """A structlog processor: replaces values whose key or form says that they are secret."""
+    for key, value in event.items():
+        if _SECRET_KEY.search(key):
+            event[key] = _HIDDEN
+        elif isinstance(value, str):
+            event[key] = without_secrets(value)
+    return event
+
+
+def without_secrets(text: str) -> str:
+    """The text without bearer tokens, and without user and password in addresses."""
+    return _BEARER.sub(f"Bearer {_HIDDEN}", _USER_IN_ADDRESS.sub(f"{_HIDDEN}@", text))

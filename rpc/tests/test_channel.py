@@ -1,0 +1,121 @@
+"""What both ends of a channel agree on, and what can be told of the other end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from remy_rpc.channel import CLIENT_OPTIONS, SERVER_OPTIONS, open_channel, speaks_tls
+from remy_rpc.settings import Address, SettingsError, TlsFiles, UnixSocket, tls_settings
+from rpc.tests.certificates import Authority
+
+_DEADLINE_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def tls_server(authority: Authority) -> Iterator[Address]:
+    """Serves nothing, with a certificate for another name than its address."""
+    pair = authority.issue("farm.internal")
+    server = grpc.server(ThreadPoolExecutor(1))
+    credentials = grpc.ssl_server_credentials([(pair.key.read_bytes(), pair.cert.read_bytes())])
+    port = server.add_secure_port("127.0.0.1:0", credentials)
+    server.start()
+    yield Address("127.0.0.1", port)
+    server.stop(grace=None).wait()
+
+
+@pytest.fixture
+def plain_server() -> Iterator[Address]:
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield Address("127.0.0.1", port)
+    server.stop(grace=None).wait()
+
+
+def _is_reached(address: Address, tls: TlsFiles | None) -> bool:
+    """Whether a call gets as far as being told that there is no such method."""
+    with open_channel(address, tls, user_agent="test") as channel:
+        call: Any = channel.unary_unary("/nothing/Nothing")
+        with pytest.raises(grpc.RpcError) as raised:
+            call(b"", timeout=_DEADLINE_SECONDS)
+    assert isinstance(raised.value, grpc.Call)
+    return raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_coordinator_allows_the_pings_of_clients_and_workers() -> None:
+    """It would take more for an attack, and close the connection."""
+    server, client = dict(SERVER_OPTIONS), dict(CLIENT_OPTIONS)
+    allowed_ms = server["grpc.http2.min_recv_ping_interval_without_data_ms"]
+    assert client["grpc.keepalive_time_ms"] > allowed_ms
+
+
+def test_both_ends_notice_within_the_same_time() -> None:
+    server, client = dict(SERVER_OPTIONS), dict(CLIENT_OPTIONS)
+    for option in ("grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms"):
+        assert server[option] == client[option]
+
+
+def test_a_certificate_may_come_from_a_file_or_as_it_is(
+    authority: Authority, tls_server: Address
+) -> None:
+    name = "farm.internal"
+    assert _is_reached(tls_server, TlsFiles(ca=authority.path, server_name=name))
+    assert _is_reached(tls_server, TlsFiles(ca=authority.path.read_bytes(), server_name=name))
+    assert not _is_reached(tls_server, TlsFiles(ca=authority.path))
+
+
+def test_who_speaks_tls_is_told_from_who_does_not(
+    tls_server: Address, plain_server: Address, tmp_path: Path
+) -> None:
+    assert speaks_tls(tls_server)
+    assert not speaks_tls(plain_server)
+    assert not speaks_tls(UnixSocket(str(tmp_path / "s")))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = Address("127.0.0.1", silent.getsockname()[1])
+        assert not speaks_tls(address, timeout_seconds=0.05)
+    assert not speaks_tls(address)
+
+
+@pytest.mark.parametrize("flag", ["ca", "cert", "key"])
+def test_a_file_that_cannot_be_used_is_named_with_its_flag(flag: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for path, why in ((tmp_path / "nowhere", "No such file"), (empty, "is not a PEM file")):
+        files: dict[str, Any] = {flag: path}
+        with pytest.raises(SettingsError, match=rf"--tls-{flag}: .*{path.name}.*{why}"):
+            open_channel(Address(), TlsFiles(**files), user_agent="test")
+
+
+def test_tls_is_the_default_outside_of_this_machine() -> None:
+    here, there = Address(), Address("farm.example.org")
+    assert tls_settings(TlsFiles(), insecure=False, coordinator=here) is None
+    assert tls_settings(TlsFiles(), insecure=False, coordinator=UnixSocket("/s")) is None
+    assert tls_settings(TlsFiles(), insecure=False, coordinator=there) == TlsFiles()
+    assert tls_settings(TlsFiles(), insecure=True, coordinator=there) is None
+    named = TlsFiles(server_name="farm")
+    assert tls_settings(named, insecure=False, coordinator=here) == named
+
+
+@pytest.mark.parametrize(
+    ("files", "insecure", "word"),
+    [
+        (TlsFiles(ca=Path("ca.pem")), True, "exclude each other"),
+        (TlsFiles(cert=Path("cert.pem")), False, "--tls-key is missing"),
+        (TlsFiles(key=Path("key.pem")), False, "--tls-cert is missing"),
+    ],
+)
+def test_contradictions_are_refused(files: TlsFiles, insecure: bool, word: str) -> None:
+    with pytest.raises(SettingsError, match=word):
+        tls_settings(files, insecure=insecure, coordinator=Address())

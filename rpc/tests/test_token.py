@@ -1,0 +1,41 @@
+"""A token goes with every call, and into nothing that is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remy_rpc.settings import SettingsError, Token, call_metadata, read_token_file
+
+
+def test_a_token_s_file_is_read_again_at_every_call(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(" first\n")
+    assert call_metadata(path) == (("authorization", "Bearer first"),)
+    path.write_text("second")
+    assert call_metadata(path) == (("authorization", "Bearer second"),)
+    assert call_metadata(Token("third", "here")) == (("authorization", "Bearer third"),)
+    assert call_metadata(None) == ()
+
+
+@pytest.mark.parametrize("text", ["two words", "new\nline", "schlüssel", "nul\0", ""])
+def test_a_bad_token_is_refused_and_not_shown(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "the-file"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match="the-file") as refusal:
+        read_token_file(path)
+    assert not text or text not in str(refusal.value)
+
+
+def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"token file .*nowhere"):
+        read_token_file(tmp_path / "nowhere")
+    path = tmp_path / "endless"
+    path.write_bytes(b"x" * 20_000)
+    with pytest.raises(SettingsError, match="endless has more than 16384 bytes"):
+        read_token_file(path)
+
+
+def test_a_token_is_never_part_of_what_is_printed() -> None:
+    assert "secret" not in repr(Token("secret", "a file"))

@@ -1,1 +1,0 @@
-"""What a worker lets people see of itself: metrics, logs, traces."""

@@ -1,0 +1,230 @@
+"""Where a worker's threads meet: in any order of events every task is answered once."""
+
+from __future__ import annotations
+
+import threading
+
+import hypothesis.strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_workers.task_queue import SendQueue, Task, TaskQueue
+
+
+def _task(lease_id: int) -> Task:
+    return Task(lease_id, "job", evaluation_pb2.EvaluationRequest(), [])
+
+
+def _result(lease_id: int) -> worker_service_pb2.WorkRequest:
+    return worker_service_pb2.WorkRequest(result=worker_service_pb2.TaskResult(lease_id=lease_id))
+
+
+def _said(stream: SendQueue) -> list[str]:
+    """What waits to be sent: kinds of messages, with the leases that they answer."""
+    told = []
+    for message in stream.drain():
+        kind = message.WhichOneof("message") or ""
+        if kind == "result":
+            kind += f" {message.result.lease_id}"
+        elif kind == "returned":
+            kind += f" {list(message.returned.lease_ids)}"
+        told.append(kind)
+    return told
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """A queue beside its own book-keeping; the other end of the stream reads all that is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = TaskQueue()
+        self.stream = SendQueue()
+        self.queue.attach(self.stream, 4)
+        self.received = 0
+        self.is_draining = False
+        self.is_closed = False
+        self.answered: list[int] = []
+        self.lost: list[int] = []
+        self.running: dict[int, Task] = {}
+        self.unwanted: set[int] = set()
+        self.waiting: list[int] = []
+
+    def read(self) -> list[int]:
+        """The leases that were answered since the last time, in order."""
+        answers: list[int] = []
+        while self.stream._messages:
+            message = next(self.stream)
+            if message.HasField("result"):
+                answers.append(message.result.lease_id)
+            answers += message.returned.lease_ids
+        self.answered += answers
+        return answers
+
+    @precondition(lambda self: not self.is_closed)
+    @rule()
+    def receive(self) -> None:
+        self.received += 1
+        self.queue.put(_task(self.received))
+        assert self.read() == ([self.received] if self.is_draining else [])
+        if not self.is_draining:
+            self.waiting.append(self.received)
+
+    @precondition(lambda self: self.waiting)
+    @rule()
+    def begin(self) -> None:
+        task = self.queue.get()
+        assert task.lease_id == self.waiting.pop(0)
+        self.running[task.lease_id] = task
+
+    @precondition(lambda self: self.running and not self.is_closed)
+    @rule(data=st.data(), is_interrupted=st.booleans())
+    def end(self, data: st.DataObject, is_interrupted: bool) -> None:
+        lease_id = data.draw(st.sampled_from(sorted(self.running)))
+        task = self.running.pop(lease_id)
+        is_wanted = lease_id not in self.unwanted and not is_interrupted
+        assert task.cancelled.is_set() == (lease_id in self.unwanted)
+        assert self.queue.done(task, None if is_interrupted else _result(lease_id)) == is_wanted
+        assert self.read() == [lease_id]
+
+    @precondition(lambda self: self.received)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        lease_id = data.draw(st.integers(1, self.received))
+        dropped = [lease_id] if lease_id in self.waiting else []
+        assert self.queue.cancel([lease_id]) == len(dropped)
+        assert self.read() == dropped
+        self.waiting = [each for each in self.waiting if each not in dropped]
+        self.unwanted |= {lease_id} & set(self.running)
+
+    @precondition(lambda self: not self.is_closed)
+    @rule(is_back_soon=st.booleans())
+    def lose_the_connection(self, is_back_soon: bool) -> None:
+        self.queue.detach()
+        if not is_back_soon:
+            self.queue.interrupt_if_detached()
+            self.unwanted |= set(self.running)
+        self.stream = SendQueue()
+        self.queue.attach(self.stream, 4)
+        self.queue.interrupt_if_detached()
+        assert not self.read()
+        self.lost += self.waiting
+        self.waiting = []
+
+    @rule()
+    def drain(self) -> None:
+        self.is_draining = True
+        assert self.queue.drain("signal") == len(self.waiting)
+        assert self.read() == self.waiting
+        self.waiting = []
+
+    @precondition(lambda self: self.is_draining and not self.is_closed)
+    @rule()
+    def close(self) -> None:
+        """What is given up is answered once; its thread is done with it in the end."""
+        self.is_closed = True
+        self.queue.close()
+        assert sorted(self.read()) == sorted(self.running)
+        for task in self.running.values():
+            assert task.cancelled.is_set()
+            assert not self.queue.done(task, _result(task.lease_id))
+        assert not self.read()
+        self.running = {}
+
+    @invariant()
+    def every_task_is_somewhere_once(self) -> None:
+        places = [*self.answered, *self.lost, *self.waiting, *self.running]
+        assert sorted(places) == list(range(1, self.received + 1))
+
+
+TestAnyOrder = AnyOrder.TestCase
+
+
+def test_results_without_a_stream_go_to_the_next_one() -> None:
+    queue = TaskQueue()
+    first, second = SendQueue(), SendQueue()
+    queue.attach(first, 4)
+    for lease_id in (1, 2, 3):
+        queue.put(_task(lease_id))
+    done, running = queue.get(), queue.get()
+    queue.done(done, _result(1))
+    # The stream breaks before anything is sent.
+    queue.detach()
+    queue.done(running, _result(2))
+    queue.attach(second, 4)
+    # The third had not begun; others have got it.
+    assert _said(second) == ["result 1", "result 2", "credit"]
+
+
+def test_what_runs_for_a_coordinator_that_is_gone_is_interrupted() -> None:
+    queue, stream = TaskQueue(), SendQueue()
+    queue.attach(stream, 1)
+    queue.put(_task(1))
+    running = queue.get()
+    # It is still there.
+    queue.interrupt_if_detached()
+    assert not running.cancelled.is_set()
+    queue.detach()
+    queue.interrupt_if_detached()
+    assert running.cancelled.is_set()
+
+
+def test_a_task_that_is_cancelled_while_it_runs_is_returned_when_it_ends() -> None:
+    queue, stream = TaskQueue(), SendQueue()
+    queue.attach(stream, 2)
+    for lease_id in (1, 2):
+        queue.put(_task(lease_id))
+    running = queue.get()
+    assert queue.cancel([1, 2, 99]) == 1
+    assert running.cancelled.is_set()
+    assert not queue.done(running, _result(1))
+    assert _said(stream) == ["credit", "returned [2]", "returned [1]"]
+
+
+def test_the_end_is_announced_and_leaves_nothing_unanswered() -> None:
+    queue, stream = TaskQueue(), SendQueue()
+    queue.attach(stream, 4)
+    for lease_id in (1, 2, 3):
+        queue.put(_task(lease_id))
+    in_time, too_long = queue.get(), queue.get()
+    assert queue.drain("signal") == 1
+    queue.put(_task(4))
+    queue.done(in_time, _result(1))
+    queue.join(0.0)
+    queue.close()
+    assert too_long.cancelled.is_set()
+    assert not queue.done(too_long, _result(2))
+    assert _said(stream) == [
+        "credit",
+        "goodbye",
+        "returned [3]",
+        "returned [4]",
+        "result 1",
+        "returned [2]",
+    ]
+
+
+def test_a_heartbeat_is_only_sent_when_nothing_else_is() -> None:
+    queue, stream = TaskQueue(), SendQueue()
+    queue.heartbeat()
+    queue.attach(stream, 1)
+    queue.heartbeat()
+    assert next(stream).HasField("credit")
+    # That was a sign of life; there is none since.
+    queue.heartbeat()
+    queue.heartbeat()
+    queue.heartbeat()
+    assert _said(stream) == ["heartbeat"]
+
+
+def test_a_send_queue_ends_once_it_is_closed_and_empty() -> None:
+    stream = SendQueue()
+    heard: list[int] = []
+    reader = threading.Thread(
+        target=lambda: heard.extend(message.result.lease_id for message in stream)
+    )
+    reader.start()
+    stream.put(_result(1))
+    stream.put(_result(2))
+    stream.close()
+    reader.join(60)
+    assert heard == [1, 2]

@@ -1,0 +1,140 @@
+"""What a worker answers to what its coordinator says, without a network between them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_rpc.settings import Address
+from remy_workers.interruption import IDLE, Shutdown
+from remy_workers.settings import WorkerSettings, unique_worker_id
+from remy_workers.simulation import simulate
+from remy_workers.task_queue import Heartbeat, SendQueue, TaskQueue
+from remy_workers.telemetry import WorkerMetrics
+from remy_workers.worker import Session, hello
+
+
+class _Coordinator:
+    """Says things to a worker without threads, and hears what it answers."""
+
+    def __init__(self) -> None:
+        self.queue, self.shutdown = TaskQueue(), Shutdown()
+        self.heartbeat = Heartbeat(self.queue.heartbeat)
+        self._stream = SendQueue()
+        self.queue.attach(self._stream, 2)
+        next(self._stream)
+        self._session = Session(
+            WorkerSettings(Address(), "w1", 1),
+            self.queue,
+            self.shutdown,
+            self.heartbeat,
+            WorkerMetrics(1),
+        )
+
+    def say(self, **message: object) -> None:
+        self._session.handle(worker_service_pb2.WorkResponse(**message))  # type: ignore[arg-type]
+
+    def answer(self) -> worker_service_pb2.WorkRequest:
+        return next(self._stream)
+
+    def ask(
+        self, tables: worker_service_pb2.TablesKnown, task: worker_service_pb2.Task
+    ) -> worker_service_pb2.WorkRequest:
+        """What comes of a task that the worker takes."""
+        self.say(tables=tables)
+        self.say(task=task)
+        begun = self.queue.get()
+        self.queue.done(begun, simulate(begun).message)
+        return self.answer()
+
+
+def _tables(*, is_valid: bool = True) -> worker_service_pb2.TablesKnown:
+    message = worker_service_pb2.TablesKnown()
+    table = message.tables.add(signals=[1], domain_upper=16384.0)
+    node = table.nodes.add()
+    if is_valid:
+        node.action.window_multiple = 1.0
+        node.action.window_increment = 1.0
+        node.action.intersend_ms = 3.0
+    message.digest = hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
+    return message
+
+
+def _task(
+    tables: worker_service_pb2.TablesKnown, link_rate: float = 1.0
+) -> worker_service_pb2.Task:
+    traffic = evaluation_pb2.Traffic(exponential_time={"mean_ms": 500.0}, mean_off_ms=500.0)
+    specimen = evaluation_pb2.Specimen(
+        key=1,
+        link_rate_packets_per_ms=link_rate,
+        rtt_ms=50.0,
+        senders=[{"count": 2, "traffic": traffic}],
+    )
+    return worker_service_pb2.Task(
+        lease_id=7,
+        tables_digest=tables.digest,
+        request=evaluation_pb2.EvaluationRequest(
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[specimen],
+            duration_ms=5000.0,
+            seed=3,
+        ),
+    )
+
+
+def test_a_result_is_the_simulator_s_with_its_digest() -> None:
+    tables = _tables()
+    task = _task(tables)
+    whole = evaluation_pb2.EvaluationRequest()
+    whole.CopyFrom(task.request)
+    whole.tables.extend(tables.tables)
+    coordinator = _Coordinator()
+    for _ in range(2):
+        result = coordinator.ask(tables, task).result
+        assert result.lease_id == 7
+        assert result.sha256 == hashlib.sha256(result.outcome).digest()
+        outcome = evaluation_pb2.EvaluationOutcome.FromString(result.outcome)
+        assert outcome == remy_simulator.evaluate(whole)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    tables = _tables()
+    answer = _Coordinator().ask(tables, _task(tables, link_rate=-1.0))
+    assert answer.refused.lease_id == 7
+    assert "link" in answer.refused.why
+
+
+def test_tables_that_make_no_sense_are_refused() -> None:
+    coordinator, tables = _Coordinator(), _tables(is_valid=False)
+    coordinator.say(tables=tables)
+    coordinator.say(task=_task(tables))
+    assert "action" in coordinator.answer().refused.why
+
+
+def test_tables_that_arrive_damaged_have_the_task_returned() -> None:
+    sent, arrived = _tables(), _tables()
+    arrived.tables[0].domain_upper = 1.0
+    coordinator = _Coordinator()
+    coordinator.say(tables=arrived)
+    coordinator.say(task=_task(sent))
+    assert list(coordinator.answer().returned.lease_ids) == [7]
+
+
+def test_the_coordinator_says_how_often_to_be_heard_of_and_when_to_end() -> None:
+    coordinator = _Coordinator()
+    coordinator.say(welcome={"heartbeat_seconds": 0.25})
+    assert coordinator.heartbeat.seconds == 0.25
+    assert not coordinator.shutdown.wait(0)
+    coordinator.say(nothing_left={})
+    assert coordinator.shutdown.wait(0)
+    assert coordinator.shutdown.why == IDLE
+
+
+def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() -> None:
+    names = [unique_worker_id() for _ in range(2)]
+    assert names[0] != names[1]
+    said = hello(WorkerSettings(Address(), names[0], 3, job_id="j1", exit_when_idle=True)).hello
+    assert said.worker_id == names[0]
+    assert said.simulator_digest == remy_simulator.fingerprint()
+    assert (said.threads, said.job_id, said.exit_when_idle) == (3, "j1", True)
