@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.programs import ROOT
 from tests.e2e.kubectl import Kubectl, run
 from tests.e2e.settings import values_file
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 CHART = ROOT / "charts" / "remy-farm"
 CLI = [str(Path(sys.executable).with_name("remy-farm"))]
@@ -109,9 +109,9 @@ class Farm:
         return str(self.job(job_id)["state"]).removeprefix("JOB_STATE_").upper()
 
     def wait_until_done(self, job_id: str, *, seconds: float = 600.0) -> str:
-        return wait_for(
-            f"the end of {job_id}",
+        return wait_until(
             lambda: next((s for s in [self.state(job_id)] if s in FINAL), ""),
+            f"the end of {job_id}",
             seconds=seconds,
         )
 
@@ -137,7 +137,7 @@ class Farm:
     def _reachable(self) -> dict[str, str]:
         if self._forward is None or self._forward.poll() is not None:
             self.close()
-            wait_for("a port-forward to the coordinator", self._try_forward, seconds=180)
+            wait_until(self._try_forward, "a port-forward to the coordinator")
         return self._environment
 
     def _try_forward(self) -> bool:

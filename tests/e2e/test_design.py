@@ -10,7 +10,7 @@ from tests.e2e.designs import embedded, write_spec
 from tests.e2e.farm import COORDINATOR, FULL_NAME, Farm
 from tests.e2e.kubectl import run
 from tests.e2e.settings import needs_cluster
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 pytestmark = [needs_cluster, pytest.mark.ci]
 
@@ -27,7 +27,7 @@ def test_a_design_ends_in_the_same_bytes_as_in_one_process(farm: Farm, tmp_path:
     assert farm.state(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     # Its workers end by themselves, and nothing runs for nobody.
-    wait_for("the end of its workers", lambda: not farm.workers_of(job))
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
 def test_the_notes_name_what_is_there(farm: Farm) -> None:

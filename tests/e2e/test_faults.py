@@ -10,7 +10,7 @@ from tests.e2e.designs import embedded, write_spec
 from tests.e2e.farm import COORDINATOR, REDIS, Farm
 from tests.e2e.kubectl import nodes, run
 from tests.e2e.settings import kill_node, kills_nodes, needs_cluster, start_node
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 pytestmark = [needs_cluster, kills_nodes]
 
@@ -65,8 +65,8 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
         _progress(farm, job, 5)
     start_node(lost)
     run(["kubectl", "uncordon", *others])
-    wait_for("the lost node", lambda: nodes().get(lost, False))
-    wait_for("three workers", lambda: len(farm.workers_of(job)) == 3)
+    wait_until(lambda: nodes().get(lost, False), "the lost node")
+    wait_until(lambda: len(farm.workers_of(job)) == 3, "three workers")
 
     # Coordinator and Redis are killed, one after the other.
     farm.kubectl("delete", "pod", "-l", COORDINATOR, "--wait=false")
@@ -87,15 +87,15 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     assert farm.fetch(job) == embedded(spec)
     progress = farm.job(job)["progress"]
     assert int(progress["recoveries"]) >= 1
-    wait_for("the end of its workers", lambda: not farm.workers_of(job))
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
 def _progress(farm: Farm, job: str, steps: int) -> None:
     """The design makes so many steps more."""
-    before = wait_for("the design's state", lambda: [_step(farm, job)])[0]
-    after = wait_for(
-        f"{steps} steps more",
+    before = wait_until(lambda: [_step(farm, job)], "the design's state")[0]
+    after = wait_until(
         lambda: [step for step in [_step(farm, job)] if step >= before + steps],
+        f"{steps} steps more",
         seconds=300,
     )[0]
     assert after < _ENDED, "the design ended while it was to lose something: give it more steps"
@@ -117,9 +117,9 @@ def _home(farm: Farm) -> set[str]:
 
 def _node_of_a_worker(farm: Farm, job: str) -> str:
     """A node that has a worker of this design, and neither coordinator nor Redis."""
-    return wait_for(
-        "a worker on a node of its own",
+    return wait_until(
         lambda: next(iter(sorted(_nodes_of_workers(farm, job) - _home(farm))), ""),
+        "a worker on a node of its own",
     )
 
 

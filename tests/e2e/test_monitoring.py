@@ -20,7 +20,7 @@ from tests.e2e.designs import write_spec
 from tests.e2e.farm import CHART, RELEASE, Farm
 from tests.e2e.kubectl import run
 from tests.e2e.settings import needs_cluster, values_file
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 pytestmark = [
     needs_cluster,
@@ -30,10 +30,10 @@ pytestmark = [
 
 def test_every_component_is_scraped(farm: Farm, tmp_path: Path) -> None:
     job = farm.submit(write_spec(tmp_path, steps=5000), "scraped")
-    wait_for("workers", lambda: farm.workers_of(job))
+    wait_until(lambda: farm.workers_of(job), "workers")
     wanted = {"coordinator", "worker"}
     with _prometheus(_scrapes(farm), tmp_path) as (address, process):
-        wait_for("both up", lambda: process.poll() is not None or _up(address) >= wanted)
+        wait_until(lambda: process.poll() is not None or _up(address) >= wanted, "both up")
         assert process.poll() is None, (tmp_path / "prometheus.log").read_text()
     farm.cli("cancel", job)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.farm import FULL_NAME, Farm
 from tests.e2e.settings import needs_cluster
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 pytestmark = needs_cluster
 
@@ -42,7 +42,7 @@ def _reaches(farm: Farm, name: str, labels: dict[str, str], host: str, port: int
     }
     farm.kubectl("apply", "-f", "-", given=json.dumps(pod))
     try:
-        phase = wait_for("the probe to end", lambda: _end_of(farm, name))
+        phase = wait_until(lambda: _end_of(farm, name), "the probe to end")
         return phase == "Succeeded"
     finally:
         farm.kubectl("delete", "pod", name, "--grace-period=0", "--force")

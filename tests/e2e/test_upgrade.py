@@ -14,7 +14,7 @@ from tests.e2e.designs import embedded, write_spec
 from tests.e2e.farm import CHART, Farm
 from tests.e2e.kubectl import Kubectl, run
 from tests.e2e.settings import needs_cluster
-from tests.e2e.waiting import wait_for
+from tests.waiting import wait_until
 
 pytestmark = needs_cluster
 
@@ -49,19 +49,19 @@ def test_a_design_goes_on_through_an_upgrade(
     # Long enough that the design still runs when the upgrade is through.
     spec = write_spec(tmp_path, steps=800)
     job = farm.submit(spec, "upgraded")
-    wait_for("progress", lambda: farm.step(job) > 5)
+    wait_until(lambda: farm.step(job) > 5, "progress")
     (before,) = _jobs_of(farm, job)
     # Other workers, so that the design's Job is replaced.
     farm.install({"workers": {"podAnnotations": {"upgraded": "yes"}}})
     assert (farm.secret("tokens", "admin"), farm.secret("tls", "ca.crt")) == (tokens, authority)
-    wait_for("another Job in its place", lambda: _jobs_of(farm, job) not in ([], [before]))
+    wait_until(lambda: _jobs_of(farm, job) not in ([], [before]), "another Job in its place")
     assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
 
 
 def test_what_the_values_keep_is_what_is_left(farm: Farm) -> None:
     farm.uninstall()
-    wait_for("the end of its pods", lambda: not farm.kubectl.objects("pods"))
+    wait_until(lambda: not farm.kubectl.objects("pods"), "the end of its pods")
     left = _left(farm.kubectl)
     assert left == {
         "persistentvolumeclaim/data-farm-remy-farm-redis-0",

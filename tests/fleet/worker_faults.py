@@ -6,13 +6,13 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.programs import ROOT
 from benchmarks.worker_farm import WorkerFarm
 from tests.fleet.network import Link, Network
+from tests.waiting import wait_until
 
 _PATIENCE_SECONDS = 120.0
 _DONE, _REFUSED = 0, 6
@@ -110,11 +110,9 @@ class Faults:
 
     def _somewhere(self) -> Place:
         """A place whose worker is connected."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not (used := [place for place in self._places if place.link.is_used]):
-            assert time.monotonic() < deadline, "no worker connects"
-            time.sleep(0.02)
-        return self._chance.choice(used)
+        return self._chance.choice(
+            wait_until(lambda: [place for place in self._places if place.link.is_used], "a worker")
+        )
 
     def _serving(self) -> int:
         snapshot = self._farm.fleet.snapshot()

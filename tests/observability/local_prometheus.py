@@ -13,9 +13,9 @@ import yaml
 
 from dashboards.pictures.prometheus import Prometheus
 from services.tests.stores.local_redis import free_port
-from services.tests.stores.waiting import wait_until
 from tests.observability.programs import prometheus
 from tests.observability.queries import rule_files
+from tests.waiting import wait_until
 
 #: So that a short test sees rates.
 SCRAPE_SECONDS = 1.0

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from services.tests.stores.waiting import wait_until
 from tests.observability.event_log import metrics_addresses
+from tests.waiting import wait_until
 
 _REMY_WORKER = Path(sys.executable).with_name("remy-worker")
 

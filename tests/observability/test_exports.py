@@ -16,8 +16,8 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.client import Connection, DesignClient, Given, settings_of
 from services.tests.cli.conftest import SMALL_SPEC
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
-from services.tests.stores.waiting import wait_until
 from tests.observability.event_log import events, metrics_addresses
+from tests.waiting import wait_until
 
 Start = Callable[..., Coordinator]
 

@@ -13,7 +13,6 @@ from dashboards.pictures.prometheus import Prometheus, QueryError
 from dashboards.pictures.variables import Choice
 from remy_farm.v1 import design_service_pb2 as messages
 from services.tests.cli.conftest import SMALL_SPEC
-from services.tests.stores.waiting import wait_until
 from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.otlp_receiver import Receiver, otlp_receiver
 from tests.observability.queries import (
@@ -24,6 +23,7 @@ from tests.observability.queries import (
     rules,
 )
 from tests.observability.watched_farm import WatchedFarm, watched_farm
+from tests.waiting import wait_until
 
 # What is not part of this farm, or has not gone wrong in it.
 _MAY_BE_EMPTY = {

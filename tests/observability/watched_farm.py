@@ -11,10 +11,10 @@ from dashboards.pictures.prometheus import Prometheus
 from remy_services.client import Connection, DesignClient, Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
-from services.tests.stores.waiting import DEADLINE_SECONDS
 from tests.observability.event_log import metrics_addresses
 from tests.observability.local_prometheus import LocalPrometheus
 from tests.observability.local_worker import LocalWorker
+from tests.waiting import DEADLINE_SECONDS
 
 _WORKERS = 3
 

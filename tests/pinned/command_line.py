@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 from click.testing import CliRunner, Result
 
 from remy_services.cli.main import main
+from tests.waiting import wait_until
 
 _DEADLINE_SECONDS: Final = 120.0
 _REMY_FARM: Final = Path(sys.executable).with_name("remy-farm")
@@ -63,14 +63,6 @@ def run(*words: object, **settings: str) -> subprocess.CompletedProcess[str]:
         timeout=_DEADLINE_SECONDS,
         check=False,
     )
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Returns when it is so; fails if it never is."""
-    ends = time.monotonic() + _DEADLINE_SECONDS
-    while not is_so():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 @contextmanager

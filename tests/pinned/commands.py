@@ -15,10 +15,10 @@ from tests.pinned.command_line import (
     exported_metrics,
     run,
     started,
-    wait_until,
 )
 from tests.pinned.records import Record, digest, digest_of_tree, without_volatile
 from tests.pinned.results import SPECIFICATIONS, write_table
+from tests.waiting import wait_until
 
 _NETWORK: Final = "--senders 2 --link-mbps 12 --rtt-ms 100 --on-ms 500 --off-ms 500 --seconds 10"
 _SIMULATE: Final = f"simulate --remycc eight.dna {_NETWORK}"

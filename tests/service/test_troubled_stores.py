@@ -22,8 +22,8 @@ from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.local_redis import LocalRedis
-from services.tests.stores.waiting import wait_until
 from tests.service.watcher import connect
+from tests.waiting import wait_until
 
 _ENDLESS = small_joint_spec(steps=1_000_000, steps_per_epoch=10)
 #: How long Redis does not answer after everybody has noticed.

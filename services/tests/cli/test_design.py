@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from remy_services.remycc import read_remycc
 from remy_services.spec import load_spec
 from services.tests.embedded.joint_spec import JOINT_SPEC
+from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
 
@@ -223,8 +223,9 @@ def test_a_damaged_checkpoint_is_refused(run: Any, spec_file: Path, tmp_path: Pa
 def interrupt_when_under_way(process: "subprocess.Popen[str]", out: Path) -> None:
     """Presses Ctrl-C once the first step is on record."""
     progress = out / "progress.jsonl"
-    while process.poll() is None and not (progress.exists() and progress.stat().st_size):
-        time.sleep(0.02)
+    wait_until(
+        lambda: process.poll() is not None or (progress.exists() and progress.stat().st_size)
+    )
     process.send_signal(signal.SIGINT)
 
 

@@ -3,12 +3,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
 BIN = Path(sys.executable).parent
@@ -97,8 +98,9 @@ def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
         [BIN / "remy-farm", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     progress = out / "seed=1,signals=rtt_ratio" / "progress.jsonl"
-    while process.poll() is None and not (progress.exists() and progress.stat().st_size):
-        time.sleep(0.02)
+    wait_until(
+        lambda: process.poll() is not None or (progress.exists() and progress.stat().st_size)
+    )
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr

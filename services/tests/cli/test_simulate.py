@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from remy_services.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
+from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
 
@@ -143,8 +143,7 @@ def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while not is_simulating(process.pid):
-        time.sleep(0.02)
+    wait_until(lambda: is_simulating(process.pid))
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == -signal.SIGINT
 

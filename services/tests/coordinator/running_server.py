@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from remy_services.coordinator.running import RunSettings
 from remy_services.coordinator.serving import CoordinatorServer, ServerSettings, Surroundings
 from remy_services.coordinator.settings import FarmSettings
 from remy_services.jobs.states import FINAL
+from tests.waiting import wait_until
 
 #: Machines that build and test at once are slow.
 DEADLINE_SECONDS = 120.0
@@ -97,10 +97,7 @@ class RunningServer:
 
     def until(self, wanted: Callable[[], bool]) -> None:
         """Returns once it is as wanted."""
-        ends = time.monotonic() + DEADLINE_SECONDS
-        while not wanted():
-            assert time.monotonic() < ends
-            time.sleep(0.02)
+        wait_until(wanted)
 
     def submit_without_answer(self, spec: Any, client_request_id: str) -> None:
         """Submits a job, whatever becomes of it."""
@@ -143,13 +140,7 @@ class Client:
 
     def until(self, job: str, wanted: Callable[[job_pb2.Job], bool]) -> job_pb2.Job:
         """The job, once it is as wanted."""
-        ends = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            shown = self.get(job)
-            if wanted(shown):
-                return shown
-            assert time.monotonic() < ends, shown
-            time.sleep(0.01)
+        return wait_until(lambda: shown if wanted(shown := self.get(job)) else None, f"job {job}")
 
     def until_state(self, job: str, state: job_pb2.JobState) -> job_pb2.Job:
         """The job, once it is in this state."""

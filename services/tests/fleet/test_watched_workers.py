@@ -14,9 +14,9 @@ from remy_services.evaluation import Share
 from remy_services.fleet import WorkerFleet
 from remy_services.fleet.workers.greeting import SimulatorIdentity
 from services.tests.fleet.requests import numbered_request
+from tests.waiting import wait_in_loop
 
 _IDENTITY = SimulatorIdentity("1", "digest")
-_PATIENCE_SECONDS = 60
 _ENDED = worker_service_pb2.WorkRequest(ended=worker_service_pb2.Ended())
 
 
@@ -63,9 +63,7 @@ async def _how_it_left(
                 if breaks:
                     call.cancel()
                     break
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while fleet.snapshot().workers:
-            await asyncio.sleep(0.01)
+    await wait_in_loop(lambda: not fleet.snapshot().workers)
     left = dict(fleet.snapshot().counts.workers_left)
     evaluating.cancel()
     await asyncio.gather(evaluating, return_exceptions=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -15,8 +15,7 @@ from remy_services.kubernetes.launcher import Launcher, Report
 from remy_services.kubernetes.manifest import job_of
 from services.tests.kubernetes.memory_cluster import MemoryCluster
 from services.tests.kubernetes.objects import SETTINGS, design
-
-DEADLINE_SECONDS = 60.0
+from tests.waiting import wait_in_loop
 
 
 class Scene:
@@ -39,11 +38,6 @@ class Scene:
     def want(self, *designs: Design) -> None:
         self.designs = list(designs)
         self.launcher.look()
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while not condition():
-                await asyncio.sleep(0.005)
 
 
 @asynccontextmanager
@@ -69,15 +63,15 @@ def test_jobs_follow_the_designs() -> None:
     async def story() -> None:
         async with scene() as now:
             now.want(design())
-            await now.until(lambda: len(now.cluster.jobs) == 1)
+            await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
             (job,) = now.cluster.jobs.values()
             assert job["spec"]["parallelism"] == 2
             now.want(design(phase=Phase.PAUSED))
-            await now.until(
+            await wait_in_loop(
                 lambda: all(each["spec"]["suspend"] for each in now.cluster.jobs.values())
             )
             now.want()
-            await now.until(lambda: not now.cluster.jobs)
+            await wait_in_loop(lambda: not now.cluster.jobs)
 
     asyncio.run(story())
 
@@ -90,7 +84,7 @@ def test_what_is_there_is_adopted_after_a_restart() -> None:
             found = {**found, "spec": spec, "metadata": {**found["metadata"], "uid": "before"}}
             now.cluster.jobs[found["metadata"]["name"]] = found
             now.want(design())
-            await now.until(lambda: "0001" in now.report.sentences)
+            await wait_in_loop(lambda: "0001" in now.report.sentences)
             assert now.cluster.tries == 0
             assert [each["metadata"]["uid"] for each in now.cluster.jobs.values()] == ["before"]
 
@@ -102,15 +96,15 @@ def test_an_api_server_that_cannot_be_reached_is_asked_again() -> None:
         async with scene() as now:
             now.cluster.trouble = Unreachable("the Kubernetes API cannot be reached: no route")
             now.want(design())
-            await now.until(lambda: "no route" in now.report.sentences.get("0001", ""))
+            await wait_in_loop(lambda: "no route" in now.report.sentences.get("0001", ""))
             now.cluster.trouble = None
-            await now.until(lambda: len(now.cluster.jobs) == 1)
+            await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
             now.cluster.break_down(Unreachable("the Kubernetes API cannot be reached: reset"))
-            await now.until(lambda: "reset" in now.report.sentences["0001"])
+            await wait_in_loop(lambda: "reset" in now.report.sentences["0001"])
             now.want(design(), design("0002"))
             now.cluster.trouble = None
-            await now.until(lambda: len(now.cluster.jobs) == 2)
-            await now.until(lambda: "reset" not in now.report.sentences["0001"])
+            await wait_in_loop(lambda: len(now.cluster.jobs) == 2)
+            await wait_in_loop(lambda: "reset" not in now.report.sentences["0001"])
 
     asyncio.run(story())
 
@@ -120,16 +114,16 @@ def test_a_refusal_is_told_and_not_repeated_in_a_hurry() -> None:
         async with scene() as now:
             now.cluster.refusal = Refused('jobs.batch is forbidden: exceeded quota "small"')
             now.want(design())
-            await now.until(lambda: "0001" in now.report.sentences)
+            await wait_in_loop(lambda: "0001" in now.report.sentences)
             assert now.report.sentences["0001"] == (
                 'no workers can be started: jobs.batch is forbidden: exceeded quota "small"'
             )
             now.want(design(), design("0002"))
-            await now.until(lambda: "0002" in now.report.sentences)
+            await wait_in_loop(lambda: "0002" in now.report.sentences)
             assert now.cluster.tries == 2
             now.cluster.refusal = None
             now.now += 3.0
-            await now.until(lambda: len(now.cluster.jobs) == 2)
-            await now.until(lambda: "asked for" not in now.report.sentences["0001"])
+            await wait_in_loop(lambda: len(now.cluster.jobs) == 2)
+            await wait_in_loop(lambda: "asked for" not in now.report.sentences["0001"])
 
     asyncio.run(story())

@@ -39,12 +39,12 @@ from lightkube.resources.core_v1 import (
 from lightkube.resources.rbac_authorization_v1 import Role, RoleBinding
 
 from remy_services.kubernetes.cluster import KubernetesCluster
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(
     "KUBECONFIG" not in os.environ, reason="KUBECONFIG names no cluster to test with"
 )
 
-DEADLINE_SECONDS = 90.0
 SETTINGS = LauncherSettings(
     instance="farm",
     minimum_workers=2,
@@ -104,9 +104,8 @@ class Scene:
         return words in self.report.sentences.get("0001", "")
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while not await asyncio.to_thread(condition):
-                await asyncio.sleep(0.2)
+        # It asks the cluster, which must not hold up the launcher's loop.
+        await asyncio.to_thread(wait_until, condition, every_seconds=0.2)
 
 
 def _of(found: Job | Pod) -> ObjectMeta:

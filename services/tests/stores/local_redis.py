@@ -14,7 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from services.tests.stores.waiting import wait_until
+from tests.waiting import wait_until
 
 #: What to start; another build of Redis may be tried with this variable.
 PROGRAM = os.environ.get("REMY_REDIS_SERVER", "redis-server")

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from services.tests.stores.local_redis import PROGRAM, LocalRedis, free_port
-from services.tests.stores.waiting import wait_until
+from tests.waiting import wait_until
 
 
 class LocalSentinel:

@@ -12,7 +12,7 @@ import pytest
 from remy_services.stores import CheckpointStore, StoreUnavailable, open_store
 from services.tests.stores import committer
 from services.tests.stores.local_redis import LocalRedis
-from services.tests.stores.waiting import DEADLINE_SECONDS
+from tests.waiting import DEADLINE_SECONDS
 
 _KILLS = 10
 

@@ -18,7 +18,7 @@ from remy_services.stores import (
 )
 from remy_services.stores.redis.address import parse_address
 from services.tests.stores.local_redis import LocalRedis
-from services.tests.stores.waiting import wait_until
+from tests.waiting import wait_until
 
 _MORE = Commit(b"new", [b"two", b"three"], b"state", 1, epochs={0: b"epoch"})
 

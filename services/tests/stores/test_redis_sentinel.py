@@ -11,7 +11,7 @@ from remy_services.stores import Commit, StoreError, StoreUnavailable, open_stor
 from services.tests.stores.contents import contents
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 from services.tests.stores.local_sentinel import LocalSentinel
-from services.tests.stores.waiting import wait_until
+from tests.waiting import wait_until
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """A real coordinator, and its commands called within this process."""
 
-import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ import pytest
 
 from services.tests.cli.conftest import SMALL_SPEC
 from services.tests.cli.service.real_coordinator import DEADLINE_SECONDS, Coordinator
+from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
 
@@ -51,12 +50,8 @@ def until(run_json: RunJson) -> Callable[[str, Callable[[dict[str, Any]], bool]]
     """The job once it is as wanted."""
 
     def wait(job: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        ends = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            found = run_json("status", job)
-            if wanted(found):
-                return found
-            assert time.monotonic() < ends, json.dumps(found, indent=2)
-            time.sleep(0.05)
+        return wait_until(
+            lambda: found if wanted(found := run_json("status", job)) else None, f"job {job}"
+        )
 
     return wait

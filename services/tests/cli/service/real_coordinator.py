@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from tests.waiting import wait_until
 
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
 # Machines that build and test at once are slow.
@@ -38,11 +39,9 @@ class Coordinator:
                 stdout=log,
                 stderr=log,
             )
-        ends = time.monotonic() + DEADLINE_SECONDS
-        while not ready.exists():
-            assert self._process.poll() is None, self.log()
-            assert time.monotonic() < ends, self.log()
-            time.sleep(0.02)
+        process = self._process
+        wait_until(lambda: ready.exists() or process.poll() is not None, "a coordinator")
+        assert ready.exists(), self.log()
         self.address = ready.read_text().strip()
 
     @property

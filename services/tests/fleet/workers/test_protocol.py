@@ -20,6 +20,7 @@ from remy_services.evaluation import Evaluation, ResultsDiffer, Share
 from remy_services.fleet import WorkerFleet, WorkerFleetSettings
 from remy_services.fleet.board import BoardSettings
 from services.tests.designer.small_joint_spec import small_joint_spec
+from tests.waiting import wait_in_loop
 
 Request = worker_service_pb2.WorkRequest
 Response = worker_service_pb2.WorkResponse
@@ -113,11 +114,6 @@ class Coordinator:
             yield caller
             caller.call.cancel()
             await asyncio.gather(caller.listening, return_exceptions=True)
-
-    async def wait_until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not condition():
-                await asyncio.sleep(0.01)
 
 
 def serve(
@@ -219,7 +215,7 @@ def test_whoever_talks_nonsense_later_is_sent_away(message: dict[str, Any], word
             code, why = await caller.end()
         assert code == grpc.StatusCode.INVALID_ARGUMENT
         assert words in why
-        await coordinator.wait_until(lambda: coordinator.fleet.info().workers == 0)
+        await wait_in_loop(lambda: coordinator.fleet.info().workers == 0)
 
     serve(test)
 
@@ -252,7 +248,7 @@ def test_answers_to_leases_that_are_not_the_caller_s_mean_nothing() -> None:
             await caller.say(refused={"lease_id": 2, "why": "no"})
             await caller.say(returned={"lease_ids": [3, 4]})
             counts = coordinator.fleet.snapshot().counts
-            await coordinator.wait_until(lambda: counts.unknown_leases == 4)
+            await wait_in_loop(lambda: counts.unknown_leases == 4)
             request = _request()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
             tables = await caller.hear("tables")
@@ -296,7 +292,7 @@ def test_callers_that_answer_a_task_differently_fail_the_job_and_are_both_named(
             await slow.join("slow", credit=1)
             await slow.hear("tables")
             late = await slow.hear("task")
-            await coordinator.wait_until(lambda: fleet.snapshot().counts.leases_ended["silent"] > 0)
+            await wait_in_loop(lambda: fleet.snapshot().counts.leases_ended["silent"] > 0)
             # Somebody else does the task; both answers are intact, and one is wrong.
             await quick.join("quick")
             tables = await quick.hear("tables")
@@ -328,7 +324,7 @@ def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
             # What the first was doing may still be answered, by the second.
             await second.answer(late, tables)
             counts = coordinator.fleet.snapshot().counts
-            await coordinator.wait_until(lambda: counts.tasks_done == 1)
+            await wait_in_loop(lambda: counts.tasks_done == 1)
             evaluation.cancel()
 
     serve(test)
@@ -341,7 +337,7 @@ def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
         async with coordinator.call() as silent, coordinator.call() as other:
             await silent.join("silent", credit=64)
             await silent.hear("task")
-            await coordinator.wait_until(
+            await wait_in_loop(
                 lambda: coordinator.fleet.snapshot().counts.leases_ended["silent"] > 0
             )
             assert coordinator.fleet.snapshot().silent_workers == 1
@@ -365,6 +361,6 @@ def test_what_is_withdrawn_is_cancelled_at_once() -> None:
             cancelled = await caller.hear("cancelled")
             assert task.lease_id in cancelled.lease_ids
             await caller.say(returned={"lease_ids": list(cancelled.lease_ids)})
-            await coordinator.wait_until(lambda: coordinator.fleet.info().busy_workers == 0)
+            await wait_in_loop(lambda: coordinator.fleet.info().busy_workers == 0)
 
     serve(test)
