@@ -12,8 +12,9 @@ import grpc
 import pytest
 
 from benchmarks.programs import ROOT
-from tests.pinned.command_line import call, call_json, coordinator, wait_until
+from tests.pinned.command_line import call, call_json, coordinator
 from tests.pinned.records import digest
+from tests.waiting import wait_until
 
 _DATA: Final = ROOT / "tests" / "data" / "edition-1"
 _EXPECTED: Final = json.loads((_DATA / "expected.json").read_text(encoding="utf-8"))
