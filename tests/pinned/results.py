@@ -46,7 +46,7 @@ traffic:
 """
 _SMALL_JOINT: Final = """\
   joint:
-    steps: 10
+    steps: 14
     starts: 2
     start_steps: 2
     first_split: 3
@@ -101,10 +101,11 @@ search:
 """,
     "joint": _NETWORK + _TRAFFIC + _JOINT,
     "joint, disagreement": _NETWORK + _TRAFFIC + _DISAGREEMENT,
-    "joint, troubled network": _TROUBLED_NETWORK + _TRAFFIC_BY_BYTES + _JOINT,
+    "joint, troubled network": _TROUBLED_NETWORK + _TRAFFIC + _JOINT,
+    "joint, by bytes": _NETWORK + _TRAFFIC_BY_BYTES + _JOINT,
     "joint, by packets": _NETWORK
     + _TRAFFIC
-    + _JOINT.replace("steps: 10", "simulated_packets: 3000000", 1),
+    + _JOINT.replace("steps: 14", "simulated_packets: 2000000", 1),
     "joint, wide steps": _NETWORK
     + _TRAFFIC
     + _JOINT.replace("  simulated_seconds: 2", "  simulated_seconds: 2\n  specimens: 32").replace(
