@@ -11,7 +11,7 @@ from types import TracebackType
 
 import yaml
 
-from dashboards.pictures.prometheus import Prometheus
+from dashboards.prometheus import Prometheus
 from services.tests.stores.local_redis import free_port
 from tests.observability.programs import prometheus
 from tests.observability.queries import rule_files

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.pictures.__main__ import draw_all
-from dashboards.pictures.prometheus import Prometheus, QueryError
-from dashboards.pictures.variables import Choice
+from dashboards.pictures import draw_all
+from dashboards.prometheus import Choice, Prometheus, QueryError
 from remy_farm.v1 import design_service_pb2 as messages
 from services.tests.cli.conftest import SMALL_SPEC
 from tests.observability.local_prometheus import SCRAPE_SECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.pictures.units import worded
+from dashboards.pictures import worded
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboards.pictures.prometheus import Prometheus
+from dashboards.prometheus import Prometheus
 from remy_services.client import Connection, DesignClient, Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis

@@ -1,17 +1,20 @@
-"""Prometheus' HTTP API, as far as panels need it."""
+"""A Prometheus server as dashboards ask it: its HTTP API, and what Grafana puts for variables."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 _TIMEOUT_SECONDS = 60.0
+_VARIABLE = re.compile(r"\$\{?(\w+)(?::\w+)?\}?")
+_POINTS = 150
 
 
 class QueryError(Exception):
@@ -29,7 +32,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A server, by its address as in `http://127.0.0.1:9090`."""
+    """A server, at an address as in http://HOST:PORT."""
 
     address: str
 
@@ -62,3 +65,37 @@ class Prometheus:
 def _numbers(values: Sequence[Any]) -> list[tuple[float, float]]:
     numbers = [(float(time), float(value)) for time, value in values]
     return [(time, value) for time, value in numbers if math.isfinite(value)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a reader of a dashboard has chosen to see."""
+
+    #: Names by id, of the jobs to show.
+    jobs: Mapping[str, str]
+    start: float
+    end: float
+    #: How often metrics are scraped.
+    scrape_seconds: float
+
+    @property
+    def step_seconds(self) -> float:
+        """Time between two points of a panel."""
+        return max((self.end - self.start) / _POINTS, self.scrape_seconds)
+
+    def only(self, job_id: str) -> Choice:
+        """The same with one job."""
+        return replace(self, jobs={job_id: self.jobs[job_id]})
+
+    def expression(self, text: str) -> str:
+        """A query with its variables replaced. Raises KeyError for one that there is not."""
+        values = {
+            "__rate_interval": f"{int(max(4 * self.scrape_seconds, self.step_seconds))}s",
+            "__range": f"{int(self.end - self.start)}s",
+            "job": "|".join(self.jobs),
+        }
+        return _VARIABLE.sub(lambda found: values[found[1]], text)
+
+    def title(self, text: str) -> str:
+        """A title with its variables replaced."""
+        return _VARIABLE.sub(lambda _: ", ".join(self.jobs.values()), text)
