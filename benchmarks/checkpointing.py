@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.running import RunSettings
-from remy_services.coordinator.serving import Surroundings
+from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.settings import Surroundings
 from remy_services.designer import Designer
 from remy_services.stores import CheckpointStore
 from services.tests.coordinator.running_server import RunningServer, settings_for

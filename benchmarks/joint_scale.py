@@ -19,7 +19,7 @@ from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Share
 from remy_services.remycc import read_remycc
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
 _WORKERS = 200

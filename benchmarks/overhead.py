@@ -17,7 +17,7 @@ from benchmarks.threads import batch
 from benchmarks.worker_farm import Fleet
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 
 _PAIRS = 7
 _JOBS = 3

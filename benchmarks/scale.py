@@ -18,8 +18,8 @@ from benchmarks.tables import eight_rules
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Share
-from remy_services.fleet import WorkerFleetSettings
-from remy_services.fleet.board import BoardSettings
+from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_simulator.messages import from_native
 
 _WORKERS = 1000

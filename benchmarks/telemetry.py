@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
 from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
-from remy_services.coordinator.observer import SilentObserver
+from remy_services.coordinator.job_handle import SilentObserver
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.fleet.board import BoardSettings, BoardSnapshot, TaskBoard, WorkerFacts
-from remy_services.spec import load_spec
-from remy_services.telemetry.exposition import MetricsServer
-from remy_services.telemetry.telemetry import Telemetry
+from remy_services.evaluation.scheduler import BoardSettings, BoardSnapshot, TaskBoard, WorkerFacts
+from remy_services.specification import load_spec
+from remy_services.telemetry.telemetry import MetricsServer, Telemetry
 
 _RUNNING, _FINISHED, _WORKERS = 20, 1000, 200
 _SCRAPES = 40

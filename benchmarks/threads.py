@@ -18,7 +18,7 @@ from benchmarks.programs import REMY_FARM, ROOT
 from benchmarks.tables import eight_rules
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import LocalEvaluator
-from remy_services.spec import draw_specimens, load_spec
+from remy_services.specification import draw_specimens, load_spec
 from remy_simulator.messages import from_native
 
 _SPECIMENS = 64

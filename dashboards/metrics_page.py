@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
+from remy_services.telemetry import catalogue
+from remy_services.telemetry.catalogue import Metric
 from remy_workers.telemetry import WorkerMetrics
 
 _HEAD = """\
@@ -21,10 +22,10 @@ ask for OpenMetrics 2.0, a draft
 """
 
 _SECTIONS = (
-    ("Jobs", jobs.METRICS),
-    ("Evaluations and workers, as the coordinator sees them", fleet.METRICS),
-    ("Store and checkpoints", store.METRICS),
-    ("Coordinator", server.METRICS),
+    ("Jobs", catalogue.JOB_METRICS),
+    ("Evaluations and workers, as the coordinator sees them", catalogue.EVALUATION_METRICS),
+    ("Store and checkpoints", catalogue.STORE_METRICS),
+    ("Coordinator", catalogue.SERVER_METRICS),
 )
 
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remy_services.spec import load_tree, spec_of_tree, to_yaml, vary
-from remy_services.spec.text import read_yaml
+from remy_services.specification import load_tree, spec_of_tree, to_yaml, vary
+from remy_services.specification.reading import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 REMY_FARM = ROOT / ".venv" / "bin" / "remy-farm"

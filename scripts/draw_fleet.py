@@ -18,15 +18,15 @@ from pathlib import Path
 
 from matplotlib.ticker import ScalarFormatter
 
-from remy_services.report import style
-from remy_services.spec import load_spec
+from remy_services.analysis import plots
+from remy_services.specification import load_spec
 
 # docs/benchmarks.md, "workers": what a step costs more than on threads.
 _SECONDS_PER_STEP = 0.004
 # docs/benchmarks.md, "joint-scale": what goes through one coordinator and its designer.
 _SIMULATIONS_PER_SECOND = 14_550.0
 _WORKERS = [2 ** (exponent / 4) for exponent in range(41)]
-_COLORS = ("#9ab8cf", "#5d93bd", style.FINAL, style.FIRST, style.INK, style.MUTED)
+_COLORS = ("#9ab8cf", "#5d93bd", plots.FINAL, plots.FIRST, plots.INK, plots.MUTED)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _read(folder: Path) -> Designs:
 
 
 def _picture(found: Sequence[Designs]) -> bytes:
-    figure, axes = style.new_figure(8.0, 4.6)
+    figure, axes = plots.new_figure(8.0, 4.6)
     for each, color in zip(found, _COLORS, strict=False):
         axes.plot(
             _WORKERS,
@@ -88,13 +88,13 @@ def _picture(found: Sequence[Designs]) -> bytes:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize=9.5)
-    style.label(
+    plots.label_axes(
         axes,
         title="Wider steps, more workers, more simulations",
         x="workers of one thread",
         y="wall seconds of a design",
     )
-    return style.to_png(figure)
+    return plots.to_png(figure)
 
 
 if __name__ == "__main__":

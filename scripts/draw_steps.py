@@ -18,12 +18,12 @@ from pathlib import Path
 
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from remy_services.analysis import plots
+from remy_services.analysis.benchmark import measure_table
 from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.measures import Evaluate
 from remy_services.remycc import read_remycc
-from remy_services.report import style
-from remy_services.report.trial import Evaluate
-from remy_services.spec import load_spec
-from remy_services.yardstick.score import measure_table
+from remy_services.specification import load_spec
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,23 @@ def _measured(folder: Path, evaluate: Evaluate) -> Group:
 
 
 def _picture(groups: Sequence[Group]) -> bytes:
-    figure, axes = style.new_figure(8.0, 4.4)
+    figure, axes = plots.new_figure(8.0, 4.4)
     for group in groups:
-        axes.plot([group.steps] * len(group.scores), group.scores, ".", color=style.MUTED)
+        axes.plot([group.steps] * len(group.scores), group.scores, ".", color=plots.MUTED)
     steps, means = [each.steps for each in groups], [each.mean for each in groups]
-    axes.plot(steps, means, "o-", color=style.FINAL, linewidth=1.5)
+    axes.plot(steps, means, "o-", color=plots.FINAL, linewidth=1.5)
     axes.set_xscale("log")
     labels = [f"{each.steps:.0f}\nP = {each.specimens}" for each in groups]
     axes.xaxis.set_major_locator(FixedLocator(steps))
     axes.xaxis.set_major_formatter(FixedFormatter(labels))
     axes.xaxis.set_minor_locator(NullLocator())
-    style.label(
+    plots.label_axes(
         axes,
         title="As many simulations in fewer, wider steps",
         x="steps of the design, and specimens P of each",
         y="log2(throughput / link rate) - log2(delay / RTT)",
     )
-    return style.to_png(figure)
+    return plots.to_png(figure)
 
 
 if __name__ == "__main__":

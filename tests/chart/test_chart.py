@@ -12,8 +12,8 @@ import yaml
 
 from benchmarks.programs import ROOT
 from remy_services.kubernetes import LauncherSettings, read_settings
-from remy_services.kubernetes.fates import INTERRUPTED
 from remy_services.kubernetes.manifest import JOB_VARIABLE
+from remy_services.kubernetes.observed import INTERRUPTED
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import remy_simulator
 from remy_services.designer import Designer
-from remy_services.spec import parse_spec
+from remy_services.specification import parse_spec
 
 _Result = TypeVar("_Result")
 

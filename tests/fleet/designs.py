@@ -9,7 +9,7 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Evaluator
-from remy_services.spec import parse_spec
+from remy_services.specification import parse_spec
 
 _NETWORK = """\
 name: short

@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.worker_farm import Fleet, WorkerFarm
 from remy_services.evaluation import Evaluator, LocalEvaluator
-from remy_services.fleet import LocalFleet
+from remy_services.evaluation.local import LocalFleet
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.worker_farm import WorkerFarm
 from remy_services.evaluation import LocalEvaluator
-from remy_services.fleet import WorkerFleetSettings
-from remy_services.fleet.board import BoardSettings, Effects, TaskBoard
+from remy_services.evaluation.scheduler import BoardSettings, Effects, TaskBoard
+from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from tests.fleet.designs import design, joint_spec
 from tests.fleet.network import Network
 from tests.fleet.worker_faults import Faults

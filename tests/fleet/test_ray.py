@@ -20,9 +20,9 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import LocalEvaluator, TaskQuarantined
-from remy_services.fleet import WorkerFleetSettings
-from remy_services.fleet.board import BoardSettings
-from remy_services.fleet.ray import RaySettings
+from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.transport.grpc import WorkerFleetSettings
+from remy_services.evaluation.transport.ray import RaySettings
 from tests.fleet.designs import design, joint_spec, requests
 
 if TYPE_CHECKING:

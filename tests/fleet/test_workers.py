@@ -16,8 +16,7 @@ import remy_simulator
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Evaluation, Share, TaskQuarantined
-from remy_services.fleet import WorkerFleetSettings
-from remy_services.fleet.workers.greeting import SimulatorIdentity
+from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleetSettings
 from tests.fleet.designs import requests
 
 _DONE, _BAD_INPUT, _REFUSED = 0, 2, 6

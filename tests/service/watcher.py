@@ -6,10 +6,8 @@ import threading
 from types import TracebackType
 
 from remy_farm.v1 import job_pb2
-from remy_services.client.address import parse_address
-from remy_services.client.connection import Connection
-from remy_services.client.retrying import Backoff
-from remy_services.client.settings import ConnectionSettings
+from remy_services.client.connection import Backoff, Connection
+from remy_services.client.settings import ConnectionSettings, parse_address
 from remy_services.client.watching import watch_job
 from services.tests.coordinator.running_server import DEADLINE_SECONDS
 

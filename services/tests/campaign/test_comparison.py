@@ -3,12 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.campaign import CampaignRecord, Comparison, MemberRecord
-from remy_services.campaign.comparison import undominated
-from remy_services.campaign.page import render
-from remy_services.campaign.picture import plot_members
+from remy_services.analysis.campaign import (
+    CampaignRecord,
+    Comparison,
+    MemberRecord,
+    render,
+    undominated,
+)
+from remy_services.analysis.plots import plot_members
+from remy_services.evaluation.measures import Estimate
 from remy_services.files import FileError
-from remy_services.report.trial import Estimate
 from services.tests.report.test_plots import assert_is_png
 
 RECORD = MemberRecord(

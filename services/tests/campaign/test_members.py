@@ -1,8 +1,8 @@
 import pytest
 
-from remy_services.campaign import members_of, parse_sweep
-from remy_services.spec import SpecError, parse_spec, to_yaml
-from remy_services.spec.text import read_yaml
+from remy_services.analysis.campaign import members_of, parse_sweep
+from remy_services.specification import SpecError, parse_spec, to_yaml
+from remy_services.specification.reading import read_yaml
 
 TEXT = """
 name: small

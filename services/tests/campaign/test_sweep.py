@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from remy_services.campaign.sweep import Sweep, labels, parse_sweep, value_name
-from remy_services.spec import SpecError
+from remy_services.analysis.campaign import Sweep, labels, parse_sweep, value_name
+from remy_services.specification import SpecError
 
 
 @pytest.mark.parametrize(

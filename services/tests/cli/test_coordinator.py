@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.programs import ROOT
-from remy_services.cli import coordinator_command
-from remy_services.cli.coordinator_command import command
-from remy_services.coordinator.serving import ServerSettings
+from remy_services.cli import coordinator as coordinator_command
+from remy_services.cli.coordinator import command
+from remy_services.coordinator.settings import ServerSettings
 from services.tests.cli.service.real_coordinator import Coordinator
 
 _FLAGS = [

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from remy_services.remycc import read_remycc
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 from services.tests.embedded.joint_spec import JOINT_SPEC
 from tests.waiting import wait_until
 

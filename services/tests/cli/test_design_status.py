@@ -3,9 +3,8 @@ from dataclasses import replace
 import pytest
 
 from remy_farm.v1 import progress_pb2
-from remy_services.cli.design_status import DesignStatus, start_sentence
-from remy_services.cli.event_wording import event_sentence
-from remy_services.embedded import RunStarted, StepProgress
+from remy_services.cli.design_views import DesignStatus, event_sentence, start_sentence
+from remy_services.driver import RunStarted, StepProgress
 
 PROGRESS = StepProgress(
     step=14,

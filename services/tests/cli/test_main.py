@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from remy_services.cli import coordinator_command, validate
+from remy_services.cli import coordinator, simulate
 from remy_services.cli.main import main
 from remy_services.client import Address
 
@@ -108,7 +108,7 @@ def test_an_error_of_ours_shows_where_it_happened(
     def fail(_: str) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(validate, "load_spec", fail)
+    monkeypatch.setattr(simulate, "load_spec", fail)
     result = CliRunner().invoke(main, ["validate", str(spec_file)])
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
@@ -118,5 +118,5 @@ def test_an_error_of_ours_shows_where_it_happened(
 
 
 def test_clients_look_where_a_coordinator_listens_by_default() -> None:
-    listen = next(each for each in coordinator_command.command.params if each.name == "listen")
+    listen = next(each for each in coordinator.command.params if each.name == "listen")
     assert listen.default == str(Address())

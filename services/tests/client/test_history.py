@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import job_pb2
-from remy_services.client.history import GapInHistory, HistoryCursor
+from remy_services.client.watching import GapInHistory, HistoryCursor
 
 
 def event(revision: int) -> job_pb2.JobEvent:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.client.retrying import Backoff, Patience
+from remy_services.client.connection import Backoff, Patience
 
 JITTER = st.floats(0, 1, exclude_max=True)
 

@@ -19,7 +19,7 @@ from remy_services.client import (
     ServerFailed,
     watch_job,
 )
-from remy_services.client.retrying import Backoff
+from remy_services.client.connection import Backoff
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 LENGTH = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.embedded import DesignRun, OutDirectory, read_events
+from remy_services.driver import DesignRun, OutDirectory, read_events
 
 _DESIGNED: dict[bytes, tuple[bytes, list[progress_pb2.ProgressEvent]]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from remy_services.coordinator.access.roles import Role
+from remy_services.coordinator.access import Role
 
 TOKENS = {role: f"token-of-the-{role}-which-is-long" for role in Role}
 

@@ -16,11 +16,11 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
-from remy_services.client.address import Address
-from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.running import RunSettings
-from remy_services.coordinator.serving import CoordinatorServer, ServerSettings, Surroundings
-from remy_services.coordinator.settings import FarmSettings
+from remy_services.client.settings import Address
+from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.farm import Farm, FarmSettings
+from remy_services.coordinator.server import CoordinatorServer
+from remy_services.coordinator.settings import ServerSettings, Surroundings
 from remy_services.jobs.states import FINAL
 from tests.waiting import wait_until
 

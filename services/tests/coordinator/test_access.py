@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from remy_farm.v1 import design_service_pb2, worker_service_pb2
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.access.roles import METHOD_ROLES, OPEN, Role
+from remy_services.coordinator.access import METHOD_ROLES, OPEN, Role
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import (
     DEADLINE_SECONDS,

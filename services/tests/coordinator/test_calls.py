@@ -15,11 +15,10 @@ import remy_simulator
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.designer import Designer
-from remy_services.jobs.forks import with_settings
+from remy_services.jobs.requests import with_settings
 from remy_services.jobs.states import SUCCEEDED
-from remy_services.remycc import RemyCC, read_remycc
-from remy_services.remycc.json_form import from_json
-from remy_services.spec import to_yaml
+from remy_services.remycc import RemyCC, from_json, read_remycc
+from remy_services.specification import to_yaml
 from services.tests.coordinator.running_server import Client, refusal
 from services.tests.designer.small_joint_spec import small_joint_spec
 

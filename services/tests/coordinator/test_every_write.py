@@ -8,9 +8,9 @@ from typing import Literal
 
 import pytest
 
-from remy_services.coordinator.running import RunSettings
-from remy_services.coordinator.serving import ServerSettings, Surroundings
-from remy_services.coordinator.settings import FarmSettings
+from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.farm import FarmSettings
+from remy_services.coordinator.settings import ServerSettings, Surroundings
 from remy_services.jobs.states import FINAL, SUCCEEDED
 from remy_services.stores import CheckpointStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks

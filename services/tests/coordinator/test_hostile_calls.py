@@ -15,7 +15,7 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import worker_service_pb2
 from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
-from remy_services.coordinator.access.roles import Role
+from remy_services.coordinator.access import Role
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.hostile import DESIGN_METHODS, WORK, answer_to, mutated, sensible
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file

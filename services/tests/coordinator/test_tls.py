@@ -10,9 +10,13 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client.address import Address
-from remy_services.coordinator.serving import ServerSettings, SettingsError, TlsFiles
-from remy_services.coordinator.serving.listening import parse_listen_address
+from remy_services.client.settings import Address
+from remy_services.coordinator.settings import (
+    ServerSettings,
+    SettingsError,
+    TlsFiles,
+    parse_listen_address,
+)
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 from services.tests.stores.certificates import Certificates, make_certificates

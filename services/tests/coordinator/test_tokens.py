@@ -9,9 +9,7 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.access.caller import Caller
-from remy_services.coordinator.access.roles import Role
-from remy_services.coordinator.access.tokens import Tokens
+from remy_services.coordinator.access import Caller, Role, Tokens
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 

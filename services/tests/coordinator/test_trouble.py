@@ -16,9 +16,9 @@ from grpc_status import rpc_status
 import remy_simulator
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
-from remy_services.coordinator.running import RunSettings
-from remy_services.coordinator.serving import Surroundings
-from remy_services.coordinator.settings import FarmSettings
+from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.farm import FarmSettings
+from remy_services.coordinator.settings import Surroundings
 from remy_services.evaluation import ResultsDiffer, TaskQuarantined
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks

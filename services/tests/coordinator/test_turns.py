@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.serving import Surroundings
-from remy_services.jobs.queue import Limits
+from remy_services.coordinator.settings import Surroundings
+from remy_services.jobs.progress import Limits
 from remy_services.jobs.states import PENDING, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.gates import Gate, GatedEvaluator

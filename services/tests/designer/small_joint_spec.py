@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from remy_farm.v1 import spec_pb2
-from remy_services.spec import parse_spec
+from remy_services.specification import parse_spec
 
 _TEXT = """
 name: small-joint

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.paper.action_grid import Action, action_grid
+from remy_services.designer.paper import Action, action_grid
 from services.tests.designer.second_search import every_action
 from services.tests.designer.small_spec import small_spec
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import checkpoint_pb2, spec_pb2
-from remy_services.designer import CheckpointError, Designer, sealing
-from remy_services.designer.errors import OtherVersionError
+from remy_services.designer import CheckpointError, Designer
+from remy_services.designer import checkpoint as sealing
+from remy_services.designer.scoring import OtherVersionError
 from remy_simulator import fingerprint
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_spec import small_spec

@@ -3,7 +3,7 @@
 import pytest
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.designer.clock_budgets import Elapsed, exhausted, seconds_left
+from remy_services.designer.budgets import Elapsed, exhausted, seconds_left
 
 
 @pytest.mark.parametrize(

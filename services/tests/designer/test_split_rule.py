@@ -1,11 +1,8 @@
 """Step 5 where the most-used rule is too small to be divided."""
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.designer.paper.action_grid import action_grid
-from remy_services.designer.paper.context import Context
-from remy_services.designer.paper.paper_state import PaperState
-from remy_services.designer.paper.split_rule import SplitRule
-from remy_services.designer.streams import Streams
+from remy_services.designer.paper import Context, PaperState, SplitRule, action_grid
+from remy_services.designer.strategy import Streams
 from remy_simulator import RuleTable
 from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator

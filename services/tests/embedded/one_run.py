@@ -10,8 +10,8 @@ import signal
 import sys
 
 from remy_farm.v1 import progress_pb2
-from remy_services.embedded import DesignRun, RunStarted
-from remy_services.embedded.observer import SilentObserver
+from remy_services.driver import DesignRun, RunStarted
+from remy_services.driver.run import SilentObserver
 from remy_services.files import FileError
 from services.tests.embedded.test_design_run import SPEC
 

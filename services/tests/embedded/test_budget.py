@@ -1,8 +1,8 @@
 """Budgets for a run."""
 
 from remy_farm.v1 import spec_pb2
-from remy_services.embedded import with_budget
-from remy_services.spec import check_spec
+from remy_services.driver import with_budget
+from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
-from remy_services.designer.schedule_length import with_steps
-from remy_services.embedded.calibrate import resolve_budget
+from remy_services.designer.strategy import with_steps
+from remy_services.driver.run import resolve_budget
 from remy_services.evaluation import EvaluationProgress, LocalEvaluator
-from remy_services.spec import check_spec
+from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec
 

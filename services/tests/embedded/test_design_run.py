@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.embedded import (
+from remy_services.driver import (
     DesignResult,
     DesignRun,
     OutDirectory,
@@ -21,7 +21,7 @@ from remy_services.embedded import (
 )
 from remy_services.files import FileError
 from remy_services.remycc import read_remycc
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import progress_pb2
-from remy_services.embedded.event_json import from_line, to_line
+from remy_services.driver.progress import from_line, to_line
 
 _U64 = st.integers(0, 2**64 - 1)
 _REAL = st.floats(allow_nan=False, allow_infinity=False)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from remy_services.embedded.interrupts import signals_set
+from remy_services.driver.run import signals_set
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.embedded import DesignRun
+from remy_services.driver import DesignRun
 from services.tests.embedded.test_design_run import SPEC, published, timeless
 
 _ROOT = Path(__file__).parents[3]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.embedded import DesignRun, OutDirectory
-from remy_services.embedded.pareto import ParetoFile, ParetoPoint, pareto_point, read_points, to_csv
+from remy_services.driver import DesignRun, OutDirectory
+from remy_services.driver.pareto import ParetoFile, ParetoPoint, pareto_point, read_points, to_csv
 from remy_services.files import FileError
 from services.tests.designer.small_spec import small_spec
 

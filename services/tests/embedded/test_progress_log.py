@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import progress_pb2
-from remy_services.designer.clock_budgets import Elapsed
-from remy_services.embedded.event_json import to_line
-from remy_services.embedded.progress_log import ProgressLog, read_events
+from remy_services.designer.budgets import Elapsed
+from remy_services.driver.progress import ProgressLog, read_events, to_line
 from remy_services.files import FileError
 
 

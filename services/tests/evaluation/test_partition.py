@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.partition import assemble, partition
+from remy_services.evaluation.tasks import assemble, partition
 
 _SIZES = st.integers(1, 20)
 

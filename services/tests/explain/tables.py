@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 import remy_simulator
-from remy_services.explain import Bench
-from remy_services.explain.tree import Action, Box, Branch, Leaf, Tree, table_of
-from remy_services.spec import parse_spec
+from remy_services.analysis.explain import Bench
+from remy_services.analysis.trees import Action, Box, Branch, Leaf, Tree, table_of
+from remy_services.specification import parse_spec
 from remy_simulator import RuleTable
 
 DOMAIN_UPPER = 8.0

@@ -2,8 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.explain.actions import ActionScale, pacing_rate_mbps, settled_window_packets
-from remy_services.explain.tree import Action
+from remy_services.analysis.trees import (
+    Action,
+    ActionScale,
+    pacing_rate_mbps,
+    settled_window_packets,
+)
 from services.tests.explain.tables import actions
 
 weighted = st.lists(st.tuples(actions, st.integers(0, 1000)), min_size=1, max_size=8)

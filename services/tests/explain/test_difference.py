@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from remy_services.explain import compare_tables
+from remy_services.analysis.explain import compare_tables
 from remy_simulator import RuleTable
 from services.tests.explain.tables import small_bench, tables
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.explain import is_without_loss, merge_siblings
-from remy_services.report.trial import Estimate
+from remy_services.analysis.merging import is_without_loss, merge_siblings
+from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
 from services.tests.explain.tables import small_bench, tables
 

@@ -1,10 +1,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.explain import worth_of_signals
-from remy_services.explain.actions import ActionScale
-from remy_services.explain.signals import columns, cut_into_columns, merge_columns
-from remy_services.explain.tree import leaves
+from remy_services.analysis.explain import (
+    columns,
+    cut_into_columns,
+    merge_columns,
+    worth_of_signals,
+)
+from remy_services.analysis.trees import ActionScale, leaves
 from remy_simulator import RuleTable
 from services.tests.explain.tables import DOMAIN_UPPER, Memory, memories, small_bench, tables
 

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from remy_services.explain import ExplainError
-from remy_services.explain.tree import (
+from remy_services.analysis.trees import (
     Action,
     Box,
     Branch,
+    ExplainError,
     Leaf,
     Tree,
     leaves,

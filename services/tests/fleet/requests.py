@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.partition import Task as Slice
+from remy_services.evaluation.tasks import Task as Slice
 
 _DURATION_MS = 1e6
 

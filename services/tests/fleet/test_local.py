@@ -10,7 +10,7 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import EvaluationProgress, Share
-from remy_services.fleet import LocalFleet
+from remy_services.evaluation.local import LocalFleet
 from services.tests.designer.small_spec import small_spec
 
 

@@ -13,8 +13,8 @@ import grpc
 import pytest
 
 from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
-from remy_services.fleet import ray
-from remy_services.fleet.ray import (
+from remy_services.evaluation.transport import ray
+from remy_services.evaluation.transport.ray import (
     RESTARTS,
     RayFleet,
     RaySettings,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.fleet.board import Quarantine
-from remy_services.fleet.reproduction import describe_quarantine
+from remy_services.evaluation.dispatcher import describe_quarantine
+from remy_services.evaluation.scheduler import Quarantine
 from services.tests.fleet.requests import numbered_request
 
 _QUARANTINE = Quarantine(numbered_request(2, 3), ("one", "three", "two"))

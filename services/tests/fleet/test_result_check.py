@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation.partition import Task as Slice
-from remy_services.fleet.result_check import DamagedResult, ImpossibleResult, check_result
+from remy_services.evaluation.check import DamagedResult, ImpossibleResult, check_result
+from remy_services.evaluation.tasks import Task as Slice
 from services.tests.designer.small_spec import small_spec
 
 

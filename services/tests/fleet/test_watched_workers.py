@@ -11,8 +11,7 @@ import pytest
 
 from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
 from remy_services.evaluation import Share
-from remy_services.fleet import WorkerFleet
-from remy_services.fleet.workers.greeting import SimulatorIdentity
+from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleet
 from services.tests.fleet.requests import numbered_request
 from tests.waiting import wait_in_loop
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import job_pb2
-from remy_services.jobs.draft import Draft
-from remy_services.jobs.states import PENDING
+from remy_services.jobs.states import PENDING, Draft
 from services.tests.designer.small_spec import small_spec
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from remy_farm.v1 import spec_pb2
-from remy_services.jobs.budgets import extended
-from remy_services.spec import SpecError
+from remy_services.jobs.requests import extended
+from remy_services.specification import SpecError
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec

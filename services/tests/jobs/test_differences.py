@@ -1,7 +1,6 @@
 """Where specifications differ."""
 
-from remy_services.jobs.differences import Difference, differences
-from remy_services.jobs.forks import with_settings
+from remy_services.jobs.requests import Difference, differences, with_settings
 from services.tests.designer.small_joint_spec import small_joint_spec
 
 

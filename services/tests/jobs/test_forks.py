@@ -2,8 +2,8 @@
 
 import pytest
 
-from remy_services.jobs.forks import with_settings
-from remy_services.spec import SpecError, content_digest
+from remy_services.jobs.requests import with_settings
+from remy_services.specification import SpecError, content_digest
 from services.tests.designer.small_joint_spec import small_joint_spec
 
 

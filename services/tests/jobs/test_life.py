@@ -7,9 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.jobs.crashes import after_crash
-from remy_services.jobs.draft import Draft
-from remy_services.jobs.operations import NotNow, Operation, state_after
 from remy_services.jobs.states import (
     ACTIVE,
     CANCELLED,
@@ -24,6 +21,11 @@ from remy_services.jobs.states import (
     SCHEDULING,
     SUCCEEDED,
     TRANSITIONS,
+    Draft,
+    NotNow,
+    Operation,
+    after_crash,
+    state_after,
 )
 from services.tests.jobs.records import at, new_record
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import job_pb2
-from remy_services.jobs.listing import BadPageToken, Filter, page_of
+from remy_services.jobs.requests import BadPageToken, Filter, page_of
 from remy_services.jobs.states import PENDING, RUNNING
 from services.tests.jobs.records import at
 

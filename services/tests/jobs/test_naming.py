@@ -3,7 +3,7 @@
 import pytest
 
 from remy_farm.v1 import job_pb2
-from remy_services.jobs.naming import (
+from remy_services.jobs.requests import (
     AmbiguousName,
     NoSuchJob,
     find_job,

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.jobs.queue import Contender, Limits, whose_turn
+from remy_services.jobs.progress import Contender, Limits, whose_turn
 
 _MANY = Limits(running_jobs=100, running_jobs_per_owner=100)
 

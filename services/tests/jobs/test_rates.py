@@ -1,6 +1,6 @@
 """How fast a job goes."""
 
-from remy_services.jobs.rates import RateMeter, Rates
+from remy_services.jobs.progress import RateMeter, Rates
 
 
 def test_a_steady_pace_is_measured() -> None:

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from remy_services.kubernetes.contract import Change, Changed, Gone, Kind, Listed
-from remy_services.kubernetes.errors import KubernetesError, Refused
-from remy_services.kubernetes.settings import Owner
+from remy_services.kubernetes.cluster import Change, Changed, Gone, Kind, Listed
+from remy_services.kubernetes.manifest import KubernetesError, Owner, Refused
 
 
 class MemoryCluster:

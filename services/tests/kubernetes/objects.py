@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.designs import Design, Load, Phase
+from remy_services.kubernetes.manifest import Design, LauncherSettings, Limits, Load, Phase
 from remy_services.kubernetes.observed import ObservedJob, ObservedPod
-from remy_services.kubernetes.settings import LauncherSettings, Limits
 
 NOW = 1_700_000_000.0
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.kubernetes.configuration import read_settings
-from remy_services.kubernetes.errors import ConfigurationError
+from remy_services.kubernetes.manifest import ConfigurationError, read_settings
 
 GOOD = """
 instance: farm

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.kubernetes.census import Past
-from remy_services.kubernetes.designs import Design, Phase
+from remy_services.kubernetes.manifest import Design, Phase
+from remy_services.kubernetes.observed import Past
 from remy_services.kubernetes.reconciliation import Plan, reconcile
 from services.tests.kubernetes.model_cluster import ModelCluster
 from services.tests.kubernetes.objects import SETTINGS, design

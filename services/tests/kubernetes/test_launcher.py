@@ -9,10 +9,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from remy_services.kubernetes import launcher as launcher_module
-from remy_services.kubernetes.designs import Design, Phase
-from remy_services.kubernetes.errors import Refused, Unreachable
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.manifest import job_of
+from remy_services.kubernetes.manifest import Design, Phase, Refused, Unreachable, job_of
 from services.tests.kubernetes.memory_cluster import MemoryCluster
 from services.tests.kubernetes.objects import SETTINGS, design
 from tests.waiting import wait_in_loop

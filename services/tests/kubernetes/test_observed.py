@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from remy_services.kubernetes.fates import Fate, fate_of
-from remy_services.kubernetes.observed import observed_job, observed_pod
+from remy_services.kubernetes.observed import Fate, fate_of, observed_job, observed_pod
 
 NOW = 1_764_000_000.0  # 2025-11-24T16:00:00Z
 

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from remy_services.kubernetes.designs import Design, Phase
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.settings import LauncherSettings
+from remy_services.kubernetes.manifest import Design, LauncherSettings, Phase
 from services.tests.kubernetes.objects import design
 
 pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")

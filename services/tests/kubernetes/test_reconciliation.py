@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.census import Past
-from remy_services.kubernetes.designs import Design, Load, Phase
-from remy_services.kubernetes.observed import ObservedJob, ObservedPod
+from remy_services.kubernetes.manifest import Design, LauncherSettings, Load, Owner, Phase
+from remy_services.kubernetes.observed import ObservedJob, ObservedPod, Past
 from remy_services.kubernetes.reconciliation import Apply, Plan, Remove, reconcile
-from remy_services.kubernetes.settings import LauncherSettings, Owner
 from services.tests.kubernetes.objects import NOW, SETTINGS, TEMPLATE, design, job, pod
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.designs import Load
-from remy_services.kubernetes.sizing import bounds, workers_wanted
+from remy_services.kubernetes.manifest import Load
+from remy_services.kubernetes.reconciliation import bounds, workers_wanted
 from services.tests.kubernetes.objects import SETTINGS
 
 NOTHING = spec_pb2.Workers()

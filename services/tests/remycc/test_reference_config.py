@@ -9,9 +9,8 @@ from hypothesis import given
 
 from remy_farm.dna.v1 import dna_pb2
 from remy_farm.v1 import spec_pb2
-from remy_services.remycc import RemyCC, read_remycc, write_remycc
-from remy_services.remycc.reference_config import reference_config
-from remy_services.spec import extent, load_spec
+from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
+from remy_services.specification import extent, load_spec
 from remy_simulator import RuleTable
 from services.tests.spec.specs import specs
 

@@ -1,4 +1,4 @@
-from remy_services.report.history import collect_history
+from remy_services.analysis.plots import collect_history
 from services.tests.report.small_design import small_events
 
 

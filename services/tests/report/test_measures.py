@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.report.measures import (
+from remy_services.evaluation.measures import (
     link_rate_mbps,
     link_rate_packets_per_ms,
     mean,

@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 import pytest
 
-from remy_services.report import style
-from remy_services.report.history import collect_history
-from remy_services.report.score_plot import plot_score
-from remy_services.report.throughput_delay_plot import (
+from remy_services.analysis import plots
+from remy_services.analysis.plots import (
     Cloud,
+    collect_history,
     one_sigma_ellipse,
+    plot_score,
     plot_throughput_delay,
 )
 from services.tests.report.small_design import small_events
@@ -52,7 +52,7 @@ def test_an_empty_history_has_a_plot() -> None:
     ids=["none", "one", "equal", "narrow", "wide"],
 )
 def test_any_cloud_has_a_plot(points: list[tuple[float, float]]) -> None:
-    assert_is_png(plot_throughput_delay([Cloud("table", style.FINAL, points)]))
+    assert_is_png(plot_throughput_delay([Cloud("table", plots.FINAL, points)]))
 
 
 def test_the_ellipse_is_one_standard_deviation_away_in_every_direction() -> None:

@@ -1,5 +1,5 @@
+from remy_services.analysis.report import action_cells, region_cells, use_cell
 from remy_services.remycc import readable_rules
-from remy_services.report.rules import action_cells, region_cells, use_cell
 from remy_simulator import RuleTable
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 import remy_simulator
-from remy_services.report.trial import Trial, estimate, try_table
+from remy_services.evaluation.measures import Trial, estimate, try_table
 from remy_simulator import RuleTable
 from services.tests.report.small_design import FINAL, FIRST, small_gain, small_spec
 

@@ -1,15 +1,8 @@
 import pytest
 
 from remy_farm.v1 import progress_pb2
-from remy_services.report.trial import Estimate
-from remy_services.report.wording import (
-    count,
-    duration,
-    number,
-    several,
-    stop_reason,
-    with_error,
-)
+from remy_services.analysis.wording import count, duration, number, several, stop_reason, with_error
+from remy_services.evaluation.measures import Estimate
 
 
 @pytest.mark.parametrize(

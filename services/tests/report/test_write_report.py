@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from remy_services.analysis.report import REPORT_FILES, write_report
 from remy_services.files import FileError
-from remy_services.report.content import REPORT_FILES
-from remy_services.report.write import write_report
 from services.tests.report.small_design import small_content
 
 _VOID = {"meta", "img", "br", "link", "input"}

@@ -10,7 +10,7 @@ import pytest
 
 from remy_farm.v1 import spec_pb2
 from remy_services.files import FileError
-from remy_services.spec import SpecError, Violation, check_spec, load_spec, parse_spec
+from remy_services.specification import SpecError, Violation, check_spec, load_spec, parse_spec
 from services.tests.spec.specs import MINIMAL, with_line
 
 _POSITIVE_MS = "a number above 0 and at most 1000000 ms"

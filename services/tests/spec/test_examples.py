@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
-from remy_services.spec import draw_specimens, extent, load_spec
+from remy_services.specification import draw_specimens, extent, load_spec
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.spec import SpecError, check_spec, parse_spec
+from remy_services.specification import SpecError, check_spec, parse_spec
 from services.tests.spec.specs import MINIMAL, with_line
 
 _PIECES = [

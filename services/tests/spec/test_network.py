@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.spec import draw_specimens, extent, parse_spec
-from remy_services.spec.network import Quantity, quantile
+from remy_services.specification import draw_specimens, extent, parse_spec
+from remy_services.specification.networks import Quantity, quantile
 from services.tests.spec.specs import MINIMAL, distributions, specs, with_line
 
 _U64 = st.integers(0, 2**64 - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
-from remy_services.spec import parse_spec
+from remy_services.specification import parse_spec
 from services.tests.spec.specs import MINIMAL, with_line
 
 

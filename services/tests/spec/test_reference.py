@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.spec import parse_spec
-from remy_services.spec.reference import reference_page
+from remy_services.specification import parse_spec
+from remy_services.specification.reference import reference_page
 
 _ROOT = Path(__file__).parents[3]
 
@@ -21,13 +21,13 @@ def page() -> str:
 
 def test_the_page_is_up_to_date(page: str) -> None:
     assert (_ROOT / "docs" / "spec.md").read_text(encoding="utf-8") == page, (
-        "docs/spec.md is stale: python -m remy_services.spec.reference proto > docs/spec.md"
+        "docs/spec.md is stale: python -m remy_services.specification.reference proto > docs/spec.md"
     )
 
 
 def test_the_command_prints_the_page(page: str) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "remy_services.spec.reference", "proto"],
+        [sys.executable, "-m", "remy_services.specification.reference", "proto"],
         cwd=_ROOT,
         capture_output=True,
         text=True,

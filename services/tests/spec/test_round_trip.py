@@ -10,12 +10,12 @@ import yaml
 from hypothesis import given
 
 from remy_farm.v1 import spec_pb2
-from remy_services.spec import check_spec, content_digest, parse_spec, to_yaml
+from remy_services.specification import check_spec, content_digest, parse_spec, to_yaml
 from services.tests.spec.specs import MINIMAL, specs, with_line
 
 _DIGEST = """
 import sys
-from remy_services.spec import content_digest, parse_spec
+from remy_services.specification import content_digest, parse_spec
 print(content_digest(parse_spec(sys.stdin.read())))
 """
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from remy_services.spec import SpecError, parse_spec, spec_of_tree, to_yaml, vary
-from remy_services.spec.text import read_yaml
+from remy_services.specification import SpecError, parse_spec, spec_of_tree, to_yaml, vary
+from remy_services.specification.reading import read_yaml
 
 TEXT = """
 name: small

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remy_services.stores import CheckpointStore, RedisStore, SqliteStore
-from remy_services.stores.redis.address import parse_address
+from remy_services.stores.redis.connection import parse_address
 from services.tests.stores.local_redis import LocalRedis
 
 NewStore = Callable[[], CheckpointStore]

@@ -8,13 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from remy_services.stores import (
-    Mirror,
-    SqliteStore,
-    StoreError,
-    export_job,
-    import_job,
-)
+from remy_services.stores import Mirror, SqliteStore, StoreError, export_job, import_job
 from services.tests.stores.contents import contents
 from services.tests.stores.model_store import ModelStore
 from services.tests.stores.real_job import make_job

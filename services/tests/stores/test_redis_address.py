@@ -3,7 +3,7 @@
 import pytest
 
 from remy_services.stores import StoreError
-from remy_services.stores.redis.address import RedisAddress, TlsFiles, parse_address
+from remy_services.stores.redis.connection import RedisAddress, TlsFiles, parse_address
 
 
 @pytest.mark.parametrize(

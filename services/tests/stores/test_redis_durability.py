@@ -15,8 +15,8 @@ from remy_services.stores import (
     StoreUnavailable,
     open_store,
 )
-from remy_services.stores.redis.address import parse_address
-from remy_services.stores.redis.durability import Guarantee, ServerFacts, guarantee
+from remy_services.stores.redis.connection import parse_address
+from remy_services.stores.redis.server import Guarantee, ServerFacts, guarantee
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 
 OLD = ServerFacts(

@@ -16,7 +16,7 @@ from remy_services.stores import (
     StoreUnavailable,
     open_store,
 )
-from remy_services.stores.redis.address import parse_address
+from remy_services.stores.redis.connection import parse_address
 from services.tests.stores.local_redis import LocalRedis
 from tests.waiting import wait_until
 

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from remy_services.stores import CheckpointStore, Commit, Fenced, StoreUnavailable
-from remy_services.stores.snapshots import RefusedSnapshot, newest_snapshot, retire_snapshots
+from remy_services.stores.contract import RefusedSnapshot, newest_snapshot, retire_snapshots
 from services.tests.stores.damage import damage_snapshot
 from services.tests.stores.failing_store import READS, WRITES, FailingStore
 

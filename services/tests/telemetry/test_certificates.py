@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from remy_services.telemetry.certificates import ends_of
+from remy_services.telemetry.telemetry import ends_of
 
 _END = datetime.datetime(2040, 1, 2, tzinfo=datetime.UTC)
 

@@ -8,10 +8,9 @@ import urllib.request
 
 import pytest
 
-from remy_services.telemetry.catalogue import jobs
-from remy_services.telemetry.exposition import MetricsServer, in_loop
+from remy_services.telemetry import catalogue
 from remy_services.telemetry.samples import Sample, SampledCollector
-from remy_services.telemetry.telemetry import Telemetry
+from remy_services.telemetry.telemetry import MetricsServer, Telemetry, in_loop
 from services.tests.telemetry.small_jobs import running_job
 
 
@@ -38,10 +37,12 @@ def test_reading_happens_in_the_loop_s_own_thread() -> None:
 
     def read() -> list[Sample]:
         threads.append(threading.current_thread())
-        return [Sample(jobs.JOBS, 1, ("RUNNING",))]
+        return [Sample(catalogue.JOBS, 1, ("RUNNING",))]
 
     async def collect() -> None:
-        collector = SampledCollector(jobs.METRICS, in_loop(asyncio.get_running_loop(), read))
+        collector = SampledCollector(
+            catalogue.JOB_METRICS, in_loop(asyncio.get_running_loop(), read)
+        )
         await asyncio.to_thread(lambda: list(collector.collect()))
 
     asyncio.run(collect())

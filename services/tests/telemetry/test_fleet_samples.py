@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet import LocalFleet
-from remy_services.fleet.board import BoardSettings, BoardSnapshot
+from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.scheduler import BoardSettings, BoardSnapshot
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request

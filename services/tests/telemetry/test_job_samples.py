@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from remy_farm.v1 import job_pb2
 from remy_services.jobs.states import TRANSITIONS
-from remy_services.telemetry.activity import JobActivity
-from remy_services.telemetry.job_samples import FINISHED_JOBS_SHOWN, job_samples
+from remy_services.telemetry.samples import FINISHED_JOBS_SHOWN, JobActivity, job_samples
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import Series, exported
 from services.tests.telemetry.small_jobs import finished_job, running_job

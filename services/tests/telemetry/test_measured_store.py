@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from remy_services.stores import Commit, Conflict, Fenced, JobMissing
-from remy_services.stores.sqlite.store import SqliteStore
-from remy_services.telemetry.measured_store import MeasuredStore
+from remy_services.stores.sqlite import SqliteStore
+from remy_services.telemetry.instrumentation import MeasuredStore
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import value
 

@@ -1,12 +1,20 @@
 import csv
 import io
 
-from remy_services.report.trial import Estimate
-from remy_services.yardstick.curve import SeedCurve, groups_below, summary_tree, to_csv
-from remy_services.yardstick.curve_plot import plot_curves
-from remy_services.yardstick.published import QUOTED, best_groups
-from remy_services.yardstick.score import YardstickScore
-from remy_services.yardstick.search_run import CurvePoint, Published, thinned
+from remy_services.analysis.benchmark import (
+    QUOTED,
+    CurvePoint,
+    Published,
+    SeedCurve,
+    YardstickScore,
+    best_groups,
+    groups_below,
+    summary_tree,
+    thinned,
+    to_csv,
+)
+from remy_services.analysis.plots import plot_curves
+from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
 from services.tests.report.test_plots import assert_is_png
 

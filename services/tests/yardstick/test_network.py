@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from remy_services.spec import load_spec
-from remy_services.yardstick.network import benchmark_spec, held_out_request
+from remy_services.analysis.benchmark import benchmark_spec, held_out_request
+from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

@@ -4,17 +4,19 @@ import statistics
 import pytest
 
 import remy_simulator
-from remy_services.evaluation import LocalEvaluator
-from remy_services.remycc import read_remycc
-from remy_services.yardstick.network import MINIMUM_ON_MS, held_out_request
-from remy_services.yardstick.published import QUOTED, PublishedScore
-from remy_services.yardstick.score import (
+from remy_services.analysis.benchmark import (
     GROUPS,
+    MINIMUM_ON_MS,
+    QUOTED,
+    PublishedScore,
     group_name,
+    held_out_request,
     measure_table,
     normalized_scores,
     summarize,
 )
+from remy_services.evaluation import LocalEvaluator
+from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
 from remy_simulator.objective import normalized_sender_scores
 from services.tests.remycc.tables import REFERENCE, needs_reference

@@ -1,31 +1,141 @@
-"""`remy-farm design`: the search for a RemyCC on this machine."""
+"""`remy-farm design`: the search for a RemyCC on this machine, or a campaign of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from remy_farm.v1 import spec_pb2
-from remy_services.campaign import Sweep, members_of, parse_sweep
+from remy_services.analysis.campaign import (
+    CampaignRecord,
+    Member,
+    MemberRecord,
+    Sweep,
+    compare_member,
+    members_of,
+    parse_sweep,
+    render,
+)
+from remy_services.analysis.wording import several
 from remy_services.cli import failures
-from remy_services.cli.design_campaign import design_campaign
-from remy_services.cli.design_result import finish_design, print_gain, result_tree
-from remy_services.cli.design_views import shown_progress
-from remy_services.cli.options import (
+from remy_services.cli.common import (
     FILE,
     SEED,
     FiniteRange,
     json_option,
+    print_json,
     threads_option,
 )
-from remy_services.cli.output import print_json
-from remy_services.cli.resume_command import resume_command
-from remy_services.embedded import DesignRun, with_budget, with_steps
+from remy_services.cli.design_views import (
+    finish_design,
+    print_gain,
+    print_members,
+    reason_name,
+    result_tree,
+    resume_command,
+    shown_progress,
+)
+from remy_services.driver import DesignResult, DesignRun, OutDirectory, with_budget, with_steps
+from remy_services.evaluation import LocalEvaluator
+from remy_services.files import FileError, write_file
 from remy_services.remycc import read_remycc
-from remy_services.spec import check_spec, load_spec, load_tree
+from remy_services.specification import check_spec, content_digest, load_spec, load_tree
+
+# `remy-farm design --sweep`: a design for each combination of settings, one after another.
+
+
+CAMPAIGN_JSON = "campaign.json"
+CAMPAIGN_HTML = "campaign.html"
+CAMPAIGN_PNG = "campaign.png"
+
+
+def design_campaign(
+    members: Sequence[Member],
+    out: Path,
+    *,
+    threads: int,
+    resume: bool,
+    quiet: bool,
+    as_json: bool,
+) -> bool:
+    """Designs the members that are not finished, each in its own folder of `out`, and compares all.
+
+    False if it was interrupted. Raises what DesignRun raises.
+    """
+    path = out / CAMPAIGN_JSON
+    if path.exists() and not resume:
+        raise FileError(f"{out} already holds a campaign; resume it, or choose another directory")
+    campaign = CampaignRecord.read(path)
+    for number, member in enumerate(members, start=1):
+        folder = out / member.name
+        digest = content_digest(member.spec)
+        is_finished = (
+            campaign.finished(member.name, digest) is not None
+            and OutDirectory(folder).remycc_json.exists()
+        )
+        if not quiet:
+            state = ": finished already" if is_finished else ""
+            _say(f"{member.name}, {number} of {several(len(members), 'design')}{state}")
+        if is_finished:
+            continue
+        with shown_progress(quiet=quiet) as observer:
+            result = DesignRun(member.spec, folder, threads=threads, resume=resume).run(observer)
+        if result.reason is None:
+            return False
+        try:
+            finish_design(result.spec, str(folder), result, threads=threads, quiet=quiet)
+            campaign.add(_record(member, digest, result, threads))
+        except KeyboardInterrupt:
+            return False
+        campaign.write(path)
+    records = campaign.of([member.name for member in members])
+    _write_page(members[0].spec.name, records, out)
+    if as_json:
+        print_json(CampaignRecord({record.name: record for record in records}).tree())
+    else:
+        print_members(records)
+        click.echo(
+            f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, a folder each design"
+        )
+    return True
+
+
+def _record(member: Member, digest: str, result: DesignResult, threads: int) -> MemberRecord:
+    assert result.reason is not None
+    with closing(LocalEvaluator(threads)) as evaluator:
+        comparison = compare_member(result.spec, result.table, evaluate=evaluator.evaluate)
+    return MemberRecord(
+        name=member.name,
+        settings=dict(member.settings),
+        spec_digest=digest,
+        reason=reason_name(result.reason),
+        steps=result.steps,
+        epochs=len(result.epochs),
+        rules=result.table.rule_count,
+        cpu_seconds=result.cpu_seconds,
+        wall_seconds=result.wall_seconds,
+        comparison=comparison,
+    )
+
+
+def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
+    # matplotlib takes longer to import than a short command takes to run.
+    from remy_services.analysis.plots import plot_members
+
+    picture = plot_members(records)
+    write_file(out / CAMPAIGN_PNG, picture)
+    write_file(out / CAMPAIGN_HTML, render(name, records, picture_png=picture))
+
+
+def _say(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+# `remy-farm design`: the search for a RemyCC on this machine.
 
 
 @click.command("design")

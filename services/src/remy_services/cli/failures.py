@@ -90,7 +90,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
     """
     from remy_services.designer import DesignerError
     from remy_services.files import FileError
-    from remy_services.spec import SpecError
+    from remy_services.specification import SpecError
     from remy_simulator import InvalidRequest
 
     return (DesignerError, FileError, SpecError, InvalidRequest)

@@ -9,29 +9,297 @@ from typing import Any
 
 import click
 
-from remy_services.cli import inspect_json, inspect_text
-from remy_services.cli.options import FILE, json_option, seed_option, threads_option
-from remy_services.cli.output import print_json
-from remy_services.cli.progress_lines import ProgressLines
-from remy_services.evaluation import LocalEvaluator
-from remy_services.explain import (
+from remy_services.analysis.explain import (
     Bench,
-    ExplainError,
+    Change,
+    Difference,
+    SignalStudy,
     compare_tables,
-    merge_siblings,
     worth_of_signals,
 )
+from remy_services.analysis.merging import Merging, is_without_loss, merge_siblings
+from remy_services.analysis.report import ACTION_HEAD, action_cells, region_cells, use_cell
+from remy_services.analysis.trees import (
+    Action,
+    ExplainError,
+    pacing_rate_mbps,
+    settled_window_packets,
+)
+from remy_services.analysis.wording import number, several, with_error
+from remy_services.cli.common import (
+    FILE,
+    ProgressLines,
+    json_option,
+    plain_table,
+    print_json,
+    print_table,
+    seed_option,
+    threads_option,
+)
+from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.measures import Estimate
 from remy_services.files import FileError
 from remy_services.remycc import (
+    ReadableRule,
     RemyCC,
     RemyCCError,
     check_remycc_name,
     read_remycc,
     readable_rules,
+    signal_name,
     write_remycc,
 )
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 from remy_simulator import RuleTable
+
+# What `remy-farm inspect --json` prints.
+
+
+def rules_tree(
+    table: RuleTable, readable: Sequence[ReadableRule], uses: Sequence[int] | None
+) -> dict[str, Any]:
+    """All rules by number."""
+    return {
+        "signals": [signal_name(axis) for axis in table.signals],
+        "domain_upper": table.domain_upper,
+        "rules": [
+            {
+                "rule": rule.number,
+                "region": _region(rule),
+                **_action(_action_of(rule)),
+                "uses": None if uses is None else uses[rule.number],
+                "use_share": rule.use_share,
+            }
+            for rule in readable
+        ],
+    }
+
+
+def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
+    """Each signal, the one that is worth most first."""
+    return {
+        **_estimate("score", study.score),
+        "signals": [
+            {
+                "signal": signal_name(signal.axis),
+                **_estimate("score_without", signal.score_without),
+                **_estimate("difference", signal.difference),
+            }
+            for signal in study.signals
+        ],
+    }
+
+
+def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
+    """All merges that were tried, and the table with those that were accepted."""
+    return {
+        "rules": table.rule_count,
+        "rules_merged": result.table.rule_count,
+        **_estimate("score", result.score),
+        **_estimate("score_merged", result.score_merged),
+        **_estimate("difference", result.difference),
+        "fresh": {
+            **_estimate("score", result.fresh_score),
+            **_estimate("score_merged", result.fresh_score_merged),
+            **_estimate("difference", result.fresh_difference),
+        },
+        "merges": [
+            {
+                "region": _region(merge.rule),
+                "rules": merge.rules,
+                "use_share": merge.rule.use_share,
+                **_action(_action_of(merge.rule)),
+                **_estimate("difference", merge.difference),
+                "accepted": merge.accepted,
+            }
+            for merge in result.merges
+        ],
+    }
+
+
+def difference_tree(result: Difference) -> dict[str, Any]:
+    """Every region in which two tables differ."""
+    return {
+        "signals": [signal_name(axis) for axis in result.signals],
+        "domain_upper": result.domain_upper,
+        "same_regions": result.same_regions,
+        "regions": result.regions,
+        "regions_changed": len(result.changes),
+        "share_of_lookups_changed": result.share_of_lookups,
+        **_estimate("score", result.score_before),
+        **_estimate("score_other", result.score_after),
+        **_estimate("difference", result.score_difference),
+        "changes": [_change(change) for change in result.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "region": _region(change.before),
+        "use_share": change.before.use_share,
+        "distance": change.distance,
+        "before": {"rule": change.before.number, **_action(_action_of(change.before))},
+        "after": {"rule": change.after_rule, **_action(change.after_action)},
+    }
+
+
+def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
+    return {signal: {"lower": low, "upper": high} for signal, (low, high) in rule.region.items()}
+
+
+def _action_of(rule: ReadableRule) -> Action:
+    return (rule.window_multiple, rule.window_increment, rule.intersend_ms)
+
+
+def _action(action: Action) -> dict[str, float | None]:
+    multiple, increment, intersend_ms = action
+    return {
+        "window_multiple": multiple,
+        "window_increment": increment,
+        "intersend_ms": intersend_ms,
+        "settled_window_packets": settled_window_packets(action),
+        "pacing_rate_mbps": pacing_rate_mbps(action),
+    }
+
+
+def _estimate(name: str, value: Estimate | None) -> dict[str, float | None]:
+    return {
+        f"{name}_mean": value.mean if value else None,
+        f"{name}_stderr": value.standard_error if value else None,
+    }
+
+
+# What `remy-farm inspect` shows to people.
+
+
+_EFFECT_HEAD = ("settles at", "Mbit/s")
+_MOST_CHANGES = 20
+_PAIRED = "Differences are paired by specimen, with their standard errors; below zero is a loss."
+
+
+def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
+    """The rules, the most-used first."""
+    rows = plain_table("rule", *rules[0].region, *ACTION_HEAD, *_EFFECT_HEAD, "use")
+    for rule in sorted(rules, key=lambda rule: -(rule.use_share or 0)):
+        rows.add_row(
+            str(rule.number),
+            *region_cells(rule, table.domain_upper),
+            *action_cells(rule),
+            *_effect_cells(_action_of(rule)),
+            use_cell(rule),
+        )
+    print_table(rows)
+    click.echo(
+        f"\n{several(len(rules), 'rule')}; EWMAs in ms, domain up to {table.domain_upper:g}. "
+        "Applied for ever, an action\nsettles the window at increment / (1 - multiple) packets, "
+        "and lets out so many Mbit/s at most."
+    )
+
+
+def print_signal_worth(study: SignalStudy) -> None:
+    """The signals, the one that is worth most first."""
+    rows = plain_table("without", "score", "difference", left=1)
+    rows.add_row("-", with_error(study.score), "")
+    for signal in study.signals:
+        rows.add_row(
+            signal_name(signal.axis),
+            with_error(signal.score_without),
+            with_error(signal.difference, signed=True),
+        )
+    print_table(rows)
+    click.echo(
+        "\nWithout a signal, rules that differ by it alone are one, with their mean action by use."
+        f"\n{_PAIRED}"
+    )
+
+
+def print_merging(table: RuleTable, merging: Merging) -> None:
+    """The merges that were tried, then the scores of the merged table."""
+    if merging.merges:
+        rows = plain_table(
+            *merging.merges[0].rule.region, "rules", "use", *ACTION_HEAD, "difference", "merged"
+        )
+        for merge in merging.merges:
+            rows.add_row(
+                *region_cells(merge.rule, table.domain_upper),
+                str(merge.rules),
+                use_cell(merge.rule),
+                *action_cells(merge.rule),
+                with_error(merge.difference, signed=True),
+                "yes" if merge.accepted else "no",
+            )
+        print_table(rows)
+        click.echo()
+    scores = plain_table("specimens", "score", "merged", "difference", left=1)
+    for name, score, merged, difference in (
+        ("chosen on", merging.score, merging.score_merged, merging.difference),
+        ("fresh", merging.fresh_score, merging.fresh_score_merged, merging.fresh_difference),
+    ):
+        scores.add_row(
+            name, with_error(score), with_error(merged), with_error(difference, signed=True)
+        )
+    print_table(scores)
+    click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} when merged.")
+    if not is_without_loss(merging.fresh_difference):
+        click.echo(
+            "On fresh specimens the merged table loses more than two standard errors; more "
+            "specimens choose better."
+        )
+    click.echo(_PAIRED)
+
+
+def print_difference(difference: Difference) -> None:
+    """The largest changes, then what they amount to."""
+    if difference.changes:
+        _print_changes(difference)
+    regions = "the same regions" if difference.same_regions else "regions that cut each other"
+    click.echo(
+        f"{len(difference.changes)} of {several(difference.regions, 'region')} differ in action; "
+        f"the tables have {regions}."
+    )
+    if difference.share_of_lookups is not None:
+        share = 100 * difference.share_of_lookups
+        click.echo(f"{share:.3g} % of the first table's look-ups meet another action.")
+        click.echo(
+            f"Score {with_error(difference.score_before)}, other "
+            f"{with_error(difference.score_after)}, difference "
+            f"{with_error(difference.score_difference, signed=True)}."
+        )
+        click.echo(_PAIRED)
+
+
+def _print_changes(difference: Difference) -> None:
+    first = difference.changes[0].before
+    rows = plain_table("rule", "other", *first.region, *ACTION_HEAD, "use")
+    for change in difference.changes[:_MOST_CHANGES]:
+        after = ReadableRule(
+            change.after_rule, change.before.region, *change.after_action, use_share=None
+        )
+        cells = [
+            old if old == new else f"{old} -> {new}"
+            for old, new in zip(action_cells(change.before), action_cells(after), strict=True)
+        ]
+        rows.add_row(
+            str(change.before.number),
+            str(change.after_rule),
+            *region_cells(change.before, difference.domain_upper),
+            *cells,
+            use_cell(change.before),
+        )
+    print_table(rows)
+    rest = len(difference.changes) - _MOST_CHANGES
+    if rest > 0:
+        click.echo(f"... and {rest} more; --json has them all.")
+    click.echo()
+
+
+def _effect_cells(action: Action) -> tuple[str, str]:
+    window = settled_window_packets(action)
+    grows = window is None and action[1] > 0
+    return "grows" if grows else number(window), number(pacing_rate_mbps(action))
+
+
+# `remy-farm inspect`: a RemyCC's rules, and what explains them.
 
 
 @click.command("inspect")
@@ -132,9 +400,9 @@ def _check_target(merge_out: str) -> None:
 def _show_rules(table: RuleTable, uses: Sequence[int] | None, as_json: bool) -> None:
     rules = readable_rules(table, uses)
     if as_json:
-        print_json(inspect_json.rules(table, rules, uses))
+        print_json(rules_tree(table, rules, uses))
     else:
-        inspect_text.print_rules(table, rules)
+        print_rules(table, rules)
 
 
 def _show_difference(
@@ -142,9 +410,9 @@ def _show_difference(
 ) -> None:
     difference = compare_tables(first, second, bench)
     if as_json:
-        print_json(inspect_json.difference(difference))
+        print_json(difference_tree(difference))
     else:
-        inspect_text.print_difference(difference)
+        print_difference(difference)
 
 
 def _show_measured(
@@ -159,21 +427,21 @@ def _show_measured(
     lines = ProgressLines()
     if signals:
         study = worth_of_signals(remycc.table, bench, lines)
-        tree["signal_worth"] = inspect_json.signal_worth(study)
+        tree["signal_worth"] = signal_worth_tree(study)
         if not as_json:
-            inspect_text.print_signal_worth(study)
+            print_signal_worth(study)
     if merge:
         merging = merge_siblings(remycc.table, bench, lines)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
         tree["merging"] = {
-            **inspect_json.merging(remycc.table, merging),
+            **merging_tree(remycc.table, merging),
             "written": merge_out,
         }
         if not as_json:
             if signals:
                 click.echo()
-            inspect_text.print_merging(remycc.table, merging)
+            print_merging(remycc.table, merging)
             if merge_out is not None:
                 click.echo(f"The merged table is in {merge_out}.")
     if as_json:

@@ -1,40 +1,154 @@
-"""The entry point of `remy-farm`."""
+"""The entry point of `remy-farm`, and its commands, which are imported when they are used."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points, version
+from itertools import groupby
+from typing import Any, Final, NamedTuple, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
-from remy_services.cli.lazy_group import CommandReference, LazyGroup
-from remy_services.cli.plugged_in import plugged_in_commands
+from remy_services.cli import failures
+
+# A group of commands that are imported when they are used, and that fail in one sentence.
+
+
+class CommandReference(NamedTuple):
+    """Where a command is, and its line in the help text."""
+
+    #: The module, and after a colon the command's name in it if that is not `command`.
+    place: str
+    summary: str
+    #: The heading that it stands under in the help text.
+    section: str = "Commands"
+
+
+class LazyGroup(click.Group):
+    """Help and completion of the group import no command, so that both are instant."""
+
+    def __init__(
+        self, *args: Any, references: Mapping[str, CommandReference], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._references = references
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._references)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._references:
+            return None
+        module, _, attribute = self._references[cmd_name].place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute or "command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        by_section = groupby(self._references.items(), key=lambda entry: entry[1].section)
+        for section, entries in by_section:
+            with formatter.section(section):
+                formatter.write_dl([(name, reference.summary) for name, reference in entries])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [
+            CompletionItem(name, help=reference.summary)
+            for name, reference in self._references.items()
+            if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_standard_output()
+            ctx.exit(failures.ExitCode.BROKEN_PIPE)
+        return result
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Runs the command line and ends the process; a failure is a sentence and an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            failures.replace_what_cannot_be_shown(stream)
+        extra.pop("standalone_mode", None)
+        try:
+            code = super().main(args, self.name, standalone_mode=False, **extra)
+        except (Exception, KeyboardInterrupt) as error:
+            code = failures.report(error)
+        sys.exit(code)
+
+
+def _forget_standard_output() -> None:
+    """Whoever read our output has left; the interpreter must not fail on what is still buffered."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+# Commands of members that are installed beside this one, and that it does not depend on.
+#
+# A member announces a command with an entry point of the group `remy_farm.commands`: the command's
+# name, and the module whose `command` it is.
+
+
+_GROUP: Final = "remy_farm.commands"
+_SECTION: Final = "Commands of other parts that are installed here"
+
+
+def plugged_in_commands() -> dict[str, CommandReference]:
+    """Those commands by name; nothing of them is loaded."""
+    return {
+        point.name: CommandReference(point.value, _summary(point.dist), section=_SECTION)
+        for point in entry_points(group=_GROUP)
+    }
+
+
+def _summary(distribution: object) -> str:
+    """What the member says that it is."""
+    metadata = getattr(distribution, "metadata", {})
+    return f"{metadata.get('Summary') or 'Installed without a description'}."
+
+
+# The entry point of `remy-farm`.
+
 
 _COMMANDS = {
     "design": CommandReference(
         "remy_services.cli.design", "Design a RemyCC for the networks of a specification."
     ),
-    "simulate": CommandReference("remy_services.cli.simulate", "Simulate RemyCCs on one network."),
+    "simulate": CommandReference(
+        "remy_services.cli.simulate:simulate_command", "Simulate RemyCCs on one network."
+    ),
     "evaluate": CommandReference(
-        "remy_services.cli.evaluate", "Score a RemyCC on networks drawn from a specification."
+        "remy_services.cli.simulate:evaluate_command",
+        "Score a RemyCC on networks drawn from a specification.",
     ),
     "inspect": CommandReference(
         "remy_services.cli.inspect", "Show the rules of a RemyCC: region, action, use."
     ),
     "convert": CommandReference(
-        "remy_services.cli.convert", "Convert a RemyCC between .dna and .json."
+        "remy_services.cli.simulate:convert_command", "Convert a RemyCC between .dna and .json."
     ),
     "validate": CommandReference(
-        "remy_services.cli.validate", "Check a specification and say what it asks for."
+        "remy_services.cli.simulate:validate_command",
+        "Check a specification and say what it asks for.",
     ),
     "coordinator": CommandReference(
-        "remy_services.cli.coordinator_command", "Serve design jobs to a team."
+        "remy_services.cli.coordinator", "Serve design jobs to a team."
     ),
     "benchmark-search": CommandReference(
         "remy_services.cli.benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
     ),
     "completion": CommandReference(
-        "remy_services.cli.completion", "Print the script that has a shell complete these words."
+        "remy_services.cli.simulate:completion_command",
+        "Print the script that has a shell complete these words.",
     ),
 }
 
@@ -57,15 +171,22 @@ _SERVICE_COMMANDS = {
     "info": "Show what a coordinator says of itself.",
     "doctor": "Check the connection, the coordinator and its store, and say what to do.",
 }
-_MODULES = {"list": "list_jobs"}
+_MODULES = {
+    "submit": "submit fork extend pause resume cancel delete export-job import-job",
+    "jobs": "list status compare fetch history",
+    "watch": "watch",
+    "doctor": "info doctor",
+}
 
 _COMMANDS |= {
     name: CommandReference(
-        f"remy_services.cli.service.{_MODULES.get(name, name.replace('-', '_'))}",
+        f"remy_services.cli.{module}:{name.replace('-', '_')}_command",
         summary,
         section="Commands for a coordinator's jobs",
     )
     for name, summary in _SERVICE_COMMANDS.items()
+    for module, names in _MODULES.items()
+    if name in names.split()
 }
 _COMMANDS |= plugged_in_commands()
 

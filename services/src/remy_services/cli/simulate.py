@@ -1,28 +1,154 @@
-"""`remy-farm simulate`: RemyCCs on one network."""
+"""`remy-farm simulate`, `evaluate`, `convert`, `validate` and `completion`."""
 
 from __future__ import annotations
 
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
-from remy_services.cli.options import FILE, FiniteRange, json_option, seed_option
-from remy_services.cli.output import plain_table, print_json, print_pairs, print_table
-from remy_services.remycc import read_remycc
-from remy_services.report.measures import (
+from remy_services.analysis.wording import count, number, with_error
+from remy_services.cli import failures
+from remy_services.cli.common import (
+    FILE,
+    FiniteRange,
+    json_option,
+    plain_table,
+    print_json,
+    print_pairs,
+    print_table,
+    seed_option,
+    threads_option,
+)
+from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.measures import (
     SenderMeasures,
     SpecimenMeasures,
+    Summary,
+    Trial,
     link_rate_packets_per_ms,
     measure_senders,
     measure_specimen,
+    try_table,
 )
-from remy_services.report.wording import count, number
+from remy_services.remycc import read_remycc, write_remycc
+from remy_services.specification import SpecError, load_spec, to_yaml
+
+# `remy-farm evaluate`: a RemyCC on networks drawn from a specification.
+
+
+@click.command("evaluate")
+@click.option(
+    "--remycc",
+    "remycc_path",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="RemyCC, .dna or .json.",
+)
+@click.option(
+    "--spec",
+    "spec_path",
+    type=FILE,
+    required=True,
+    metavar="SPEC.yaml",
+    help="Specification: networks, traffic, objective and simulated time.",
+)
+@click.option(
+    "--specimens",
+    type=click.IntRange(1, 1_000_000),
+    required=True,
+    metavar="N",
+    help="Networks to draw.",
+)
+@seed_option(default=1, text="Names the networks and all other random draws.")
+@threads_option()
+@json_option()
+def evaluate_command(
+    remycc_path: str, spec_path: str, specimens: int, seed: int, threads: int, as_json: bool
+) -> None:
+    """Score a RemyCC on networks drawn from a specification.
+
+    The same seed draws the same networks whatever the RemyCC: two RemyCCs compare best with equal
+    seeds.
+    """
+    spec = load_spec(spec_path)
+    table = read_remycc(remycc_path).table
+    started = time.process_time()
+    with closing(LocalEvaluator(threads)) as evaluator:
+        trial = try_table(spec, table, seed=seed, specimens=specimens, evaluate=evaluator.evaluate)
+    cpu_seconds = time.process_time() - started
+    if as_json:
+        print_json(_tree(trial, seed, cpu_seconds))
+    else:
+        _print_evaluation(trial, cpu_seconds)
+
+
+def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
+    return {
+        **_summary_tree(trial.summary()),
+        "packets_received": trial.packets_received,
+        "seed": seed,
+        "by_senders": [
+            {"senders": senders, **_summary_tree(summary)}
+            for senders, summary in trial.by_senders().items()
+        ],
+        "cpu_seconds": cpu_seconds,
+        "digest": trial.digest,
+    }
+
+
+def _summary_tree(summary: Summary) -> dict[str, Any]:
+    score = summary.score
+    return {
+        "score_mean": score.mean if score else None,
+        "score_stderr": score.standard_error if score else None,
+        "specimens": summary.specimens,
+        "specimens_left_out": summary.specimens - (score.count if score else 0),
+        "throughput_over_link_rate_median": summary.throughput_over_link_rate,
+        "delay_over_rtt_median": summary.delay_over_rtt,
+    }
+
+
+def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
+    table = plain_table("senders", "specimens", "score", "throughput / link rate", "delay / RTT")
+    groups = trial.by_senders()
+    if len(groups) > 1:
+        for senders, summary in groups.items():
+            table.add_row(str(senders), *_cells(summary))
+    table.add_row("all", *_cells(trial.summary()), style="bold")
+    print_table(table)
+    click.echo()
+    print_pairs(
+        [
+            ("packets received", count(trial.packets_received)),
+            ("CPU time", f"{cpu_seconds:.3g} s"),
+            ("digest", trial.digest),
+        ]
+    )
+    click.echo(
+        "The score is the mean over specimens with its standard error; the others are medians."
+    )
+
+
+def _cells(summary: Summary) -> tuple[str, str, str, str]:
+    return (
+        str(summary.specimens),
+        with_error(summary.score),
+        number(summary.throughput_over_link_rate),
+        number(summary.delay_over_rtt),
+    )
+
+
+# `remy-farm simulate`: RemyCCs on one network.
+
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
 _MS_PER_SECOND = 1000.0
@@ -100,7 +226,7 @@ _MS_PER_SECOND = 1000.0
 @click.option("--seconds", type=_POSITIVE, required=True, metavar="S", help="Time to simulate, s.")
 @seed_option(default=1, text="Names the random draws.")
 @json_option()
-def command(
+def simulate_command(
     remyccs: tuple[str, ...],
     senders: int,
     link_mbps: float,
@@ -157,7 +283,7 @@ def command(
     if as_json:
         _print_json(results, means, remy_simulator.digest(outcome), seconds, seed, cpu_seconds)
     else:
-        _print_for_people(results, means, cpu_seconds)
+        _print_simulation(results, means, cpu_seconds)
 
 
 @contextmanager
@@ -194,7 +320,7 @@ def _print_json(
     )
 
 
-def _print_for_people(
+def _print_simulation(
     results: list[SenderMeasures], means: SpecimenMeasures, cpu_seconds: float
 ) -> None:
     table = plain_table(
@@ -223,3 +349,58 @@ def _print_for_people(
     if means.senders_left_out:
         pairs.append(("senders that received nothing", f"{means.senders_left_out}, left out"))
     print_pairs(pairs)
+
+
+# `remy-farm convert`: between the reference tool's format and ours.
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
+def convert_command(source: str, target: str) -> None:
+    """Convert the RemyCC in IN to OUT; the endings .dna and .json say which format is which.
+
+    OUT is replaced in one step, or left as it was.
+    """
+    write_remycc(target, read_remycc(source))
+
+
+# `remy-farm validate`: what a specification asks for, or all that is wrong with it.
+
+
+@click.command("validate")
+@click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
+@click.pass_context
+def validate_command(context: click.Context, spec_path: str) -> None:
+    """Check a specification, and print it complete with its defaults.
+
+    What is wrong with it goes to standard error, one line each.
+    """
+    try:
+        spec = load_spec(spec_path)
+    except SpecError as error:
+        for violation in error.violations:
+            failures.complain(f"{error.source}: {violation}")
+        context.exit(failures.ExitCode.BAD_INPUT)
+    click.echo(f"# {spec_path} is valid; with all defaults it reads:")
+    click.echo(to_yaml(spec), nl=False)
+
+
+# `remy-farm completion`: the script for a shell that completes commands, flags and jobs.
+
+
+_VARIABLE = "_REMY_FARM_COMPLETE"
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion_command(context: click.Context, shell: str) -> None:
+    """Print the script that has a shell complete what is typed after remy-farm.
+
+    As a line in ~/.bashrc: eval "$(remy-farm completion bash)"
+    """
+    program = context.find_root().command
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(program, {}, "remy-farm", _VARIABLE).source())

@@ -4,28 +4,34 @@
 method for each request, and `watch_job` follows a job through lost connections.
 """
 
-from remy_services.client.address import Address, parse_address
-from remy_services.client.configuration import configuration_path, read_configuration
 from remy_services.client.connection import Connection
-from remy_services.client.design_client import DesignClient
-from remy_services.client.errors import (
+from remy_services.client.design_client import (
+    FINAL_STATES,
+    MOST_ARCHIVE_BYTES,
+    WORKING_STATES,
+    DesignClient,
+    export_job,
+    import_job,
+)
+from remy_services.client.settings import (
+    Address,
     BadRequest,
+    ConnectionSettings,
+    Given,
     NotAllowed,
     Refused,
     ServerFailed,
     ServiceError,
     SettingsError,
-    Unreachable,
-)
-from remy_services.client.job_states import FINAL_STATES, WORKING_STATES
-from remy_services.client.settings import (
-    ConnectionSettings,
-    Given,
     TlsSettings,
+    Token,
+    Unreachable,
+    configuration_path,
+    parse_address,
+    read_configuration,
+    read_token_file,
     settings_of,
 )
-from remy_services.client.token import Token, read_token_file
-from remy_services.client.transfer import MOST_ARCHIVE_BYTES, export_job, import_job
 from remy_services.client.watching import ConnectionBack, ConnectionLost, Update, watch_job
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Calls to a coordinator: with the token, a deadline, and another attempt where it was away."""
+"""Connections to a coordinator: channels, deadlines, and another attempt where it was away."""
 
 from __future__ import annotations
 
@@ -6,18 +6,145 @@ import math
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
 from remy_farm.v1 import design_service_pb2_grpc
-from remy_services.client.channel import open_channel
-from remy_services.client.errors import ServiceError
-from remy_services.client.retrying import Backoff, Patience
-from remy_services.client.settings import ConnectionSettings
+from remy_services.client.settings import (
+    ConnectionSettings,
+    ServiceError,
+    SettingsError,
+    TlsSettings,
+)
 from remy_services.client.status import CallFailure
+from remy_services.files import FileError, read_file
+
+# How both ends of a connection notice that the other has vanished.
+#
+# A client pings while a call is open; a coordinator must allow pings that often, or it would take
+# them for an attack and close the connection.
+
+
+CLIENT_PING_SECONDS: Final = 20
+PING_TIMEOUT_SECONDS: Final = 20
+# With a margin for pings that queue up on the way.
+SERVER_ALLOWS_PING_SECONDS: Final = 10
+
+CLIENT_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
+    ("grpc.keepalive_time_ms", CLIENT_PING_SECONDS * 1000),
+    ("grpc.keepalive_timeout_ms", PING_TIMEOUT_SECONDS * 1000),
+    ("grpc.keepalive_permit_without_calls", 0),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+SERVER_OPTIONS: Final[tuple[tuple[str, int], ...]] = (
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", SERVER_ALLOWS_PING_SECONDS * 1000),
+    ("grpc.keepalive_time_ms", CLIENT_PING_SECONDS * 1000),
+    ("grpc.keepalive_timeout_ms", PING_TIMEOUT_SECONDS * 1000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+
+# A gRPC channel to a coordinator.
+
+
+_MOST_PEM_BYTES = 1 << 20
+_MOST_MESSAGE_BYTES = 64 << 20
+_USER_AGENT = "remy-farm"
+# gRPC waits up to two minutes before it tries again to connect; a coordinator starts in seconds.
+_FIRST_RECONNECT_MS = 200
+_LAST_RECONNECT_MS = 2000
+
+
+def open_channel(settings: ConnectionSettings) -> grpc.Channel:
+    """A channel that connects when it is first used. Raises SettingsError for unusable files."""
+    options: list[tuple[str, str | int]] = [
+        *CLIENT_OPTIONS,
+        ("grpc.primary_user_agent", _USER_AGENT),
+        ("grpc.max_receive_message_length", _MOST_MESSAGE_BYTES),
+        ("grpc.max_send_message_length", _MOST_MESSAGE_BYTES),
+        ("grpc.initial_reconnect_backoff_ms", _FIRST_RECONNECT_MS),
+        ("grpc.max_reconnect_backoff_ms", _LAST_RECONNECT_MS),
+        # Requests are repeated here, where the coordinator's hints are understood.
+        ("grpc.enable_retries", 0),
+    ]
+    if settings.address.is_loopback:
+        options.append(("grpc.enable_http_proxy", 0))
+    target = str(settings.address)
+    if settings.tls is None:
+        return grpc.insecure_channel(target, options)
+    if settings.tls.server_name is not None:
+        options.append(("grpc.ssl_target_name_override", settings.tls.server_name))
+    return grpc.secure_channel(target, _credentials(settings.tls), options)
+
+
+def _credentials(tls: TlsSettings) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(
+        root_certificates=_read(tls.ca, "--tls-ca"),
+        private_key=_read(tls.key, "--tls-key"),
+        certificate_chain=_read(tls.cert, "--tls-cert"),
+    )
+
+
+def _read(path: str | None, flag: str) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        content = read_file(path, limit=_MOST_PEM_BYTES)
+    except FileError as error:
+        raise SettingsError(f"{flag}: {error}") from error
+    if b"-----BEGIN " not in content:
+        raise SettingsError(f"{flag}: {path} is not a PEM file")
+    return content
+
+
+# When to repeat a request that met a coordinator that was away. Pure.
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Waits that grow, with a random part so that clients which failed together return apart."""
+
+    first_seconds: float = 0.2
+    factor: float = 1.6
+    most_seconds: float = 5.0
+
+    def delay_seconds(self, failures: int, *, jitter: float, hint_seconds: float | None) -> float:
+        """How long to wait after so many failures in a row, at least 1.
+
+        `jitter` is random in [0, 1). What the coordinator asked for in `hint_seconds` is waited for
+        in full, and up to a fifth longer.
+        """
+        exponent = min(failures - 1, 64)
+        usual = min(self.first_seconds * self.factor**exponent, self.most_seconds)
+        spread = usual * (0.5 + 0.5 * jitter)
+        if hint_seconds is None:
+            return spread
+        return max(spread, hint_seconds * (1.0 + 0.2 * jitter))
+
+
+class Patience:
+    """One request's attempts, as long as there is time for another."""
+
+    def __init__(self, seconds: float, *, began_seconds: float, backoff: Backoff) -> None:
+        self._ends_seconds = began_seconds + seconds
+        self._backoff = backoff
+        self.failures = 0
+
+    def wait_seconds(
+        self, *, now_seconds: float, jitter: float, hint_seconds: float | None = None
+    ) -> float | None:
+        """Another attempt failed: how long to wait for the next; None if it would come too late."""
+        self.failures += 1
+        delay = self._backoff.delay_seconds(self.failures, jitter=jitter, hint_seconds=hint_seconds)
+        return None if now_seconds + delay > self._ends_seconds else delay
+
+
+# Calls to a coordinator: with the token, a deadline, and another attempt where it was away.
+
 
 DEADLINE_SECONDS = 30.0
 PATIENCE_SECONDS = 10.0

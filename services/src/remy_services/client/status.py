@@ -9,8 +9,8 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from remy_services.client.address import Address
-from remy_services.client.errors import (
+from remy_services.client.settings import (
+    Address,
     BadRequest,
     NotAllowed,
     Refused,

@@ -11,10 +11,40 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.client.connection import Connection
-from remy_services.client.errors import ServerFailed
-from remy_services.client.history import GapInHistory, HistoryCursor
-from remy_services.client.job_states import FINAL_STATES
+from remy_services.client.design_client import FINAL_STATES
+from remy_services.client.settings import ServerFailed
 from remy_services.client.status import CallFailure
+
+# A job's history as it arrives in pieces, put together. Pure.
+
+
+class GapInHistory(Exception):
+    """An entry was left out; the message says which."""
+
+
+class HistoryCursor:
+    """Knows how far the history has been seen, so that no entry is lost or repeated."""
+
+    def __init__(self, after_revision: int = 0) -> None:
+        #: Of the last entry that was taken.
+        self.revision = after_revision
+
+    def take(self, event: job_pb2.JobEvent) -> bool:
+        """Whether the entry is the next one; an entry that was seen before is not.
+
+        Raises GapInHistory if there must have been another in between.
+        """
+        if event.revision <= self.revision:
+            return False
+        if event.revision != self.revision + 1:
+            raise GapInHistory(
+                f"entry {event.revision} of the job's history followed entry {self.revision}"
+            )
+        self.revision = event.revision
+        return True
+
+
+# Watching a job through everything that may happen to the connection.
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,136 @@
-"""How a coordinator is set up."""
+"""How a coordinator and its server are set up."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from remy_services.coordinator.running import RunSettings
-from remy_services.jobs.queue import Limits
+import grpc
+
+from remy_services.client.settings import Address
+from remy_services.coordinator.farm import Farm, FarmSettings
+from remy_services.coordinator.job_handle import Observer, SilentObserver
+from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.transport.ray import RaySettings
+from remy_services.stores import CheckpointStore
+
+# What is put around the parts of a coordinator: to watch it at work, or to disturb it in tests.
+
+
+def _store_itself(store: CheckpointStore) -> CheckpointStore:
+    return store
+
+
+def _evaluator_itself(evaluator: SharedEvaluator) -> SharedEvaluator:
+    return evaluator
+
+
+def _nothing(farm: Farm) -> None:
+    pass
 
 
 @dataclass(frozen=True)
-class CallLimits:
-    """What callers may ask for at most."""
+class Surroundings:
+    """By default nothing is. What wraps a part has the same interface, and answers as it does."""
 
-    #: Of a specification's text, in bytes.
-    spec_bytes: int = 256 << 10
-    #: Streams that are open at once: watches and transfers of jobs.
-    open_streams: int = 1000
-    #: Of an archive that is imported, in bytes.
-    archive_bytes: int = 256 << 20
+    observer: Observer = field(default_factory=SilentObserver)
+    store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
+    evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
+    #: Of all calls, before our own.
+    interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
+    #: Is told of the farm, in the event loop, before any of its jobs is read.
+    on_farm: Callable[[Farm], None] = _nothing
+
+
+# Where a server listens.
+
+
+_ADDRESS = re.compile(
+    r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})"
+)
+
+
+def parse_listen_address(text: str) -> Address:
+    """The address in "HOST:PORT" or "[IPV6]:PORT", where port 0 is any that is free. Raises
+    ValueError with a sentence."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
+        raise ValueError(f"{text!r} must be HOST:PORT, as in 127.0.0.1:50051 or [::1]:50051")
+    return Address(match["ipv6"] or match["host"], int(match["port"]))
+
+
+# How the server is set up.
+
+
+class SettingsError(Exception):
+    """Settings that contradict each other, or would be unsafe. One sentence for the user."""
 
 
 @dataclass(frozen=True)
-class FarmSettings:
-    """What jobs and calls are held to."""
+class TlsFiles:
+    """Paths of PEM files."""
 
-    runs: RunSettings = field(default_factory=RunSettings)
-    jobs: Limits = field(default_factory=lambda: Limits(100, 100))
-    calls: CallLimits = field(default_factory=CallLimits)
-    #: How often the store is asked whether it can be written to.
-    store_check_seconds: float = 5.0
+    certificate: Path
+    key: Path
+    #: Of the authorities that must have signed a client's certificate; None: clients need none.
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Everything that a coordinator is told when it starts."""
+
+    listen: Address
+    store_url: str
+    #: Of this coordinator, for people.
+    name: str
+    farm: FarmSettings = field(default_factory=FarmSettings)
+    accept_data_loss: bool = False
+    #: Of a second place for jobs; None: there is none.
+    mirror_url: str | None = None
+    #: "local", "workers" or "ray".
+    evaluator: str = "local"
+    #: Of the evaluator "local".
+    threads: int = 1
+    #: Of the evaluator "ray".
+    ray: RaySettings = field(default_factory=RaySettings)
+    #: Folder for evaluation tasks that were given up because they kept ending their workers; None:
+    #: they are not written.
+    reproductions: Path | None = None
+    #: Serves health alone, in plain text; None: only the other address does.
+    health_listen: Address | None = None
+    tls: TlsFiles | None = None
+    tokens_file: Path | None = None
+    #: Whether to serve others than this machine without TLS and tokens.
+    is_insecure: bool = False
+    has_reflection: bool = True
+    #: How Kubernetes is to run workers for each job; None: it is not.
+    kubernetes_workers: Path | None = None
+    maximum_message_bytes: int = 16 << 20
+    #: On one connection.
+    maximum_streams: int = 1000
+    #: For leaving the last checkpoints when the server is told to end.
+    grace_seconds: float = 20.0
+    #: Is written when the server serves, and holds its address.
+    ready_file: Path | None = None
+
+    def check(self) -> None:
+        """Raises SettingsError if it would not be safe to serve like this."""
+        if self.listen.is_loopback or self.is_insecure:
+            return
+        missing = [
+            flag
+            for flag, value in (
+                ("--tls-cert and --tls-key", self.tls),
+                ("--tokens-file", self.tokens_file),
+            )
+            if value is None
+        ]
+        if missing:
+            raise SettingsError(
+                f"{self.listen} can be reached by others, and {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing; give them, listen on 127.0.0.1, "
+                f"or accept the risk with --insecure"
+            )

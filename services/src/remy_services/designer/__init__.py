@@ -43,7 +43,7 @@ the paper (section 4.3), and `PatternSearch` makes small tables for people to re
 """
 
 from remy_services.designer.designer import Designer
-from remy_services.designer.errors import (
+from remy_services.designer.scoring import (
     CheckpointError,
     DesignerError,
     OtherVersionError,

@@ -2,20 +2,184 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.designer import sealing
-from remy_services.designer.errors import DesignerError
-from remy_services.designer.given_table import design_digest, with_signals_of
-from remy_services.designer.lineage import check_same_design, new_record
-from remy_services.designer.outcome_shape import check_outcome
-from remy_services.designer.record import count_end, count_outcome, count_step
-from remy_services.designer.scoring import SpecimenScore
-from remy_services.designer.stop_rules import rule_that_holds
-from remy_services.designer.strategies import new_strategy, restored_strategy
-from remy_services.designer.strategy import Strategy
+from remy_services.designer import checkpoint as sealing
+from remy_services.designer.checkpoint import (
+    check_same_design,
+    design_digest,
+    new_record,
+    with_signals_of,
+)
+from remy_services.designer.joint import JointSearch
+from remy_services.designer.paper import PaperSearch
+from remy_services.designer.pattern import PatternSearch
+from remy_services.designer.scoring import (
+    CheckpointError,
+    DesignerError,
+    SpecimenScore,
+    check_outcome,
+    simulated_packets,
+)
+from remy_services.designer.strategy import StepReport, Strategy
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 from remy_simulator.objective import specimen_score as objective_score
+
+# The stop rules of a specification that need no clock.
+
+
+def rule_that_holds(
+    stop: spec_pb2.Stop, *, steps: int, epochs: Sequence[progress_pb2.EpochRecord]
+) -> progress_pb2.StopReason | None:
+    """The first rule of `stop` that is fulfilled after `steps` steps and the recorded epochs."""
+    if stop.HasField("epochs") and len(epochs) >= stop.epochs:
+        return progress_pb2.STOP_REASON_EPOCHS
+    if stop.HasField("epochs_without_gain"):
+        # A short climb that lost to others says nothing about the one that goes on.
+        last = [record for record in epochs if not record.HasField("start")]
+        last = last[-stop.epochs_without_gain :]
+        if len(last) == stop.epochs_without_gain and not any(
+            record.comparison.accepted for record in last
+        ):
+            return progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
+    if stop.HasField("steps") and steps >= stop.steps:
+        return progress_pb2.STOP_REASON_STEPS
+    return None
+
+
+# Which strategy a specification or a checkpoint asks for.
+
+
+@dataclass(frozen=True)
+class _Mode:
+    """A way to search."""
+
+    #: The checkpoint's field for its state.
+    field: str
+    start: Callable[[spec_pb2.DesignSpec, SpecimenScore, RuleTable | None], Strategy]
+    restore: Callable[
+        [spec_pb2.DesignSpec, SpecimenScore, checkpoint_pb2.Checkpoint, RuleTable | None], Strategy
+    ]
+
+
+_MODES = {
+    spec_pb2.SEARCH_MODE_PAPER: _Mode("paper", PaperSearch, PaperSearch.restore),
+    spec_pb2.SEARCH_MODE_JOINT: _Mode("joint", JointSearch, JointSearch.restore),
+    spec_pb2.SEARCH_MODE_PATTERN: _Mode("pattern", PatternSearch, PatternSearch.restore),
+}
+
+
+def new_strategy(
+    spec: spec_pb2.DesignSpec, specimen_score: SpecimenScore, given: RuleTable | None = None
+) -> Strategy:
+    """The strategy of `search.mode` at its beginning, with the given table if there is one.
+
+    Raises DesignerError.
+    """
+    return _mode(spec).start(spec, specimen_score, given)
+
+
+def restored_strategy(
+    spec: spec_pb2.DesignSpec,
+    specimen_score: SpecimenScore,
+    checkpoint: checkpoint_pb2.Checkpoint,
+    given: RuleTable | None = None,
+) -> Strategy:
+    """The strategy where the checkpoint left it; `given` as it began. Raises CheckpointError."""
+    mode, saved = _mode(spec), checkpoint.WhichOneof("strategy")
+    if saved != mode.field:
+        raise CheckpointError(
+            f"the checkpoint holds the state of the search {saved!r}; the specification asks for "
+            f"{mode.field!r}"
+        )
+    return mode.restore(spec, specimen_score, checkpoint, given)
+
+
+def _mode(spec: spec_pb2.DesignSpec) -> _Mode:
+    if spec.search.mode not in _MODES:
+        raise DesignerError(
+            f"search.mode is number {spec.search.mode}; this designer has no such search"
+        )
+    return _MODES[spec.search.mode]
+
+
+# What a design counts beside its strategy's state: steps, epochs, simulations, and its events.
+
+
+def count_outcome(
+    record: checkpoint_pb2.Checkpoint, outcome: evaluation_pb2.EvaluationOutcome
+) -> int:
+    """Adds what an outcome has cost. Returns its simulated packets."""
+    packets = simulated_packets(outcome)
+    record.evaluations += len(outcome.outcomes)
+    record.simulated_packets += packets
+    return packets
+
+
+def count_step(
+    record: checkpoint_pb2.Checkpoint,
+    epoch: int,
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    report: StepReport,
+) -> list[progress_pb2.ProgressEvent]:
+    """Adds a step made in `epoch`, and the epoch that ended with it, if any. Returns the events
+    that tell of them."""
+    record.step += 1
+    packets = count_outcome(record, outcome)
+    finished = progress_pb2.StepFinished(
+        purpose=report.purpose,
+        rules=report.rules,
+        candidates=len(request.candidates),
+        specimens=len(request.specimens),
+        simulated_packets=packets,
+        score=report.score,
+        gain=report.gain,
+    )
+    events = [progress_pb2.ProgressEvent(step_finished=finished), *report.events]
+    if report.epoch is not None:
+        ended = record.epochs.add()
+        ended.CopyFrom(report.epoch)
+        ended.step = record.step
+        epoch_finished = progress_pb2.EpochFinished(record=ended)
+        events.append(progress_pb2.ProgressEvent(epoch_finished=epoch_finished))
+    return _numbered(record, epoch, events)
+
+
+def count_end(
+    record: checkpoint_pb2.Checkpoint, epoch: int, rules: int
+) -> list[progress_pb2.ProgressEvent]:
+    """Marks the design as finished, with a table of `rules` rules. Returns the event that tells of
+    it."""
+    closing = record.closing
+    closing.finished = True
+    finished = progress_pb2.DesignFinished(
+        reason=closing.reason,
+        epochs=len(record.epochs),
+        rules=rules,
+        evaluations=record.evaluations,
+        simulated_packets=record.simulated_packets,
+        closing=closing.comparison if closing.HasField("comparison") else None,
+    )
+    return _numbered(record, epoch, [progress_pb2.ProgressEvent(design_finished=finished)])
+
+
+def _numbered(
+    record: checkpoint_pb2.Checkpoint, epoch: int, events: list[progress_pb2.ProgressEvent]
+) -> list[progress_pb2.ProgressEvent]:
+    """The events with their numbers, and the step and epoch that they belong to."""
+    for event in events:
+        record.event_sequence += 1
+        event.sequence = record.event_sequence
+        event.step = record.step
+        event.epoch = epoch
+    return events
+
+
+# The designer: a strategy's steps, counted, reported, stopped and checkpointed.
 
 
 class Designer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer.uses import by_use, total_uses
+from remy_services.designer.scoring import by_use, total_uses
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of, signal_of
 

@@ -4,15 +4,17 @@ An evaluation is a pure function of its request. An evaluator is a transport aro
 a request into tasks, repeat and reorder them, and the outcome is the same, bit for bit.
 """
 
-from remy_services.evaluation.evaluator import EvaluationProgress, Evaluator, OnProgress
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.shared import (
+from remy_services.evaluation.interface import (
     Evaluation,
+    EvaluationProgress,
+    Evaluator,
+    OnProgress,
     ResultsDiffer,
     Share,
     SharedEvaluator,
     TaskQuarantined,
 )
+from remy_services.evaluation.threads import LocalEvaluator
 
 __all__ = [
     "Evaluation",

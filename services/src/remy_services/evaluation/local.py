@@ -1,116 +1,117 @@
-"""An evaluator on this machine's threads."""
+"""An evaluator that many designs share, on this process's threads."""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
-from collections import deque
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.evaluator import EvaluationProgress, OnProgress
-from remy_services.evaluation.partition import Task, assemble, partition
+from remy_farm.v1 import design_service_pb2, evaluation_pb2
+from remy_services.evaluation.dispatcher import Dispatcher, describe_evaluators
+from remy_services.evaluation.interface import Evaluation, OnProgress, Share
+from remy_services.evaluation.scheduler import (
+    Assignment,
+    BoardSettings,
+    BoardSnapshot,
+    TaskBoard,
+    WorkerFacts,
+)
 
-# A task should take some 50 ms: long against what it costs to start one, short against a step, so
-# that threads end a step together and an interrupt is heard.
-_PACKETS_PER_TASK = 1e6
-_TASKS_PER_THREAD = 16
-_SECONDS_BETWEEN_REPORTS = 0.1
+_WORKER = "local"
+# Threads never fall silent. Tasks are short, since they
+# cost next to nothing to start and a step of a search should end on all threads at once. Threads
+# take what they do next from a common line, which is long enough for the event loop to be late.
+_TASKS_PER_THREAD = 4
+_SETTINGS = BoardSettings(
+    lease_seconds=math.inf,
+    longest_task_seconds=0.1,
+    shortest_task_seconds=0.002,
+)
+
+_Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
 
 
-class LocalEvaluator:
-    """Evaluates with the simulator in this process, which releases the GIL. See `Evaluator`."""
+class LocalFleet:
+    """Evaluates with the simulator in this process, which releases the GIL. See SharedEvaluator."""
 
     def __init__(self, threads: int = 1) -> None:
-        """An evaluator on `threads` >= 1 threads."""
+        """A fleet of `threads` >= 1 threads."""
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1 is needed")
-        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
-        # Through all requests, since a request may take less time than is between two reports.
-        self._reported_at_seconds = time.monotonic()
+        self._running: dict[int, Future[_Simulated]] = {}
+        self._dispatcher = Dispatcher(TaskBoard(_SETTINGS), self)
+        board = self._dispatcher.board
+        board.join(WorkerFacts(_WORKER, threads), self._dispatcher.now())
+        board.credit(_WORKER, _TASKS_PER_THREAD * threads, self._dispatcher.now())
 
-    def evaluate(
-        self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
-    ) -> evaluation_pb2.EvaluationOutcome:
-        work = _Work(request, partition(request, self._simulations_per_task(request)))
-        running = {self._pool.submit(work.simulate) for _ in range(self._threads)}
-        try:
-            self._wait(work, running, on_progress)
-        finally:
-            work.abandon()
-        return assemble(request, work.done)
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        return await self._dispatcher.evaluate(share, request, on_progress)
 
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    def info(self) -> design_service_pb2.EvaluatorsInfo:
+        return describe_evaluators("local", self.snapshot())
 
-    def _wait(
-        self, work: _Work, running: set[Future[None]], on_progress: OnProgress | None
+    def snapshot(self) -> BoardSnapshot:
+        """What the board holds and has counted."""
+        return self._dispatcher.board.snapshot()
+
+    async def close(self) -> None:
+        await self._dispatcher.close()
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+    # What the dispatcher asks of a transport.
+
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        loop = asyncio.get_running_loop()
+        for assignment in assignments:
+            future = self._pool.submit(_simulate, assignment)
+            self._running[assignment.lease_id] = future
+            future.add_done_callback(partial(self._ended, loop, assignment))
+
+    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        for lease_id in lease_ids:
+            # One that was answered meanwhile is not running any more.
+            if lease_id in self._running:
+                self._running[lease_id].cancel()
+
+    def expel(self, worker_id: str, why: str) -> None:
+        raise RuntimeError(f"the threads of this process are quarantined: {why}")
+
+    def _ended(
+        self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]
     ) -> None:
-        while running:
-            finished, running = wait(
-                running, timeout=_SECONDS_BETWEEN_REPORTS, return_when=FIRST_EXCEPTION
-            )
-            for future in finished:
-                future.result()
-            now_seconds = time.monotonic()
-            is_due = now_seconds - self._reported_at_seconds >= _SECONDS_BETWEEN_REPORTS
-            if on_progress is not None and (is_due or not running):
-                self._reported_at_seconds = now_seconds
-                on_progress(work.progress())
+        # A thread may end a task when the loop that wanted it is closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._answer, assignment)
 
-    def _simulations_per_task(self, request: evaluation_pb2.EvaluationRequest) -> int:
-        simulations = len(request.candidates) * len(request.specimens)
-        rates = [specimen.link_rate_packets_per_ms for specimen in request.specimens]
-        packets = request.duration_ms * sum(rates) / max(len(rates), 1)
-        by_time = int(_PACKETS_PER_TASK / max(packets, 1))
-        by_balance = simulations // (self._threads * _TASKS_PER_THREAD)
-        return max(1, min(by_time, by_balance))
+    def _answer(self, assignment: Assignment) -> None:
+        board, now = self._dispatcher.board, self._dispatcher.now()
+        future = self._running.pop(assignment.lease_id)
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled():
+            board.give_back(_WORKER, [assignment.lease_id], now)
+        elif isinstance(error, remy_simulator.InvalidRequest):
+            board.refuse(_WORKER, assignment.lease_id, str(error), now)
+        elif error is not None:
+            self._dispatcher.fail(assignment.evaluation_id, error)
+            board.give_back(_WORKER, [assignment.lease_id], now)
+        else:
+            outcome, cpu_seconds = future.result()
+            board.complete(_WORKER, assignment.lease_id, outcome, b"", cpu_seconds, now)
+        self._dispatcher.advance_soon()
 
 
-class _Work:
-    """The tasks of a request. Threads take one after the other until there is none left."""
-
-    def __init__(self, request: evaluation_pb2.EvaluationRequest, tasks: list[Task]) -> None:
-        self._request = request
-        try:
-            self._tables = remy_simulator.native_tables(request.tables)
-        except ValueError as problem:
-            raise remy_simulator.InvalidRequest(str(problem)) from problem
-        # Longest first, so that no thread is left with a long one at the end.
-        self._left = deque(sorted(tasks, key=self._packets_per_ms, reverse=True))
-        #: What is done, in the order of its end.
-        self.done: list[tuple[Task, evaluation_pb2.EvaluationOutcome]] = []
-        self._simulations = len(request.candidates) * len(request.specimens)
-        self._counted = 0
-        self._simulations_done = 0
-        self._packets = 0
-
-    def simulate(self) -> None:
-        """In a thread of its own: takes tasks until there is none left."""
-        while True:
-            try:
-                task = self._left.popleft()
-            except IndexError:
-                return
-            part = task.request_without_tables(self._request)
-            outcome = remy_simulator.evaluate(part, tables=self._tables)
-            self.done.append((task, outcome))
-
-    def abandon(self) -> None:
-        """No further task is begun."""
-        self._left.clear()
-
-    def progress(self) -> EvaluationProgress:
-        """How far it is."""
-        news = self.done[self._counted :]
-        self._counted += len(news)
-        for task, outcome in news:
-            self._simulations_done += task.simulations
-            self._packets += sum(sum(result.packets_sent) for result in outcome.outcomes)
-        return EvaluationProgress(self._simulations_done, self._simulations, self._packets)
-
-    def _packets_per_ms(self, task: Task) -> float:
-        specimens = self._request.specimens[task.specimens.start : task.specimens.stop]
-        rates = sum(specimen.link_rate_packets_per_ms for specimen in specimens)
-        return len(task.candidates) * rates
+def _simulate(assignment: Assignment) -> _Simulated:
+    began = time.thread_time()
+    outcome = remy_simulator.evaluate(assignment.slice.request(assignment.whole))
+    return outcome, time.thread_time() - began

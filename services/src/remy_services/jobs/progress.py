@@ -1,11 +1,16 @@
-"""How far a job is, from what its designer says."""
+"""How far jobs are, how fast they go, and whose turn it is."""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.designer import Designer
+
+# How far a job is, from what its designer says.
+
 
 _SECONDS_PER_HOUR = 3600
 
@@ -66,3 +71,117 @@ def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
 def cost(cpu_seconds: float, price_per_cpu_hour: float) -> float:
     """CPU time in money."""
     return cpu_seconds / _SECONDS_PER_HOUR * price_per_cpu_hour
+
+
+# How fast a job goes: what it did over the last minute or so.
+
+
+WINDOW_SECONDS = 60.0
+# Closer samples take the place of one another.
+_SECONDS_BETWEEN_SAMPLES = 1.0
+
+
+@dataclass(frozen=True)
+class Rates:
+    """By second."""
+
+    evaluations: float = 0.0
+    packets: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Sample:
+    seconds: float
+    evaluations: int
+    packets: int
+
+
+class RateMeter:
+    """Takes running totals and the time of a clock that never goes back, in seconds."""
+
+    def __init__(self, seconds: float, evaluations: int = 0, packets: int = 0) -> None:
+        self._samples = deque([_Sample(seconds, evaluations, packets)])
+        self._workers: dict[str, float] = {}
+
+    def reached(self, seconds: float, evaluations: int, packets: int) -> None:
+        """The totals at a time. What was in an abandoned step counts no more: totals may fall."""
+        sample = _Sample(seconds, evaluations, packets)
+        before = self._samples[-2].seconds if len(self._samples) > 1 else None
+        if before is not None and seconds - before < _SECONDS_BETWEEN_SAMPLES:
+            self._samples[-1] = sample
+        else:
+            self._samples.append(sample)
+        while len(self._samples) > 2 and seconds - self._samples[1].seconds >= WINDOW_SECONDS:
+            self._samples.popleft()
+
+    def worked(self, seconds: float, workers: frozenset[str]) -> None:
+        """These workers returned something."""
+        self._workers.update(dict.fromkeys(workers, seconds))
+
+    def rates(self, seconds: float) -> Rates:
+        """What was done in the window before `seconds`."""
+        first, last = self._samples[0], self._samples[-1]
+        took = max(seconds, last.seconds) - first.seconds
+        if took <= 0:
+            return Rates()
+        return Rates(
+            evaluations=max(last.evaluations - first.evaluations, 0) / took,
+            packets=max(last.packets - first.packets, 0) / took,
+        )
+
+    def workers(self, seconds: float) -> int:
+        """How many workers returned something in the window before `seconds`."""
+        self._workers = {
+            worker: at for worker, at in self._workers.items() if seconds - at <= WINDOW_SECONDS
+        }
+        return len(self._workers)
+
+
+# Whose turn it is: which of the jobs that could run do.
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A job that runs or could."""
+
+    job_id: str
+    owner: str
+    #: Higher runs first.
+    priority: int
+    #: When it was submitted, in nanoseconds since the epoch.
+    create_time_ns: int
+    is_running: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many jobs run at once."""
+
+    running_jobs: int
+    running_jobs_per_owner: int
+
+
+def whose_turn(contenders: Iterable[Contender], limits: Limits) -> frozenset[str]:
+    """The ids of those that should run now.
+
+    By priority, higher first; among equals those that run already, then first come, first served.
+    A job that only its owner's limit holds back lets others pass.
+    """
+    chosen: set[str] = set()
+    by_owner: Counter[str] = Counter()
+    for contender in sorted(contenders, key=_precedence):
+        if len(chosen) == limits.running_jobs:
+            break
+        if by_owner[contender.owner] < limits.running_jobs_per_owner:
+            chosen.add(contender.job_id)
+            by_owner[contender.owner] += 1
+    return frozenset(chosen)
+
+
+def _precedence(contender: Contender) -> tuple[int, bool, int, str]:
+    return (
+        -contender.priority,
+        not contender.is_running,
+        contender.create_time_ns,
+        contender.job_id,
+    )

@@ -5,13 +5,21 @@ sentences come out. A `Launcher` carries that out against a `Cluster`. The real 
 `remy_services.kubernetes.cluster`, which is not imported here: its client is optional.
 """
 
-from remy_services.kubernetes.census import Census
-from remy_services.kubernetes.configuration import read_settings
-from remy_services.kubernetes.designs import Design, Load, Phase, design_of
-from remy_services.kubernetes.errors import ConfigurationError, Refused, Unreachable
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.manifest import beyond_limits
-from remy_services.kubernetes.settings import LauncherSettings, Limits
+from remy_services.kubernetes.manifest import (
+    ConfigurationError,
+    Design,
+    LauncherSettings,
+    Limits,
+    Load,
+    Phase,
+    Refused,
+    Unreachable,
+    beyond_limits,
+    design_of,
+    read_settings,
+)
+from remy_services.kubernetes.observed import Census
 
 __all__ = [
     "Census",

@@ -1,11 +1,12 @@
-"""A real cluster, by way of the Kubernetes API."""
+"""The Kubernetes API: Jobs and Pods listed, watched, applied and removed."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
 
 import httpx2
 from lightkube import ApiError, AsyncClient
@@ -13,10 +14,111 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import CascadeType
 
-from remy_services.kubernetes.contract import Change, Changed, Gone, Kind, Listed
-from remy_services.kubernetes.errors import Refused, Unreachable
-from remy_services.kubernetes.observed import COMPONENT, COMPONENT_LABEL, INSTANCE_LABEL
-from remy_services.kubernetes.settings import Owner
+from remy_services.kubernetes.manifest import Owner, Refused, Unreachable
+from remy_services.kubernetes.observed import (
+    COMPONENT,
+    COMPONENT_LABEL,
+    INSTANCE_LABEL,
+    ObservedJob,
+    ObservedPod,
+    observed_job,
+    observed_pod,
+)
+
+# What the launcher needs of a cluster: Jobs and Pods watched, Jobs applied and removed.
+
+
+Kind = Literal["Job", "Pod"]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """All objects of a kind, as they are now."""
+
+    kind: Kind
+    objects: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One object is new, or is not what it was."""
+
+    kind: Kind
+    object: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """One object was removed."""
+
+    kind: Kind
+    object: Mapping[str, Any]
+
+
+Change = Listed | Changed | Gone
+
+
+class Cluster(Protocol):
+    """What the launcher needs of a cluster. Every method may raise Unreachable and Refused."""
+
+    def watch(self, kind: Kind) -> AsyncIterator[Change]:
+        """What there is, and then what changes, for as long as the API server tells."""
+
+    async def apply(self, manifest: Mapping[str, Any]) -> None:
+        """Makes the Job, or makes it so, by server-side apply."""
+
+    async def remove(self, name: str) -> None:
+        """Removes a Job and its pods; one that is gone already is no error."""
+
+    async def deployment(self, name: str) -> Owner:
+        """A Deployment, as an owner of Jobs."""
+
+    async def close(self) -> None:
+        """Frees what the client holds."""
+
+
+# What the cluster holds, as far as the launcher has heard.
+
+
+class Mirror:
+    """Jobs and Pods by their unique ids, kept up to date by what a watch tells."""
+
+    def __init__(self) -> None:
+        self._held: dict[Kind, dict[str, Mapping[str, Any]]] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether both kinds were listed: before, what is not seen may still be there."""
+        return len(self._held) == 2
+
+    @property
+    def jobs(self) -> list[ObservedJob]:
+        """All Jobs, by name."""
+        found = map(observed_job, self._held.get("Job", {}).values())
+        return sorted(found, key=lambda job: job.name)
+
+    @property
+    def pods(self) -> list[ObservedPod]:
+        """All Pods, by name."""
+        found = map(observed_pod, self._held.get("Pod", {}).values())
+        return sorted(found, key=lambda pod: pod.name)
+
+    def take(self, change: Change) -> None:
+        """Something was listed, has changed, or is gone."""
+        if isinstance(change, Listed):
+            self._held[change.kind] = {_uid(each): each for each in change.objects}
+        elif isinstance(change, Gone):
+            self._held[change.kind].pop(_uid(change.object), None)
+        else:
+            self._held[change.kind][_uid(change.object)] = change.object
+
+
+def _uid(each: Mapping[str, Any]) -> str:
+    return str(each["metadata"]["uid"])
+
+
+# A real cluster, by way of the Kubernetes API.
+
 
 _FIELD_MANAGER: Final = "remy-farm-launcher"
 #: The version watched from is too old, or was overtaken: what there is has to be listed anew.

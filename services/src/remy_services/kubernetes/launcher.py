@@ -11,15 +11,19 @@ from typing import Final
 
 import structlog
 
-from remy_services.kubernetes import sentences
-from remy_services.kubernetes.backoff import Refusal
-from remy_services.kubernetes.census import Census, Past
-from remy_services.kubernetes.contract import Cluster, Kind
-from remy_services.kubernetes.designs import Design, Phase
-from remy_services.kubernetes.errors import KubernetesError, Refused, Unreachable
-from remy_services.kubernetes.mirror import Mirror
-from remy_services.kubernetes.reconciliation import Action, Apply, Plan, reconcile
-from remy_services.kubernetes.settings import LauncherSettings, Owner
+from remy_services.kubernetes import reconciliation
+from remy_services.kubernetes.cluster import Cluster, Kind, Mirror
+from remy_services.kubernetes.manifest import (
+    Design,
+    KubernetesError,
+    LauncherSettings,
+    Owner,
+    Phase,
+    Refused,
+    Unreachable,
+)
+from remy_services.kubernetes.observed import Census, Past
+from remy_services.kubernetes.reconciliation import Action, Apply, Plan, Refusal, reconcile
 
 _log = structlog.get_logger(__name__)
 
@@ -170,7 +174,7 @@ class Launcher:
 
     def _say(self, plan: Plan) -> None:
         said = {
-            job_id: sentences.of_refusal(self._refusals[job_id].why)
+            job_id: reconciliation.of_refusal(self._refusals[job_id].why)
             if job_id in self._refusals
             else sentence
             for job_id, sentence in plan.sentences.items()
@@ -182,7 +186,7 @@ class Launcher:
         self._report(Report(said, plan.censuses))
 
     def _say_unreachable(self, why: str) -> None:
-        sentence = sentences.of_unreachable(why)
+        sentence = reconciliation.of_unreachable(why)
         running = [each.job_id for each in self._designs() if each.phase is Phase.RUNNING]
         self._report(Report(dict.fromkeys(running, sentence)))
 

@@ -1,4 +1,4 @@
-"""The Job of a design, as it is sent to Kubernetes."""
+"""The Job of a design as it is sent to Kubernetes, and the settings that it is made with."""
 
 from __future__ import annotations
 
@@ -7,19 +7,189 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
-from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.designs import Design
-from remy_services.kubernetes.errors import Refused
+import msgspec
+from msgspec import Meta
+
+from remy_farm.v1 import job_pb2, spec_pb2
+from remy_services.files import FileError, read_file
 from remy_services.kubernetes.observed import (
     COMPONENT,
     COMPONENT_LABEL,
     INSTANCE_LABEL,
     JOB_ID_LABEL,
 )
-from remy_services.kubernetes.settings import LauncherSettings, Limits, Owner
+
+# What goes wrong between the launcher and Kubernetes.
+
+
+class KubernetesError(Exception):
+    """The cluster did not do as it was asked. The message is one sentence."""
+
+
+class Unreachable(KubernetesError):
+    """The API server does not answer, or cannot serve now; later it may."""
+
+
+class Refused(KubernetesError):
+    """The API server understood and refused: a missing right, a quota, a policy, a mistake."""
+
+
+class ConfigurationError(Exception):
+    """What the launcher was told about its workers makes no sense. One sentence."""
+
+
+# What the launcher is told about the workers it may start.
+
+
+_Count = Annotated[int, Meta(ge=1)]
+_Positive = Annotated[float, Meta(gt=0)]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The object whose end is also the end of the workers' Jobs."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a specification may ask for."""
+
+    #: Workers of one design.
+    maximum_workers: _Count = 100
+    #: Images, as patterns in the manner of a shell ("registry.example/remy-farm/*").
+    images: tuple[str, ...] = ()
+    #: CPUs and memory of one worker.
+    cpus: _Positive = 64.0
+    memory_mib: _Count = 262144
+
+
+class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the launcher makes Jobs."""
+
+    #: Tells this farm's Jobs from others' in the namespace; the beginning of their names.
+    instance: Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
+    #: A batch/v1 Job that lacks a name, labels of its own, `parallelism` and `suspend`. Its first
+    #: container is the worker.
+    template: dict[str, Any]
+    #: Workers of a design whose specification does not say how many.
+    minimum_workers: _Count = 1
+    maximum_workers: _Count = 10
+    limits: Limits = Limits()
+    #: The Deployment whose end is also the end of the Jobs; empty: none.
+    owner_deployment: str = ""
+    #: How long the workers of a finished design may take to end by themselves.
+    finish_seconds: _Positive = 60.0
+    #: After how long a Job that failed too often is tried anew.
+    retry_seconds: _Positive = 300.0
+
+
+# The launcher's settings as a file, which the chart writes.
+
+
+_MOST_BYTES: Final = 1 << 20
+
+
+def read_settings(path: Path) -> LauncherSettings:
+    """The settings in a YAML file. Raises ConfigurationError."""
+    try:
+        content = read_file(path, limit=_MOST_BYTES)
+        settings = msgspec.yaml.decode(content, type=LauncherSettings)
+    except FileError as error:
+        raise ConfigurationError(str(error)) from error
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    if settings.minimum_workers > settings.maximum_workers:
+        raise ConfigurationError(
+            f"{path}: minimum_workers is {settings.minimum_workers}, but must be at most "
+            f"maximum_workers, which is {settings.maximum_workers}"
+        )
+    try:
+        container = settings.template["spec"]["template"]["spec"]["containers"][0]
+    except (KeyError, IndexError, TypeError):
+        container = None
+    if not isinstance(container, dict):
+        raise ConfigurationError(f"{path}: template must be a Job whose pods have a container")
+    return settings
+
+
+# What the launcher has to know of a design job.
+
+
+class Phase(Enum):
+    """What a design wants of its workers."""
+
+    #: They should work.
+    RUNNING = "running"
+    #: They should stop, and may be wanted again.
+    PAUSED = "paused"
+    #: They are not needed any more, and end by themselves.
+    ENDED = "ended"
+
+
+_PHASES: Final = {
+    job_pb2.JOB_STATE_PENDING: Phase.PAUSED,
+    job_pb2.JOB_STATE_SCHEDULING: Phase.RUNNING,
+    job_pb2.JOB_STATE_RUNNING: Phase.RUNNING,
+    job_pb2.JOB_STATE_RECOVERING: Phase.RUNNING,
+    job_pb2.JOB_STATE_PAUSING: Phase.PAUSED,
+    job_pb2.JOB_STATE_PAUSED: Phase.PAUSED,
+    job_pb2.JOB_STATE_CANCELLING: Phase.ENDED,
+    job_pb2.JOB_STATE_CANCELLED: Phase.ENDED,
+    job_pb2.JOB_STATE_SUCCEEDED: Phase.ENDED,
+    job_pb2.JOB_STATE_FAILED: Phase.ENDED,
+}
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much work there is, as far as it is known."""
+
+    #: CPU time of all simulations of a step.
+    step_cpu_seconds: float | None = None
+    #: CPU time that the design's budget still allows.
+    cpu_seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """A design job, as far as its workers are concerned."""
+
+    job_id: str
+    phase: Phase
+    workers: spec_pb2.Workers = field(default_factory=spec_pb2.Workers)
+    load: Load = field(default_factory=Load)
+    #: When it ended, in seconds since 1970; None while it has not.
+    ended_at: float | None = None
+
+
+def design_of(job: job_pb2.Job) -> Design:
+    """The design that a job stands for."""
+    ended_at = job.end_time.seconds + job.end_time.nanos / 1e9 if job.HasField("end_time") else None
+    return Design(job.id, _PHASES[job.state], job.spec.workers, _load(job), ended_at)
+
+
+def _load(job: job_pb2.Job) -> Load:
+    progress, stop = job.progress, job.spec.stop
+    left = stop.cpu_seconds - progress.cpu_seconds if stop.HasField("cpu_seconds") else None
+    if not progress.evaluations:
+        return Load(cpu_seconds_left=left)
+    simulations = progress.candidates * job.spec.search.specimens
+    seconds = simulations * progress.cpu_seconds / progress.evaluations
+    return Load(seconds or None, left)
+
+
+# The Job of a design, as it is sent to Kubernetes.
+
 
 #: Names the design to a worker, which then takes tasks of no other.
 JOB_VARIABLE: Final = "REMY_FARM_WORKER_JOB"

@@ -1,11 +1,15 @@
-"""The cluster's Jobs and Pods, as far as they matter here, read from the API's JSON."""
+"""The cluster's Jobs and Pods as observed: their conditions, and their workers counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Any, Final
+
+# The cluster's Jobs and Pods, as far as they matter here, read from the API's JSON.
+
 
 JOB_ID_LABEL: Final = "remy-farm/job-id"
 WORKERS_ANNOTATION: Final = "remy-farm/workers"
@@ -144,3 +148,107 @@ def _seconds(stamp: str | None) -> float | None:
 
 def _count(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
+
+
+# How a worker's pod fares, told by conditions and exit codes, never by the text of a message.
+#
+# The exit codes are part of the worker's contract; the chart's `podFailurePolicy` lists the same.
+
+
+#: A worker that was told to end by a signal, and did.
+INTERRUPTED: Final = 143
+#: Leeway for an API server's clock that differs from this one's.
+_CLOCK_SKEW_SECONDS: Final = 5.0
+
+
+class Fate(Enum):
+    """How a pod fares."""
+
+    #: It has not started yet.
+    WAITING = auto()
+    RUNNING = auto()
+    #: It is being ended.
+    LEAVING = auto()
+    #: It should have ended by now, but its node does not say so: the node is probably gone.
+    LOST = auto()
+    #: It did its work to the end.
+    DONE = auto()
+    #: The cluster took its place away: a node reclaimed or drained, or for a higher priority.
+    PREEMPTED = auto()
+    #: It was told to end and did, as when there are to be fewer workers.
+    STOPPED = auto()
+    FAILED = auto()
+
+
+def fate_of(pod: ObservedPod, now: float) -> Fate:
+    """How the pod fares at the time `now`, in seconds since 1970."""
+    if pod.phase == "Succeeded":
+        return Fate.DONE
+    if pod.phase == "Failed":
+        return _end_of(pod)
+    if pod.ends_at is not None:
+        return Fate.LOST if now > pod.ends_at + _CLOCK_SKEW_SECONDS else Fate.LEAVING
+    return Fate.RUNNING if pod.phase == "Running" else Fate.WAITING
+
+
+def _end_of(pod: ObservedPod) -> Fate:
+    if pod.disruption is not None:
+        return Fate.PREEMPTED
+    return Fate.STOPPED if pod.exit_code == INTERRUPTED else Fate.FAILED
+
+
+# The workers of one design, counted.
+
+
+@dataclass(frozen=True)
+class Past:
+    """Pods that have ended, by their unique ids, which outlast the pods."""
+
+    preempted: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Census:
+    """How many workers there are, how many there were, and why some are not there."""
+
+    asked_for: int = 0
+    running: int = 0
+    lost: int = 0
+    preempted: int = 0
+    failed: int = 0
+    #: Waiting pods by reason, most frequent first, and the words that came with each.
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    waiting_words: Mapping[str, str] = field(default_factory=dict)
+    #: How the last failed worker seen ended: exit code and reason.
+    last_failure: tuple[int | None, str] | None = None
+
+
+def remember(past: Past, pods: Iterable[ObservedPod], now: float) -> Past:
+    """The past with the pods that have ended since."""
+    fates = {pod.uid: fate_of(pod, now) for pod in pods}
+    return Past(
+        past.preempted | {uid for uid, fate in fates.items() if fate is Fate.PREEMPTED},
+        past.failed | {uid for uid, fate in fates.items() if fate is Fate.FAILED},
+    )
+
+
+def take_census(asked_for: int, pods: Sequence[ObservedPod], past: Past, now: float) -> Census:
+    """Counts the pods of a design's Job."""
+    fates = [(pod, fate_of(pod, now)) for pod in sorted(pods, key=lambda pod: pod.name)]
+    waiting = [pod for pod, fate in fates if fate is Fate.WAITING]
+    reasons = [pod.waits_for or "Starting" for pod in waiting]
+    failures = [pod for pod, fate in fates if fate is Fate.FAILED]
+    return Census(
+        asked_for=asked_for,
+        running=sum(fate is Fate.RUNNING for _, fate in fates),
+        lost=sum(fate is Fate.LOST for _, fate in fates),
+        preempted=len(past.preempted),
+        failed=len(past.failed),
+        waiting={
+            reason: reasons.count(reason)
+            for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each))
+        },
+        waiting_words={pod.waits_for or "Starting": pod.waits_message for pod in waiting},
+        last_failure=(failures[-1].exit_code, failures[-1].exit_reason) if failures else None,
+    )

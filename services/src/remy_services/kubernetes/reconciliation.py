@@ -1,35 +1,217 @@
-"""What to do so that the cluster's Jobs are those that the designs want. Pure: time is passed in.
-
-The whole is level-triggered: a decision needs only what is there now, so that a launcher that
-starts anew adopts the Jobs it finds, and one that missed something makes up for it.
-
-* A running design has one Job, by a name that holds a digest of its pods' template. Jobs of
-  another template are removed once this one is made, so that an upgrade replaces workers.
-* A paused design keeps its Job, suspended; one that waits in a Kueue queue loses it.
-* The workers of a design that ended end by themselves; what remains is removed after a while.
-* A Job of no design is removed.
-* A Job that failed too often is made anew after a while. One that failed by the exit code of a
-  defect stays as it is until the design is paused, or the template changes.
-"""
+"""The reconciler: what to do so that the cluster's Jobs are those that the designs want. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from remy_services.kubernetes import sentences
-from remy_services.kubernetes.census import Census, Past, remember, take_census
-from remy_services.kubernetes.designs import Design, Phase
-from remy_services.kubernetes.errors import Refused
-from remy_services.kubernetes.manifest import is_queued, job_of, label_of, threads_of
+from remy_farm.v1 import spec_pb2
+from remy_services.kubernetes.manifest import (
+    Design,
+    LauncherSettings,
+    Load,
+    Owner,
+    Phase,
+    Refused,
+    is_queued,
+    job_of,
+    label_of,
+    threads_of,
+)
 from remy_services.kubernetes.observed import (
     WORKERS_ANNOTATION,
+    Census,
     ObservedJob,
     ObservedPod,
+    Past,
+    remember,
+    take_census,
 )
-from remy_services.kubernetes.settings import LauncherSettings, Owner
-from remy_services.kubernetes.sizing import workers_wanted
+
+# When to try again what was refused.
+
+
+_FIRST_SECONDS: Final = 2.0
+_MOST_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something was refused so many times in a row, the last time for this reason."""
+
+    why: str
+    times: int
+    until: float
+
+    @classmethod
+    def after(cls, before: Refusal | None, why: str, now: float) -> Refusal:
+        """The refusal that follows `before`, at the time `now` in seconds."""
+        times = 1 if before is None else before.times + 1
+        wait = min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (times - 1))
+        return cls(why, times, now + wait)
+
+
+# How many workers a design gets.
+
+
+#: A thread with less work than this in a step mostly waits for the step's last tasks.
+_STEP_SECONDS_PER_THREAD: Final = 2.0
+#: A worker with less work than this ahead of it is not worth the time that its start takes.
+_BUDGET_SECONDS_PER_THREAD: Final = 60.0
+
+
+def bounds(workers: spec_pb2.Workers, settings: LauncherSettings) -> tuple[int, int]:
+    """Fewest and most workers: of the specification, else of the settings, within the limits."""
+    limit = settings.limits.maximum_workers
+    if workers.HasField("maximum"):
+        most = min(workers.maximum, limit)
+    elif workers.HasField("minimum"):
+        most = min(max(workers.minimum, settings.maximum_workers), limit)
+    else:
+        most = min(settings.maximum_workers, limit)
+    fewest = workers.minimum if workers.HasField("minimum") else settings.minimum_workers
+    return min(fewest, most), most
+
+
+def workers_wanted(
+    workers: spec_pb2.Workers,
+    load: Load,
+    threads_per_worker: int,
+    present: int | None,
+    settings: LauncherSettings,
+) -> int:
+    """How many workers the design should have, with `present` asked for so far.
+
+    As many as a step and what is left of the budget can employ. They become more at once, but fewer
+    only when half of them would do: starting a worker costs more than letting it wait.
+    """
+    fewest, most = bounds(workers, settings)
+    useful = [
+        seconds / (per_thread * threads_per_worker)
+        for seconds, per_thread in (
+            (load.step_cpu_seconds, _STEP_SECONDS_PER_THREAD),
+            (load.cpu_seconds_left, _BUDGET_SECONDS_PER_THREAD),
+        )
+        if seconds is not None
+    ]
+    if load.step_cpu_seconds is None:
+        # Nothing is known before the first step: too few workers would make it a long one.
+        useful.append(fewest if present is None else present)
+    wanted = max(fewest, min(most, math.ceil(min(useful))))
+    if present is not None and present / 2 < wanted < present <= most:
+        return present
+    return wanted
+
+
+# What is said of a design's workers, in one sentence for people.
+
+
+_MOST_WORDS = 200
+
+
+def of_workers(job: ObservedJob, census: Census, seconds_since_made: float) -> str:
+    """How many workers there are, and what keeps the others away."""
+    parts = [_running(census)]
+    for reason, count in census.waiting.items():
+        words = _shortened(census.waiting_words.get(reason, ""))
+        parts.append(f"{count} waiting: {reason}" + (f" ({words})" if words else ""))
+    if census.lost:
+        parts.append(f"{census.lost} on nodes that do not answer, replaced")
+    missing = census.asked_for - census.running - sum(census.waiting.values())
+    if missing > 0 and not census.waiting and seconds_since_made > _PATIENCE_SECONDS:
+        parts.append(
+            f"{missing} not made by Kubernetes, perhaps for a resource quota or an admission "
+            f"policy: `kubectl describe job {job.name}` says why"
+        )
+    if census.preempted:
+        parts.append(f"{census.preempted} preempted so far, replaced")
+    if census.failed:
+        parts.append(f"{census.failed} failed so far" + _last_failure(census))
+    return "; ".join(parts)
+
+
+#: How long the Job controller may take to make pods before something must be in its way.
+_PATIENCE_SECONDS = 20.0
+
+
+def of_starting(workers: int) -> str:
+    """The Job was not there and is being made."""
+    return f"{_workers(workers)} asked for"
+
+
+def of_failed(job: ObservedJob, census: Census, retry_seconds: float | None) -> str:
+    """The Job failed for good or, with `retry_seconds`, for now."""
+    then = (
+        "it is not tried again until the design is paused and resumed, or the farm is upgraded"
+        if retry_seconds is None
+        else f"it is tried again in {max(0, round(retry_seconds))} s"
+    )
+    words = _shortened(job.failure_message)
+    why = f"{job.failure}: {words}" if words else f"{job.failure}"
+    return f"no workers: their Job {job.name} failed ({why}{_last_failure(census)}); {then}"
+
+
+def of_complete(job: ObservedJob) -> str:
+    """All workers ended as if the design had."""
+    return f"no workers: those of Job {job.name} ended early, and are started anew"
+
+
+def of_leaving(job: ObservedJob) -> str:
+    """The Job is being deleted."""
+    return f"no workers: Job {job.name} is being removed and is then made anew"
+
+
+def of_refusal(why: str) -> str:
+    """Kubernetes, or a limit of the farm, refuses the Job."""
+    return f"no workers can be started: {_shortened(why)}"
+
+
+def of_unreachable(why: str) -> str:
+    """There is no word from the cluster."""
+    return (
+        f"the number of workers is not known ({_shortened(why)}); those that are there go on, and "
+        "the farm asks again"
+    )
+
+
+def _running(census: Census) -> str:
+    if census.running >= census.asked_for:
+        return f"{_workers(census.running)} running"
+    return f"{census.running} of {_workers(census.asked_for)} running"
+
+
+def _workers(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count} workers"
+
+
+def _last_failure(census: Census) -> str:
+    if census.last_failure is None:
+        return ""
+    code, reason = census.last_failure
+    ended = "without an exit code" if code is None else f"with exit code {code}"
+    return f", the last {ended}" + (f" ({reason})" if reason and reason != "Error" else "")
+
+
+def _shortened(words: str) -> str:
+    line = " ".join(words.split()).rstrip(".;")
+    return line if len(line) <= _MOST_WORDS else line[: _MOST_WORDS - 3].rstrip() + "..."
+
+
+# What to do so that the cluster's Jobs are those that the designs want. Pure: time is passed in.
+#
+# The whole is level-triggered: a decision needs only what is there now, so that a launcher that
+# starts anew adopts the Jobs it finds, and one that missed something makes up for it.
+#
+# * A running design has one Job, by a name that holds a digest of its pods' template. Jobs of
+# another template are removed once this one is made, so that an upgrade replaces workers.
+# * A paused design keeps its Job, suspended; one that waits in a Kueue queue loses it.
+# * The workers of a design that ended end by themselves; what remains is removed after a while.
+# * A Job of no design is removed.
+# * A Job that failed too often is made anew after a while. One that failed by the exit code of a
+# defect stays as it is until the design is paused, or the template changes.
+
 
 _TOO_OFTEN: Final = "BackoffLimitExceeded"
 #: How long a Job stays that was complete before its design, lest it is made in a tight loop.
@@ -145,7 +327,7 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, Census]:
     try:
         manifest = job_of(view.design, view.settings, view.owner)
     except Refused as refusal:
-        return view.remove(view.jobs), sentences.of_refusal(str(refusal)), Census()
+        return view.remove(view.jobs), of_refusal(str(refusal)), Census()
     name = manifest["metadata"]["name"]
     job = next((job for job in view.jobs if job.name == name), None)
     pods = [pod for pod in view.pods if pod.job_name == name]
@@ -153,10 +335,10 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, Census]:
     if job is None:
         workers = view.wanted(manifest, None)
         census = take_census(workers, pods, past, view.now)
-        return [view.apply(manifest, workers), *others], sentences.of_starting(workers), census
+        return [view.apply(manifest, workers), *others], of_starting(workers), census
     census = take_census(job.parallelism, pods, past, view.now)
     if job.leaving:
-        return others, sentences.of_leaving(job), census
+        return others, of_leaving(job), census
     if job.finished:
         again, sentence = _finished_early(view, job, census)
         return [*again, *others], sentence, census
@@ -167,19 +349,19 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, Census]:
         if job.suspended or workers + lost != job.parallelism:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:
-        return others, sentences.of_starting(workers), census
-    return others, sentences.of_workers(job, census, view.now - job.created_at), census
+        return others, of_starting(workers), census
+    return others, of_workers(job, census, view.now - job.created_at), census
 
 
 def _finished_early(view: _View, job: ObservedJob, census: Census) -> tuple[list[Action], str]:
     finished_at = job.finished_at if job.finished_at is not None else view.now
     if job.complete:
         due = view.now >= finished_at + _COMPLETE_SECONDS
-        return view.remove([job] if due else []), sentences.of_complete(job)
+        return view.remove([job] if due else []), of_complete(job)
     if job.failure != _TOO_OFTEN:
-        return [], sentences.of_failed(job, census, None)
+        return [], of_failed(job, census, None)
     left = finished_at + view.settings.retry_seconds - view.now
-    return view.remove([job] if left <= 0 else []), sentences.of_failed(job, census, left)
+    return view.remove([job] if left <= 0 else []), of_failed(job, census, left)
 
 
 def _pause(view: _View) -> list[Action]:

@@ -5,8 +5,11 @@ Around the stores: snapshots that can be trusted, jobs as files, and a mirror of
 
 from remy_services.stores.archive import (
     ArchiveError,
+    Mirror,
+    export_job,
     import_job,
     put_archive,
+    read_archive,
     seal_archive,
     unseal_archive,
 )
@@ -18,17 +21,17 @@ from remy_services.stores.contract import (
     Fenced,
     JobExists,
     JobMissing,
+    RefusedSnapshot,
     Snapshot,
     StoredJob,
     StoreError,
     StoreUnavailable,
+    newest_snapshot,
+    retire_snapshots,
 )
-from remy_services.stores.exporting import export_job, read_archive
-from remy_services.stores.mirror import Mirror
 from remy_services.stores.opening import open_store
 from remy_services.stores.redis.store import RedisStore
-from remy_services.stores.snapshots import RefusedSnapshot, newest_snapshot, retire_snapshots
-from remy_services.stores.sqlite.store import SqliteStore
+from remy_services.stores.sqlite import SqliteStore
 
 __all__ = [
     "ArchiveError",

@@ -1,14 +1,28 @@
-"""Jobs as files: to move them between stores, and to have them if a store is lost."""
+"""Archives: whole jobs as sealed files, to move them between stores, and a backup of them."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
 from google.protobuf.message import DecodeError
 
 from remy_farm.v1 import job_pb2
-from remy_services.stores.contract import CheckpointStore, Commit, StoreError
+from remy_services.files import FileError, write_file
+from remy_services.stores.contract import (
+    CheckpointStore,
+    Commit,
+    StoreError,
+    StoreUnavailable,
+    newest_snapshot,
+)
+
+# Jobs as files: to move them between stores, and to have them if a store is lost.
+
 
 #: Version of the message JobArchive. Another one cannot be read.
 FORMAT_VERSION = 1
@@ -123,3 +137,161 @@ def check_archive(archive: job_pb2.JobArchive) -> None:
             f"the archive's snapshot is of revision {archive.snapshot_revision}; its history has "
             f"1 to {len(revisions)}"
         )
+
+
+# Reads a whole job out of a store, as it is at one moment.
+
+
+_TRIES = 20
+_EVENTS_AT_ONCE = 1000
+
+
+def export_job(store: CheckpointStore, job_id: str) -> bytes:
+    """The job's archive as a file's content: its newest intact snapshot, and all of the rest.
+
+    Raises ArchiveError for a job whose record or history cannot be read, StoreUnavailable for one
+    that changes all the time, and other StoreErrors.
+    """
+    return seal_archive(read_archive(store, job_id))
+
+
+def read_archive(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
+    """The same as a message."""
+    for _ in range(_TRIES):
+        revision = store.job(job_id).revision
+        archive = _read(store, job_id)
+        # Several reads are of one moment if nothing has changed between the first and the last.
+        if store.job(job_id).revision == revision:
+            check_archive(archive)
+            return archive
+    raise StoreUnavailable(f"job {job_id} changes faster than it can be read; try again later")
+
+
+def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
+    snapshot, _ = newest_snapshot(store, job_id)
+    epochs = store.epochs(job_id)
+    try:
+        return job_pb2.JobArchive(
+            format_version=FORMAT_VERSION,
+            record=job_pb2.JobRecord.FromString(store.job(job_id).record),
+            events=[job_pb2.JobEvent.FromString(event) for event in _history(store, job_id)],
+            epochs=[job_pb2.JobEpoch.FromString(epochs[number]) for number in sorted(epochs)],
+            snapshot=b"" if snapshot is None else snapshot.data,
+            snapshot_revision=0 if snapshot is None else snapshot.revision,
+            snapshot_schema_version=0 if snapshot is None else snapshot.schema_version,
+        )
+    except DecodeError as error:
+        raise ArchiveError(
+            f"job {job_id} is damaged: what the store holds cannot be read"
+        ) from error
+
+
+def _history(store: CheckpointStore, job_id: str) -> list[bytes]:
+    events: list[bytes] = []
+    while page := store.events(job_id, after=len(events), limit=_EVENTS_AT_ONCE):
+        events += [event for _, event in page]
+    return events
+
+
+# A second place for jobs: a directory or an object store that has the archive of each.
+
+
+#: What a URL of a mirror may begin with.
+SCHEMES = ("file", "s3", "memory")
+
+_SUFFIX = ".remyjob"
+# How long an object store may take: a mirror that hangs must not hold up whoever feeds it for long.
+_OPTIONS = {
+    "s3": {
+        "config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}
+    }
+}
+
+
+class Mirror:
+    """Holds the newest archive of each job as `<url>/<job id>.remyjob`.
+
+    What goes wrong with a file is returned, never raised: a mirror that fails must not stop a job.
+    """
+
+    def __init__(self, url: str) -> None:
+        """The mirror at this URL, as in file:///var/backups/farm or s3://bucket/farm.
+
+        Credentials of an object store come from where its other tools find them. Raises StoreError
+        for a URL that makes no sense, or whose object store there is no support for here.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES:
+            allowed = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+            raise StoreError(
+                f"the URL of the mirror has scheme {parts.scheme!r}; one of {allowed} is needed"
+            )
+        if not _is_place(parts):
+            raise StoreError(
+                "the URL of the mirror does not name a place and nothing else; "
+                "file:///DIRECTORY or s3://BUCKET/FOLDER would"
+            )
+        try:
+            self._files, self._folder = fsspec.core.url_to_fs(url, **_OPTIONS.get(parts.scheme, {}))
+        except ImportError as error:
+            raise StoreError(
+                f"a mirror at {parts.scheme}:// needs s3fs; install remy-farm[s3]"
+            ) from error
+        self._url = url.rstrip("/")
+
+    def save(self, store: CheckpointStore, job_id: str) -> str | None:
+        """Writes the job's archive as it is now; None, or one sentence about why it is not there.
+
+        At any moment the file is there as it was or as it will be, never a part of it.
+        """
+        try:
+            return self.write(job_id, export_job(store, job_id))
+        except StoreError as error:
+            return str(error)
+
+    def write(self, job_id: str, archive: bytes) -> str | None:
+        """Writes an archive; None, or one sentence about why it is not there."""
+        if not is_file_name(job_id):
+            return f"{self._url} cannot have a file for a job with the id {job_id[:200]!r}"
+        path = self._path(job_id)
+        try:
+            if isinstance(self._files, LocalFileSystem):
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                write_file(path, archive)
+            else:
+                # An object is replaced in one step.
+                self._files.pipe_file(path, archive)
+        except FileError as error:
+            return str(error)
+        # What the libraries of object stores raise has no common name.
+        except Exception as error:
+            return self._failure("written", job_id, error)
+        return None
+
+    def remove(self, job_id: str) -> str | None:
+        """Removes the job's archive if there is one; None, or one sentence about why it stays."""
+        if not is_file_name(job_id):
+            return None
+        try:
+            self._files.rm_file(self._path(job_id))
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            return self._failure("removed", job_id, error)
+        return None
+
+    def _path(self, job_id: str) -> str:
+        return f"{self._folder.rstrip('/')}/{job_id}{_SUFFIX}"
+
+    def _failure(self, what: str, job_id: str, error: Exception) -> str:
+        why = " ".join(str(error).split()) or type(error).__name__
+        return f"{self._url}/{job_id}{_SUFFIX} cannot be {what} ({why})"
+
+
+def _is_place(url: SplitResult) -> bool:
+    """Whether it names a folder, without a user, a password or options."""
+    if url.query or "@" in url.netloc:
+        return False
+    if url.scheme == "file":
+        return not url.netloc and url.path.startswith("/")
+    return bool(url.netloc)

@@ -1,19 +1,21 @@
-"""What every store promises.
-
-A job in a store is a record, a history of events, the tables of its epochs, and its newest
-snapshots. All of them change together, by commits, and only for the coordinator that holds the
-job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
-says why not.
-
-Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
-events, epochs and snapshots are bytes.
-"""
+"""What every store promises, how it refuses, and snapshots that can be trusted."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+# What every store promises.
+#
+# A job in a store is a record, a history of events, the tables of its epochs, and its newest
+# snapshots. All of them change together, by commits, and only for the coordinator that holds the
+# job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
+# says why not.
+#
+# Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
+# events, epochs and snapshots are bytes.
 
 
 class StoreError(Exception):
@@ -155,3 +157,116 @@ class CheckpointStore(Protocol):
 
     def close(self) -> None:
         """Frees what the store holds; it is of no use afterwards."""
+
+
+# Checks of arguments that all stores make alike. What they raise is a defect of the caller.
+
+
+def check_commit(commit: Commit) -> None:
+    """Raises ValueError for a commit that says nothing, or keeps a snapshot of no revision."""
+    if not commit.events:
+        raise ValueError("a commit has no event; at least 1 is needed")
+    if commit.snapshot is None and commit.snapshot_revision is not None:
+        raise ValueError("a commit has the revision of a snapshot, and no snapshot")
+
+
+def check_page(after: int, limit: int) -> None:
+    """Raises ValueError unless a part of a history can be meant."""
+    if after < 0 or limit < 1:
+        raise ValueError(
+            f"after is {after} and limit is {limit}; at least 0 and at least 1 are needed"
+        )
+
+
+def check_keep(keep: int) -> None:
+    """Raises ValueError if no snapshot would be left."""
+    if keep < 1:
+        raise ValueError(f"keep is {keep}; at least 1 is needed")
+
+
+# What all stores say, word for word, when they refuse.
+
+
+def missing(job_id: str) -> JobMissing:
+    """For a job that is not there."""
+    return JobMissing(f"there is no job {job_id} in the store")
+
+
+def exists(job_id: str) -> JobExists:
+    """For an id that is taken."""
+    return JobExists(f"there is a job {job_id} in the store already; another id is needed")
+
+
+def fenced(job_id: str, token: int, newest: int) -> Fenced:
+    """For a token that is not the newest."""
+    return Fenced(
+        f"another coordinator has taken job {job_id}: its newest token is {newest}, not {token}"
+    )
+
+
+def conflict(job_id: str, expected: int, revision: int) -> Conflict:
+    """For a commit that expected another revision."""
+    return Conflict(f"job {job_id} is at revision {revision}, not {expected}", revision)
+
+
+# Snapshots that can be trusted: damage is found by their hashes, and the one before is used.
+
+
+@dataclass(frozen=True)
+class RefusedSnapshot:
+    """A snapshot that is not what was committed."""
+
+    revision: int
+    #: One sentence for people.
+    why: str
+
+
+def newest_snapshot(
+    store: CheckpointStore, job_id: str
+) -> tuple[Snapshot | None, list[RefusedSnapshot]]:
+    """The job's newest snapshot that is intact, and the newer ones that are not, newest first.
+
+    None if no intact one is left. Raises StoreError.
+    """
+    refused: list[RefusedSnapshot] = []
+    for snapshot in store.snapshots(job_id):
+        if _is_intact(snapshot):
+            return snapshot, refused
+        refused.append(_refusal(snapshot))
+    return None, refused
+
+
+def retire_snapshots(
+    store: CheckpointStore, job_id: str, token: int, *, keep: int = 2
+) -> list[RefusedSnapshot]:
+    """Removes the oldest snapshots, so that `keep` >= 1 intact ones are left.
+
+    Nothing is removed until the newest one, which was durable when its commit was acknowledged, has
+    been read back and is what was committed. Returns the damaged ones among those that it read. To
+    be called between two commits. Raises Fenced and other StoreErrors.
+    """
+    refused = []
+    intact = 0
+    for position, snapshot in enumerate(store.snapshots(job_id)):
+        if _is_intact(snapshot):
+            intact += 1
+        else:
+            refused.append(_refusal(snapshot))
+            if position == 0:
+                break
+        if intact == keep:
+            store.prune_snapshots(job_id, token, keep=position + 1)
+            break
+    return refused
+
+
+def _is_intact(snapshot: Snapshot) -> bool:
+    return hashlib.sha256(snapshot.data).digest() == snapshot.sha256
+
+
+def _refusal(snapshot: Snapshot) -> RefusedSnapshot:
+    return RefusedSnapshot(
+        snapshot.revision,
+        f"the snapshot of revision {snapshot.revision} ({len(snapshot.data)} bytes) is damaged: "
+        "its content and its hash differ",
+    )

@@ -8,11 +8,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from remy_services.stores.contract import CheckpointStore, StoreError
-from remy_services.stores.redis.address import SCHEMES as REDIS_SCHEMES
-from remy_services.stores.redis.address import parse_address
-from remy_services.stores.redis.password import find_password
+from remy_services.stores.redis.connection import SCHEMES as REDIS_SCHEMES
+from remy_services.stores.redis.connection import find_password, parse_address
 from remy_services.stores.redis.store import RedisStore
-from remy_services.stores.sqlite.store import SqliteStore
+from remy_services.stores.sqlite import SqliteStore
 
 #: The forms of URL that there are, for messages and help.
 URL_FORMS = (

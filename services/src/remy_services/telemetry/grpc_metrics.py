@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import grpc
 
 from remy_farm.v1 import design_service_pb2, worker_service_pb2
-from remy_services.telemetry.catalogue import server
-from remy_services.telemetry.instruments import Instruments
+from remy_services.telemetry import catalogue
+from remy_services.telemetry.instrumentation import Instruments
 
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 _SERVICES = (
@@ -35,9 +35,9 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
             for method in service.methods:
                 names = (service.full_name, method.name)
                 # There from the beginning, so that the first call is an increase.
-                instruments.prepare(server.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
+                instruments.prepare(catalogue.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
                 if not method.client_streaming and not method.server_streaming:
-                    instruments.prepare(server.GRPC_DURATION, *names)
+                    instruments.prepare(catalogue.GRPC_DURATION, *names)
 
     async def intercept_service(
         self,
@@ -47,7 +47,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             self._instruments.count(
-                server.GRPC_HANDLED, *_UNKNOWN, grpc.StatusCode.UNIMPLEMENTED.name
+                catalogue.GRPC_HANDLED, *_UNKNOWN, grpc.StatusCode.UNIMPLEMENTED.name
             )
             return handler
         service, _, method = handler_call_details.method.lstrip("/").rpartition("/")
@@ -99,7 +99,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
         timed: bool,
     ) -> AsyncIterator[None]:
         instruments = self._instruments
-        instruments.add(server.GRPC_OPEN, 1, service, method)
+        instruments.add(catalogue.GRPC_OPEN, 1, service, method)
         began = time.perf_counter()
         code = grpc.StatusCode.UNKNOWN.name
         try:
@@ -112,11 +112,11 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
             code = _code(context)
             raise
         finally:
-            instruments.add(server.GRPC_OPEN, -1, service, method)
-            instruments.count(server.GRPC_HANDLED, service, method, code)
+            instruments.add(catalogue.GRPC_OPEN, -1, service, method)
+            instruments.count(catalogue.GRPC_HANDLED, service, method, code)
             if timed:
                 seconds = time.perf_counter() - began
-                instruments.observe(server.GRPC_DURATION, seconds, service, method)
+                instruments.observe(catalogue.GRPC_DURATION, seconds, service, method)
 
 
 def _code(context: grpc.aio.ServicerContext[Any, Any]) -> str:

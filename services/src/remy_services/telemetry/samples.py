@@ -1,8 +1,10 @@
-"""Values of metrics at one moment."""
+"""Values of metrics at one moment: of jobs, and of those who evaluate for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -13,7 +15,14 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from remy_farm.v1 import design_service_pb2, job_pb2, spec_pb2
+from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
+from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
+
+# Values of metrics at one moment.
+
 
 _Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -78,3 +87,186 @@ def _family(metric: Metric) -> _Family:
             return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
         case Kind.HISTOGRAM:
             return HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+
+
+# When each job was last heard of, as this coordinator has seen it.
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The last one of a job that is known to be durable."""
+
+    #: Before the first: when this coordinator took the job.
+    unix_seconds: float
+    #: Size of the snapshot; 0 before the first.
+    size_bytes: int = 0
+
+
+class JobActivity:
+    """Results and checkpoints by job id; may be told from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """`clock` tells Unix time in seconds."""
+        self._clock = clock
+        self._results: dict[str, float] = {}
+        self._checkpoints: dict[str, Checkpoint] = {}
+
+    def requested(self, job_id: str) -> None:
+        """The job waits for results from now on, if it did not already."""
+        self._results.setdefault(job_id, self._clock())
+
+    def evaluated(self, job_id: str) -> None:
+        """A result of the job has come."""
+        self._results[job_id] = self._clock()
+
+    def taken(self, job_id: str) -> None:
+        """This coordinator is responsible for the job's checkpoints from now on."""
+        self._checkpoints.setdefault(job_id, Checkpoint(self._clock()))
+
+    def checkpointed(self, job_id: str, size_bytes: int) -> None:
+        """A snapshot of the job is durable."""
+        self._checkpoints[job_id] = Checkpoint(self._clock(), size_bytes)
+
+    def last_result(self, job_id: str) -> float | None:
+        """Unix time; None if the job has not asked for anything."""
+        return self._results.get(job_id)
+
+    def last_checkpoint(self, job_id: str) -> Checkpoint | None:
+        """None if this coordinator has not taken the job."""
+        return self._checkpoints.get(job_id)
+
+    def keep_only(self, job_ids: Iterable[str]) -> None:
+        """Forgets all other jobs."""
+        kept = set(job_ids)
+        for known in (self._results, self._checkpoints):
+            for job_id in [each for each in tuple(known) if each not in kept]:
+                known.pop(job_id, None)
+
+
+# What is exported of those who evaluate: pure functions of what they tell of themselves.
+
+
+_DEPARTURES = ("goodbye", "lost")
+_LEASE_ENDS = (
+    *("lost", "goodbye", "silent", "returned"),
+    *("bad result", "quarantined", "withdrawn", "done elsewhere"),
+)
+_FLAWS = ("digest", "encoding", "impossible")
+
+
+def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sample]:
+    """How many evaluate, and how much there is to do."""
+    yield Sample(catalogue.WORKERS_CONNECTED, info.workers)
+    yield Sample(catalogue.WORKERS_BUSY, info.busy_workers)
+    yield Sample(catalogue.WORKERS_QUARANTINED, info.quarantined_workers)
+    yield Sample(catalogue.THREADS_CONNECTED, info.threads)
+    yield Sample(catalogue.TASKS_WAITING, info.tasks_waiting)
+    yield Sample(catalogue.TASKS_RUNNING, info.tasks_running)
+
+
+def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
+    """What has become of tasks, leases and workers."""
+    counts = snapshot.counts
+    yield Sample(catalogue.WORKERS_SILENT, snapshot.silent_workers)
+    yield Sample(catalogue.TASKS_ASSIGNED, counts.tasks_assigned)
+    yield Sample(catalogue.TASKS, counts.tasks_done)
+    yield Sample(catalogue.TASKS_HEDGED, counts.hedged_tasks)
+    yield Sample(catalogue.TASKS_QUARANTINED, counts.quarantined_tasks)
+    yield Sample(catalogue.RESULTS_DUPLICATE, counts.duplicate_results)
+    yield Sample(catalogue.WORKERS_JOINED, counts.workers_joined)
+    yield from _by_reason(catalogue.WORKER_DEPARTURES, counts.workers_left, _DEPARTURES)
+    yield from _by_reason(catalogue.LEASES_ENDED, counts.leases_ended, _LEASE_ENDS)
+    yield from _by_reason(catalogue.RESULTS_REJECTED, counts.bad_results, _FLAWS)
+    yield Distribution(catalogue.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
+    yield Distribution(catalogue.TASK_QUEUE_TIME, counts.queue_times, counts.queue_seconds)
+
+
+def _by_reason(metric: Metric, counts: Mapping[str, int], usual: Iterable[str]) -> Iterator[Sample]:
+    """The usual reasons are there from the beginning, so that their first count is an increase."""
+    for reason in sorted({*usual, *counts}):
+        yield Sample(metric, counts.get(reason, 0), (reason.replace(" ", "_"),))
+
+
+# What is exported of jobs: a pure function of the jobs.
+
+
+#: So many of the jobs that are finished are exported one by one; the newest.
+FINISHED_JOBS_SHOWN = 50
+
+
+def job_samples(
+    all_jobs: Iterable[job_pb2.Job],
+    activity: JobActivity,
+    *,
+    finished_shown: int = FINISHED_JOBS_SHOWN,
+) -> Iterator[Sample]:
+    """Jobs by state, and every job that is not finished or is among the newest that are."""
+    present = list(all_jobs)
+    counts = Counter(job.state for job in present)
+    for state in TRANSITIONS:
+        yield Sample(catalogue.JOBS, counts[state], (name_of(state),))
+    for job in _shown(present, finished_shown):
+        yield from _one_job(job, activity)
+
+
+def _shown(present: Sequence[job_pb2.Job], finished_shown: int) -> list[job_pb2.Job]:
+    finished = [job for job in present if job.state in FINAL]
+    finished.sort(key=lambda job: (job.end_time.ToNanoseconds(), job.id), reverse=True)
+    return [job for job in present if job.state not in FINAL] + finished[:finished_shown]
+
+
+def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
+    names = (job.id, job.name)
+    progress = job.progress
+    strategy = spec_pb2.SearchMode.Name(job.spec.search.mode).removeprefix("SEARCH_MODE_").lower()
+    yield Sample(
+        catalogue.JOB_INFO, 1, (*names, job.owner, job.campaign, strategy, job.fork.job_id)
+    )
+    yield Sample(catalogue.JOB_STATE, 1, (*names, name_of(job.state)))
+    for metric, value in (*_always(job), *_where_known(progress), *_seen(job.id, activity)):
+        yield Sample(metric, value, names)
+
+
+def _always(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
+    progress = job.progress
+    yield catalogue.JOB_PRIORITY, job.priority
+    yield catalogue.JOB_EPOCH, progress.epoch
+    yield catalogue.JOB_STEP, progress.step
+    yield catalogue.JOB_RULES, progress.rules
+    yield catalogue.JOB_CANDIDATES, progress.candidates
+    yield catalogue.JOB_CANDIDATES_LEFT, max(progress.candidates - progress.candidates_done, 0)
+    yield catalogue.JOB_EPOCHS_WITHOUT_GAIN, progress.epochs_without_gain
+    yield catalogue.JOB_WORKERS, progress.workers
+    yield catalogue.JOB_CPU_SECONDS, progress.cpu_seconds
+    yield catalogue.JOB_RUN_SECONDS, progress.wall_seconds
+    yield catalogue.JOB_EVALUATIONS, progress.evaluations
+    yield catalogue.JOB_SIMULATED_PACKETS, progress.simulated_packets
+    yield catalogue.JOB_RECOVERIES, progress.recoveries
+
+
+def _where_known(progress: job_pb2.JobProgress) -> Iterator[tuple[Metric, float]]:
+    if progress.HasField("score"):
+        yield catalogue.JOB_SCORE, progress.score.mean
+        if progress.score.HasField("standard_error"):
+            yield catalogue.JOB_SCORE_STANDARD_ERROR, progress.score.standard_error
+    if progress.HasField("epoch_gain"):
+        yield catalogue.JOB_EPOCH_GAIN, progress.epoch_gain.mean
+        if progress.epoch_gain.HasField("standard_error"):
+            yield catalogue.JOB_EPOCH_GAIN_STANDARD_ERROR, progress.epoch_gain.standard_error
+    if progress.HasField("estimated_cost"):
+        yield catalogue.JOB_COST, progress.estimated_cost
+    if progress.HasField("eta_seconds"):
+        yield catalogue.JOB_ETA_SECONDS, progress.eta_seconds
+    if progress.HasField("share_done"):
+        yield catalogue.JOB_DONE_RATIO, progress.share_done
+
+
+def _seen(job_id: str, activity: JobActivity) -> Iterator[tuple[Metric, float]]:
+    last_result = activity.last_result(job_id)
+    if last_result is not None:
+        yield catalogue.JOB_LAST_EVALUATION, last_result
+    checkpoint = activity.last_checkpoint(job_id)
+    if checkpoint is not None:
+        yield catalogue.JOB_LAST_CHECKPOINT, checkpoint.unix_seconds
+        if checkpoint.size_bytes:
+            yield catalogue.JOB_CHECKPOINT_BYTES, checkpoint.size_bytes

@@ -1,4 +1,4 @@
-"""Everything that a coordinator exports, put together."""
+"""Everything that a coordinator exports, put together, and its page over HTTP."""
 
 from __future__ import annotations
 
@@ -6,44 +6,139 @@ import asyncio
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
-from typing import Protocol, runtime_checkable
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from cryptography import x509
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
 from remy_farm.v1 import job_pb2
 from remy_services.evaluation import SharedEvaluator
-from remy_services.fleet.board import BoardSnapshot
+from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.files import FileError, read_file
 from remy_services.stores import CheckpointStore
-from remy_services.telemetry.activity import JobActivity
-from remy_services.telemetry.catalogue import Metric, fleet, jobs, server, store
-from remy_services.telemetry.exposition import in_loop
-from remy_services.telemetry.fleet_samples import board_samples, evaluator_samples
+from remy_services.telemetry import catalogue
+from remy_services.telemetry.catalogue import Metric
 from remy_services.telemetry.grpc_metrics import MeasuringInterceptor
-from remy_services.telemetry.instruments import Instruments
-from remy_services.telemetry.job_observer import JobObserver
-from remy_services.telemetry.job_samples import job_samples
-from remy_services.telemetry.measured_evaluator import MeasuredEvaluator
-from remy_services.telemetry.measured_store import MeasuredStore
-from remy_services.telemetry.samples import Reading, Sample, SampledCollector
-from remy_services.telemetry.step_times import StepTimes, of_tasks
+from remy_services.telemetry.instrumentation import (
+    Instruments,
+    JobObserver,
+    MeasuredEvaluator,
+    MeasuredStore,
+    StepTimes,
+    of_tasks,
+)
+from remy_services.telemetry.samples import (
+    JobActivity,
+    Reading,
+    Sample,
+    SampledCollector,
+    board_samples,
+    evaluator_samples,
+    job_samples,
+)
+
+# When certificates end.
+
+
+_MOST_BYTES = 1 << 20
+
+
+def ends_of(files: Mapping[str, Path]) -> dict[str, float]:
+    """Unix time at which the first certificate of each PEM file ends, by its use.
+
+    A file without a certificate is left out: whoever serves with it says what is wrong.
+    """
+    ends = {}
+    for use, path in files.items():
+        try:
+            certificate = x509.load_pem_x509_certificates(read_file(path, limit=_MOST_BYTES))[0]
+        except (FileError, ValueError, IndexError):
+            continue
+        ends[use] = certificate.not_valid_after_utc.timestamp()
+    return ends
+
+
+# Metrics over HTTP.
+
+
+# A loop that is held up for longer fails the scrape, which is what somebody should see.
+_LOOP_SECONDS = 5.0
+
+_Result = TypeVar("_Result")
+
+
+class MetricsServer:
+    """Answers GET /metrics from a thread of its own until it is closed."""
+
+    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
+        """Listens at once; port 0 takes any that is free. Raises OSError where it cannot."""
+        self._server, self._thread = start_http_server(port, host, registry)
+        #: The port that it listens on.
+        self.port = int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Listens no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def in_loop(
+    loop: asyncio.AbstractEventLoop, function: Callable[[], _Result]
+) -> Callable[[], _Result]:
+    """Has another thread call what belongs to an event loop, between two of its callbacks.
+
+    What is returned raises TimeoutError if the loop is held up, and RuntimeError if it has ended.
+    """
+
+    def call() -> _Result:
+        reading = _call(function)
+        try:
+            return asyncio.run_coroutine_threadsafe(reading, loop).result(_LOOP_SECONDS)
+        except RuntimeError:
+            reading.close()
+            raise
+
+    return call
+
+
+async def _call(function: Callable[[], _Result]) -> _Result:
+    return function()
+
+
+# Everything that a coordinator exports, put together.
+
 
 _COUNTED: tuple[Metric, ...] = (
-    fleet.EVALUATIONS,
-    fleet.SIMULATED_PACKETS,
-    fleet.SIMULATED_SECONDS,
-    fleet.EVALUATION_CPU_SECONDS,
-    fleet.REQUESTS_FAILED,
-    *store.METRICS,
-    server.BUILD_INFO,
-    server.GRPC_HANDLED,
-    server.GRPC_DURATION,
-    server.GRPC_OPEN,
+    catalogue.EVALUATIONS,
+    catalogue.SIMULATED_PACKETS,
+    catalogue.SIMULATED_SECONDS,
+    catalogue.EVALUATION_CPU_SECONDS,
+    catalogue.REQUESTS_FAILED,
+    *catalogue.STORE_METRICS,
+    catalogue.BUILD_INFO,
+    catalogue.GRPC_HANDLED,
+    catalogue.GRPC_DURATION,
+    catalogue.GRPC_OPEN,
 )
 _READ: tuple[Metric, ...] = (
-    *jobs.METRICS,
-    *(metric for metric in fleet.METRICS if metric not in _COUNTED),
-    server.CERTIFICATE_EXPIRY,
-    server.STEP_PHASE_SECONDS,
+    *catalogue.JOB_METRICS,
+    *(metric for metric in catalogue.EVALUATION_METRICS if metric not in _COUNTED),
+    catalogue.CERTIFICATE_EXPIRY,
+    catalogue.STEP_PHASE_SECONDS,
 )
 
 
@@ -68,7 +163,7 @@ class Telemetry:
         self.step_times = StepTimes()
         ProcessCollector(registry=self.registry)
         self.instruments.set(
-            server.BUILD_INFO,
+            catalogue.BUILD_INFO,
             1,
             version("remy-farm"),
             version("remy-simulator"),
@@ -123,8 +218,8 @@ class Telemetry:
             if self._board is not None:
                 yield from board_samples(self._board.snapshot())
             for phase, seconds in self.step_seconds().items():
-                yield Sample(server.STEP_PHASE_SECONDS, seconds, (phase,))
+                yield Sample(catalogue.STEP_PHASE_SECONDS, seconds, (phase,))
             for use, unix_seconds in certificate_ends().items():
-                yield Sample(server.CERTIFICATE_EXPIRY, unix_seconds, (use,))
+                yield Sample(catalogue.CERTIFICATE_EXPIRY, unix_seconds, (use,))
 
         self.registry.register(SampledCollector(_READ, in_loop(loop, lambda: list(read()))))

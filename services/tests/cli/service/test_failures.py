@@ -225,7 +225,7 @@ def test_the_script_for_a_shell(shell: str, run: Any) -> None:
 @pytest.mark.parametrize("module", ["submit", "list_jobs", "status", "watch", "fetch", "doctor"])
 def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
     script = (
-        f"import sys, remy_services.cli.service.{module}\n"
+        f"import sys, remy_services.cli.connecting.{module}\n"
         "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remy_services.remycc import read_remycc
-from remy_services.spec import load_spec, spec_of_tree
+from remy_services.specification import load_spec, spec_of_tree
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.cli.service.sparkline import BLOCKS, PLAIN, sparkline
+from remy_services.cli.job_views import BLOCKS, PLAIN, sparkline
 
 VALUES = st.lists(st.floats(-1e9, 1e9), max_size=200)
 

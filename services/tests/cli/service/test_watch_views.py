@@ -8,10 +8,14 @@ from rich.console import Console
 from rich.live import Live
 
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.cli.service.campaign_views import LiveCampaignView, PlainCampaignView
-from remy_services.cli.service.job_words import state
-from remy_services.cli.service.watch_status import history_sentence
-from remy_services.cli.service.watch_views import LiveView, PlainView
+from remy_services.cli.job_views import state
+from remy_services.cli.watch import (
+    LiveCampaignView,
+    LiveView,
+    PlainCampaignView,
+    PlainView,
+    history_sentence,
+)
 
 RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
 

@@ -1,15 +1,16 @@
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client.diagnosis import Versions
-from remy_services.client.diagnosis.answer import (
+from remy_services.client.diagnosis import (
+    Finding,
+    Verdict,
+    Versions,
     check_clock,
     check_role,
     check_store,
     check_versions,
     check_workers,
 )
-from remy_services.client.diagnosis.finding import Finding, Verdict
 
 Info = messages.GetServerInfoResponse
 

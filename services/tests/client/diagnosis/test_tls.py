@@ -18,8 +18,7 @@ from remy_services.client import (
     TlsSettings,
     Unreachable,
 )
-from remy_services.client.diagnosis.finding import Verdict
-from remy_services.client.diagnosis.tls import check_tls
+from remy_services.client.diagnosis import Verdict, check_tls
 from rpc.tests.certificates import Authority, Pair
 from services.tests.client.scripted_service import ScriptedService
 

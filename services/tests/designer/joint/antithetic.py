@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.designer.action_space import Coordinates
+from remy_services.designer.actions import Coordinates
 from remy_simulator import perturbation_noise
 
 

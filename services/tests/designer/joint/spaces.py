@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.action_space import ActionSpace
+from remy_services.designer.actions import ActionSpace
 from remy_services.designer.joint.climb import Climb
 from remy_simulator import RuleTable
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer.action_space import Coordinates
-from remy_services.designer.joint.ascent import ascend
-from remy_services.designer.joint.climb import Climb
+from remy_services.designer.actions import Coordinates
+from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.gradient import GradientSamples, Moments, gradient_samples
 from remy_services.designer.joint.schedule import Settings
 from services.tests.designer.joint.antithetic import (

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import checkpoint_pb2
 from remy_services.designer import CheckpointError
-from remy_services.designer.action_space import Coordinates
-from remy_services.designer.joint.climb import Climb
-from remy_services.designer.joint.slopes import Slopes
+from remy_services.designer.actions import Coordinates
+from remy_services.designer.joint.climb import Climb, Slopes
 from services.tests.designer.joint.spaces import action_space, climb_of
 
 _SPACE = action_space()

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import remy_simulator
-from remy_services.designer.action_space import Coordinates
-from remy_services.designer.joint.disagreement import (
+from remy_services.designer.actions import Coordinates
+from remy_services.designer.joint.divisions import (
     Disagreement,
+    Trials,
     chosen_splits,
     disagreements,
+    first_parts,
 )
 from remy_services.designer.joint.gradient import pair_samples, spread_after
-from remy_services.designer.joint.trials import Trials, first_parts
 from remy_services.designer.splitting import Split
 from services.tests.designer.joint.antithetic import (
     half_differences,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.designer.joint.gradient import gradient_samples
-from remy_services.designer.joint.regions import Regions
+from remy_services.designer.joint.gradient import Regions, gradient_samples
 from services.tests.designer.joint.antithetic import (
     half_differences,
     noise_of,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer import CheckpointError, Designer, sealing
+from remy_services.designer import CheckpointError, Designer
+from remy_services.designer import checkpoint as sealing
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec

@@ -6,7 +6,8 @@ from itertools import pairwise
 import pytest
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer import Designer, sealing
+from remy_services.designer import Designer
+from remy_services.designer import checkpoint as sealing
 from remy_simulator.messages import from_native, to_native
 from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator, best_action

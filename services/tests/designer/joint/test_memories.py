@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer.joint.memories import USUAL, Memories
+from remy_services.designer.joint.schedule import USUAL, Memories
 
 _NAMES = ["slopes", "squares", "spread", "growing", "refining"]
 

@@ -8,7 +8,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.evaluation import LocalEvaluator
-from remy_services.evaluation.partition import assemble, partition
+from remy_services.evaluation.tasks import assemble, partition
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.walk import Evaluate, Walk
 

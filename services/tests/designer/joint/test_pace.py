@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.designer.joint.pace import paced, widening
-from remy_services.designer.joint.schedule import Schedule
+from remy_services.designer.joint.schedule import Schedule, paced, widening
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.walk import Walk

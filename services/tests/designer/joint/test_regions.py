@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer.joint.regions import Regions
+from remy_services.designer.joint.gradient import Regions
 from remy_simulator import RuleTable
 
 _ACTION = (1.0, 1.0, 3.0)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer.action_space import Coordinates
+from remy_services.designer.actions import Coordinates
+from remy_services.designer.joint.climb import Slopes
 from remy_services.designer.joint.gradient import Moments
-from remy_services.designer.joint.slopes import Slopes
 
 
 def _with_t(t: list[float]) -> Slopes:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.designer.action_space import ActionSpace
-from remy_services.designer.first_table import STARTS, first_action, first_table
-from remy_services.designer.joint.starts import start_count
-from remy_services.spec import load_spec, parse_spec
+from remy_services.designer.actions import STARTS, ActionSpace, first_action, first_table
+from remy_services.designer.joint.schedule import start_count
+from remy_services.specification import load_spec, parse_spec
 
 _EXAMPLES = Path(__file__).parents[4] / "examples"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer import CheckpointError
-from remy_services.designer.joint.trials import (
+from remy_services.designer.joint.divisions import (
     Trials,
     first_parts,
     from_messages,

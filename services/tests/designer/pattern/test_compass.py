@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer.action_space import ActionSpace
-from remy_services.designer.pattern.compass import (
+from remy_services.designer.actions import ActionSpace
+from remy_services.designer.pattern.race import (
     AGILITY,
     EAGERNESS,
     INTERSEND,

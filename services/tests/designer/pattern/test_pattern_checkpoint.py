@@ -6,7 +6,8 @@ from functools import cache
 import pytest
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2
-from remy_services.designer import CheckpointError, Designer, sealing
+from remy_services.designer import CheckpointError, Designer
+from remy_services.designer import checkpoint as sealing
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 

@@ -7,7 +7,7 @@ import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.designer import Designer, scoring
-from remy_services.spec import draw_specimens
+from remy_services.specification import draw_specimens
 from remy_simulator.messages import from_native
 from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator

@@ -5,10 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.designer import changes
-from remy_services.designer.action_space import ActionSpace
-from remy_services.designer.pattern.pattern_table import PatternTable
-from remy_services.designer.pattern.trial_split import TrialSplit, on_trial, trial_splits
+from remy_services.designer import actions as changes
+from remy_services.designer.actions import ActionSpace
+from remy_services.designer.pattern.state import PatternTable, TrialSplit, on_trial, trial_splits
 from remy_simulator import RuleTable
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 

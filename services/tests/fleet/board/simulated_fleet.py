@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Share
-from remy_services.evaluation.partition import Task as Slice
-from remy_services.evaluation.partition import assemble
-from remy_services.fleet.board import (
+from remy_services.evaluation.scheduler import (
     Assignment,
     BoardSettings,
     Completion,
@@ -21,6 +19,8 @@ from remy_services.fleet.board import (
     WorkerFacts,
     WorkerQuarantined,
 )
+from remy_services.evaluation.tasks import Task as Slice
+from remy_services.evaluation.tasks import assemble
 from services.tests.fleet.requests import numbered_outcome, numbered_request, slice_outcome
 
 #: CPU seconds of one expected packet here.

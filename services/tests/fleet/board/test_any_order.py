@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import BoardSettings, Completion, Contradiction
+from remy_services.evaluation.scheduler import BoardSettings, Completion, Contradiction
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet, settle
 from services.tests.fleet.requests import numbered_request
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import BoardSettings, Completion, Quarantine
+from remy_services.evaluation.scheduler import BoardSettings, Completion, Quarantine
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet
 from services.tests.fleet.requests import numbered_request
 

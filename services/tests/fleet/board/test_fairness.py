@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import BoardSettings, Completion
+from remy_services.evaluation.scheduler import BoardSettings, Completion
 from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 from services.tests.fleet.requests import numbered_request
 

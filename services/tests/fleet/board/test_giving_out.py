@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import (
+from remy_services.evaluation.scheduler import (
     Assignment,
     BoardSettings,
     Completion,

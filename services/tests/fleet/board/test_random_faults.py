@@ -7,7 +7,7 @@ import random
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import BoardSettings, Completion
+from remy_services.evaluation.scheduler import BoardSettings, Completion
 from services.tests.fleet.board.simulated_fleet import SimulatedFleet, random_request, settle
 
 _WORKERS = 6

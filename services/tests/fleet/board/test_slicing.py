@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.evaluation.partition import Task as Slice
-from remy_services.fleet.board.cost import expected_packets
-from remy_services.fleet.board.slicing import Slicer
+from remy_services.evaluation.tasks import Slicer, expected_packets
+from remy_services.evaluation.tasks import Task as Slice
 from services.tests.fleet.requests import numbered_request
 
 _SIZES = st.integers(0, 12)

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.fleet.board import (
+from remy_services.evaluation.scheduler import (
     BoardSettings,
     Completion,
     Contradiction,

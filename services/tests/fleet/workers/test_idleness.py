@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from remy_services.fleet.board import WorkerFacts
-from remy_services.fleet.workers.idleness import tell_the_idle
-from remy_services.fleet.workers.stream import Traffic, WorkerStream
+from remy_services.evaluation.scheduler import WorkerFacts
+from remy_services.evaluation.transport.grpc import Traffic, WorkerStream, tell_the_idle
 
 
 def _stream(*, exit_when_idle: bool = True, job_id: str = "") -> WorkerStream:

@@ -17,8 +17,8 @@ from benchmarks.stand_in import hello, make_stub
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Evaluation, ResultsDiffer, Share
-from remy_services.fleet import WorkerFleet, WorkerFleetSettings
-from remy_services.fleet.board import BoardSettings
+from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
 from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.waiting import wait_in_loop
 

@@ -10,11 +10,11 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Share
-from remy_services.evaluation.partition import Task as Slice
-from remy_services.fleet.board import Assignment
-from remy_services.fleet.workers.task_messages import task_message
+from remy_services.evaluation.scheduler import Assignment
+from remy_services.evaluation.tasks import Task as Slice
+from remy_services.evaluation.transport.messages import task_message
 from remy_services.remycc import read_remycc
-from remy_services.spec import load_spec
+from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
 _EXAMPLES = Path(__file__).parents[4] / "examples"

@@ -1,12 +1,86 @@
-"""How a climb's settings change with its steps: what is annealed, and when rules are divided."""
+"""The schedule of a climb: how its settings change with its steps and their specimens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import remy_simulator
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.joint.memories import USUAL, Memories
-from remy_services.designer.joint.pace import paced, widening
+from remy_services.designer.actions import STARTS
+
+# How much of its past each running average of a climb keeps at a step.
+
+
+@dataclass(frozen=True)
+class Memories:
+    """Weights of the past, from 0 to 1."""
+
+    #: In the averages of the gradient's samples, and of their squares.
+    slopes: float = 0.9
+    squares: float = 0.98
+    #: In the average of the size of a difference between antithetic scores.
+    spread: float = 0.95
+    #: In the average of the coordinates, while growing and while refining.
+    growing: float = 0.97
+    refining: float = 0.99
+
+    @property
+    def slope_variance(self) -> float:
+        """Variance of the average of independent samples' means, relative to one of them."""
+        return (1 - self.slopes) / (1 + self.slopes)
+
+    def over(self, steps: float) -> Memories:
+        """What is left of the past after `steps` such steps: the weights for one that counts as
+        many."""
+        if steps == 1:
+            return self
+        return Memories(
+            slopes=remy_simulator.power(self.slopes, steps),
+            squares=remy_simulator.power(self.squares, steps),
+            spread=remy_simulator.power(self.spread, steps),
+            growing=remy_simulator.power(self.growing, steps),
+            refining=remy_simulator.power(self.refining, steps),
+        )
+
+
+#: Where a step has the specimens that the settings were chosen for.
+USUAL = Memories()
+
+
+# The joint search's settings where a step has more specimens than they were chosen for.
+#
+# A step on k times the specimens knows as much as k steps. It may go as far as they would, if every
+# running average forgets as much of its past as it does in k steps: then the directions stand out
+# of
+# their noise as before. A k-th of the steps simulate as much and get as far: fewer, wider steps for
+# more workers. How far this carries is measured in docs/algorithm.md, "How many specimens a step".
+
+
+def widening(search: spec_pb2.Search) -> float:
+    """How many times the specimens a step has that its settings were chosen for."""
+    joint = search.joint
+    if not joint.HasField("tuned_for_specimens"):
+        return 1.0
+    return search.specimens / joint.tuned_for_specimens
+
+
+def paced(search: spec_pb2.Search) -> spec_pb2.JointSearch:
+    """The settings as they are followed with `search.specimens` a step.
+
+    What is counted in steps becomes less, but is a step at least, and steps become longer.
+    """
+    followed = spec_pb2.JointSearch()
+    followed.CopyFrom(search.joint)
+    followed.ClearField("tuned_for_specimens")
+    wider = widening(search)
+    for name in ("steps", "start_steps", "first_split", "steps_per_split", "steps_per_epoch"):
+        setattr(followed, name, max(round(getattr(followed, name) / wider), 1))
+    followed.step_size *= wider
+    return followed
+
+
+# How a climb's settings change with its steps: what is annealed, and when rules are divided.
+
 
 # Growing: the perturbation shrinks to about half over the first 70 % and stays there; the step size
 # shrinks to 15 % over the last 40 %.
@@ -118,3 +192,11 @@ class Schedule:
 
 def _between(start: float, end: float, done: float) -> float:
     return start + (end - start) * done
+
+
+# How many short climbs there are before one goes on.
+
+
+def start_count(search: spec_pb2.JointSearch) -> int:
+    """How many starts are tried."""
+    return min(search.starts, STARTS)

@@ -1,9 +1,4 @@
-"""Races: candidates against the unchanged table, over rounds of fresh specimens.
-
-Differences are paired: a candidate and the unchanged table meet the same flows at the same times,
-so that most of the noise cancels. A round costs little while there are many candidates, and much
-only for the few that are left (Maron and Moore 1994).
-"""
+"""Races between candidates over rounds of fresh specimens, and compass steps to race."""
 
 from __future__ import annotations
 
@@ -12,6 +7,64 @@ from dataclasses import dataclass, replace
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_services.designer import scoring
+from remy_services.designer.actions import ActionSpace
+from remy_simulator.messages import ActionTuple as Action
+
+# Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003).
+#
+# Steps are taken in the coordinates of docs/algorithm.md, where the first falls as the window
+# multiple rises. Components that a step does not move keep every bit.
+
+
+Direction = tuple[int, int, int]
+
+WINDOW_MULTIPLE: Direction = (1, 0, 0)
+WINDOW_INCREMENT: Direction = (0, 1, 0)
+INTERSEND: Direction = (0, 0, 1)
+#: The window that a constant action settles at, b / (1 - m), stays, and is reached sooner or later.
+AGILITY: Direction = (1, 1, 0)
+#: More packets an ACK and less time between them, or the reverse.
+EAGERNESS: Direction = (0, 1, -1)
+
+_DIRECTIONS = (WINDOW_MULTIPLE, WINDOW_INCREMENT, INTERSEND, AGILITY, EAGERNESS)
+
+
+def neighbours(space: ActionSpace, action: Action, step: float) -> list[Action]:
+    """The actions at distance `step` from an action, both ways in each direction.
+
+    Those that the bounds leave where they were are missing, and each is there once.
+    """
+    found: list[Action] = []
+    for direction in _DIRECTIONS:
+        for distance in (step, -step):
+            neighbour = moved(space, action, direction, distance)
+            if neighbour != action and neighbour not in found:
+                found.append(neighbour)
+    return found
+
+
+def moved(space: ActionSpace, action: Action, direction: Direction, distance: float) -> Action:
+    """The action `distance` away in a direction, its increment whole.
+
+    An increment that moves at all moves by a packet at least.
+    """
+    point = space.point(action)
+    goal = [place + way * distance for place, way in zip(point, direction, strict=True)]
+    multiple, increment, intersend_ms = space.rounded_action(goal)
+    if direction[1] and increment == action[1]:
+        packet = 1.0 if direction[1] * distance > 0 else -1.0
+        increment = space.whole_increment(action[1] + packet)
+    components = zip(direction, action, (multiple, increment, intersend_ms), strict=True)
+    multiple, increment, intersend_ms = (new if way else old for way, old, new in components)
+    return (multiple, increment, intersend_ms)
+
+
+# Races: candidates against the unchanged table, over rounds of fresh specimens.
+#
+# Differences are paired: a candidate and the unchanged table meet the same flows at the same times,
+# so that most of the noise cancels. A round costs little while there are many candidates, and much
+# only for the few that are left (Maron and Moore 1994).
+
 
 # Specimens of the first round; each later one has as many as all before it.
 _FIRST_ROUND = 4

@@ -2,23 +2,121 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import struct
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from remy_services.stores.arguments import check_commit, check_keep, check_page
 from remy_services.stores.contract import (
     Commit,
     Durability,
     Snapshot,
     StoredJob,
     StoreError,
+    check_commit,
+    check_keep,
+    check_page,
+    conflict,
+    exists,
+    fenced,
+    missing,
 )
-from remy_services.stores.redis import scripts
-from remy_services.stores.redis.address import RedisAddress
-from remy_services.stores.redis.connection import Argument
-from remy_services.stores.redis.keys import Keys
+from remy_services.stores.redis import server
+from remy_services.stores.redis.connection import Argument, RedisAddress
 from remy_services.stores.redis.server import RedisServer
-from remy_services.stores.redis.snapshot_form import pack, unpack
-from remy_services.stores.refusals import conflict, exists, fenced, missing
+
+# Names of what a store keeps on a server.
+
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys under a prefix. All of them are in one slot, since a script may touch one slot only."""
+
+    prefix: str
+
+    def __post_init__(self) -> None:
+        if not _PREFIX.fullmatch(self.prefix):
+            raise ValueError(
+                f"the prefix is {self.prefix!r}; 1 to 64 letters, digits and . _ - are needed"
+            )
+
+    @property
+    def schema(self) -> str:
+        """The schema version."""
+        return self._name("schema")
+
+    @property
+    def check(self) -> str:
+        """Written to find out whether writing works."""
+        return self._name("check")
+
+    @property
+    def barrier(self) -> str:
+        """Written so that a connection has something to wait for."""
+        return self._name("barrier")
+
+    @property
+    def jobs(self) -> str:
+        """Set of all job ids."""
+        return self._name("jobs")
+
+    @property
+    def requests(self) -> str:
+        """Job ids by the key of the request that made them."""
+        return self._name("requests")
+
+    @property
+    def last_token(self) -> str:
+        """The newest fencing token of all jobs."""
+        return self._name("last-token")
+
+    def job(self, job_id: str) -> str:
+        """Record, revision, token, holder and request of a job."""
+        return self._name("job", job_id)
+
+    def events(self, job_id: str) -> str:
+        """List of a job's history; the first has revision 1."""
+        return self._name("events", job_id)
+
+    def epochs(self, job_id: str) -> str:
+        """A job's epochs by number."""
+        return self._name("epochs", job_id)
+
+    def snapshots(self, job_id: str) -> str:
+        """A job's snapshots by revision."""
+        return self._name("snapshots", job_id)
+
+    def of(self, job_id: str) -> tuple[str, str, str, str]:
+        """All that is a job's own, in the order that the scripts expect."""
+        return self.job(job_id), self.events(job_id), self.epochs(job_id), self.snapshots(job_id)
+
+    def _name(self, *parts: str) -> str:
+        return ":".join((f"{{{self.prefix}}}", *parts))
+
+
+# A snapshot as one value: its schema version, its hash, and itself.
+
+
+_HEAD = struct.Struct(">I32s")
+
+
+def pack(data: bytes, schema_version: int) -> bytes:
+    """The value for a snapshot that is being committed."""
+    return _HEAD.pack(schema_version, hashlib.sha256(data).digest()) + data
+
+
+def unpack(revision: int, value: bytes) -> Snapshot:
+    """The snapshot that a value was made of; damage shows in its hash."""
+    schema_version, sha256 = _HEAD.unpack(value[: _HEAD.size].ljust(_HEAD.size, b"\0"))
+    return Snapshot(revision, schema_version, value[_HEAD.size :], sha256)
+
+
+# The store of a farm: a Redis server.
+
 
 _SCHEMA_VERSION = 1
 _JOBS_AT_ONCE = 500
@@ -68,14 +166,14 @@ class RedisStore:
     def check(self) -> None:
         self._server.renew_promise()
         self._check_schema()
-        self._server.write(scripts.CHECK, [self._keys.check], [])
+        self._server.write(server.CHECK, [self._keys.check], [])
 
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         check_commit(commit)
         keys = [*self._keys.of(job_id), self._keys.jobs, self._keys.requests]
         request = "" if request_key is None else f":{request_key}"
         status, *more = self._server.write(
-            scripts.CREATE, keys, [job_id, request, *_change(0, commit)]
+            server.CREATE, keys, [job_id, request, *_change(0, commit)]
         )
         if status == b"exists":
             raise exists(job_id)
@@ -83,7 +181,7 @@ class RedisStore:
 
     def acquire(self, job_id: str, holder: str) -> int:
         keys = [self._keys.job(job_id), self._keys.last_token]
-        status, *more = self._server.write(scripts.ACQUIRE, keys, [holder])
+        status, *more = self._server.write(server.ACQUIRE, keys, [holder])
         if status == b"missing":
             raise missing(job_id)
         return int(more[0])
@@ -91,7 +189,7 @@ class RedisStore:
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
         check_commit(commit)
         status, *more = self._server.write(
-            scripts.COMMIT,
+            server.COMMIT,
             self._keys.of(job_id),
             [token, revision, *_change(revision, commit)],
         )
@@ -130,7 +228,7 @@ class RedisStore:
     def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
         check_keep(keep)
         keys = [self._keys.job(job_id), self._keys.snapshots(job_id)]
-        status, *more = self._server.write(scripts.PRUNE, keys, [token, keep])
+        status, *more = self._server.write(server.PRUNE, keys, [token, keep])
         if status != b"ok":
             _refuse(job_id, token, more)
 
@@ -149,7 +247,7 @@ class RedisStore:
 
     def delete(self, job_id: str, token: int) -> None:
         keys = [*self._keys.of(job_id), self._keys.jobs, self._keys.requests]
-        status, *more = self._server.write(scripts.DELETE, keys, [token, job_id])
+        status, *more = self._server.write(server.DELETE, keys, [token, job_id])
         if status != b"ok":
             _refuse(job_id, token, more)
 
@@ -164,7 +262,7 @@ class RedisStore:
         return answer
 
     def _check_schema(self) -> None:
-        _, version = self._server.write(scripts.OPEN, [self._keys.schema], [_SCHEMA_VERSION])
+        _, version = self._server.write(server.OPEN, [self._keys.schema], [_SCHEMA_VERSION])
         if int(version) != _SCHEMA_VERSION:
             raise StoreError(
                 f"the store {self._keys.prefix} on Redis at {self._server.shown} has schema "

@@ -1,0 +1,1 @@
+"""What tables do and why: reports, plots, explanations, campaigns and benchmarks."""

@@ -1,0 +1,309 @@
+"""Explaining rule tables: what signals are worth, and how two tables differ.
+
+Trees and actions are pure values; whatever is measured goes through a `Bench`, which is given the
+evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import remy_simulator
+from remy_farm.v1 import spec_pb2
+from remy_services.analysis.report import Gain
+from remy_services.analysis.trees import (
+    Action,
+    ActionScale,
+    Box,
+    Branch,
+    Leaf,
+    Tree,
+    leaves,
+    map_leaves,
+    overlay,
+    table_of,
+    tree_of,
+    without_axis,
+)
+from remy_services.evaluation.measures import Estimate, Evaluate, Trial, try_table
+from remy_services.remycc import ReadableRule, readable_rules
+from remy_simulator import RuleTable
+
+# How far a study has got.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A part of a study, and how many of its tables have been tried."""
+
+    part: str
+    tried: int
+    tables: int
+
+
+OnProgress = Callable[[Progress], None]
+"""Called before each of these tables; what it raises comes out of the study."""
+
+
+def unheard(_: Progress) -> None:
+    """For whom nobody waits."""
+
+
+# Where tables are measured: always on the same specimens, so that they compare one by one.
+
+
+# Names the specimens on which what was chosen on others is measured again.
+_FRESH = 0x6672657368
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Networks that `seed` draws from a specification, and who simulates on them.
+
+    The networks are those of `remy-farm evaluate` with the same seed.
+    """
+
+    spec: spec_pb2.DesignSpec
+    seed: int
+    specimens: int
+    evaluate: Evaluate
+
+    def trial(self, table: RuleTable) -> Trial:
+        """The table on every specimen."""
+        return try_table(
+            self.spec,
+            table,
+            seed=self.seed,
+            specimens=self.specimens,
+            evaluate=self.evaluate,
+        )
+
+    def difference(self, before: Trial, after: Trial) -> Estimate | None:
+        """Mean over specimens of the score's difference, after minus before, of trials made here.
+
+        None if no specimen could be scored under both.
+        """
+        return Gain(before, after, self.seed).score()
+
+    def fresh(self) -> Bench:
+        """As many other specimens of the same specification."""
+        return replace(self, seed=remy_simulator.mix(self.seed, _FRESH))
+
+
+# What each signal of a table is worth: the loss when the table cannot see it.
+#
+# A table without a signal is made by merging its cells. For every point of the other signals'
+# space,
+# the rules met on the way along the signal's axis become one, whose action is their mean weighted
+# by
+# use. Regions on both sides of a threshold are laid over each other for that, so that the merged
+# table still divides wherever the table did on another signal. How often each piece is used is
+# measured, with the table's rules cut into these pieces: they act as before, so that nothing else
+# changes.
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a rule's region: lower <= signal < upper."""
+
+    lower: float
+    upper: float
+    rule: int
+
+
+Column = tuple[Piece, ...]
+"""What lies on the signal's axis over one region of the other signals, from below, without gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalWorth:
+    """A table with and without one of its signals, on the same specimens."""
+
+    axis: int
+    score_without: Estimate | None
+    """On the specimens that the score with it is from."""
+    difference: Estimate | None
+    """Score without the signal minus score with it; negative if the signal is worth something."""
+    without: RuleTable
+
+
+@dataclass(frozen=True, slots=True)
+class SignalStudy:
+    """What the signals of a table are worth."""
+
+    score: Estimate | None
+    """Of the table as it is."""
+    signals: tuple[SignalWorth, ...]
+    """Each signal of the table, the one that is worth most first."""
+
+
+def worth_of_signals(
+    table: RuleTable, bench: Bench, on_progress: OnProgress = unheard
+) -> SignalStudy:
+    """Takes each signal of the table away, one at a time.
+
+    Raises ExplainError for a table whose cells are too fine or too deep to be merged.
+    """
+    original = bench.trial(table)
+    worth = []
+    for tried, axis in enumerate(table.signals):
+        on_progress(Progress("signals", tried, len(table.signals)))
+        tree = columns(table, axis)
+        uses = bench.trial(cut_into_columns(table, tree, axis)).rule_uses
+        without = merge_columns(table, tree, uses)
+        trial = bench.trial(without)
+        difference = bench.difference(original, trial)
+        worth.append(SignalWorth(axis, trial.summary().score, difference, without))
+    worth.sort(key=lambda signal: signal.difference.mean if signal.difference else 0.0)
+    return SignalStudy(original.summary().score, tuple(worth))
+
+
+def columns(table: RuleTable, axis: int) -> Tree[Column]:
+    """The table as a tree over its other signals, with what lies along `axis` in the leaves."""
+
+    def stack(node: Tree[int], box: Box) -> Tree[Column]:
+        if isinstance(node, Leaf):
+            lower, upper = box.lower[axis], box.upper[axis]
+            return Leaf((Piece(lower, upper, node.value),) if lower < upper else ())
+        parts = [
+            stack(child, box.child(node.thresholds, number))
+            for number, child in enumerate(node.children)
+        ]
+        rest, bit = without_axis(node.thresholds, axis)
+        if bit < 0:
+            return Branch(rest, tuple(parts))
+        side = 1 << bit
+        pairs = [number for number in range(len(parts)) if not number & side]
+        joined = tuple(
+            overlay(parts[low], parts[low | side], box.child(rest, position), _concatenate)
+            for position, low in enumerate(pairs)
+        )
+        return Branch(rest, joined) if rest else joined[0]
+
+    return stack(tree_of(table), Box.whole(table.domain_upper))
+
+
+def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTable:
+    """The table with its rules cut into the columns' pieces, numbered in the columns' order."""
+
+    def cut(node: Tree[Column]) -> Tree[Action]:
+        if isinstance(node, Branch):
+            return Branch(node.thresholds, tuple(cut(child) for child in node.children))
+        return divide(node.value)
+
+    def divide(column: Column) -> Tree[Action]:
+        if len(column) == 1:
+            return Leaf(table.action(column[0].rule))
+        middle = len(column) // 2
+        threshold = (axis, column[middle].lower)
+        return Branch((threshold,), (divide(column[:middle]), divide(column[middle:])))
+
+    return table_of(cut(tree), table.signals, table.domain_upper)
+
+
+def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> RuleTable:
+    """The table with each column made one rule; `uses` are those of the pieces, in their order."""
+    scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
+    remaining = iter(uses)
+
+    def merge(column: Column) -> Action:
+        weights = [next(remaining) for _ in column]
+        return scale.mean([table.action(piece.rule) for piece in column], weights)
+
+    return table_of(map_leaves(tree, merge), table.signals, table.domain_upper)
+
+
+def _concatenate(below: Column, above: Column) -> Column:
+    return below + above
+
+
+# How two tables differ.
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A region in which the first table has one rule and the second has one."""
+
+    before: ReadableRule
+    """The region, the first table's action and rule number; the share of its look-ups there."""
+    after_rule: int
+    after_action: Action
+    distance: float
+    """Between the two actions, in the coordinates of docs/algorithm.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the second of two tables does differently."""
+
+    signals: tuple[int, ...]
+    """Axes of either table."""
+    domain_upper: float
+    same_regions: bool
+    """Whether both divide memory space in the same way."""
+    regions: int
+    """Pieces that both leave undivided, without those that hold no memory value."""
+    changes: tuple[Change, ...]
+    """Those of them in which the actions differ, by use times distance, largest first."""
+    share_of_lookups: float | None
+    """How many of the first table's look-ups meet another action; None without a bench."""
+    score_before: Estimate | None
+    score_after: Estimate | None
+    score_difference: Estimate | None
+    """Second minus first, on the same specimens."""
+
+
+def compare_tables(first: RuleTable, second: RuleTable, bench: Bench | None) -> Difference:
+    """Lays the tables' regions over each other and compares the actions in each piece.
+
+    With a bench, the first table is simulated with its rules cut into these pieces, so that its
+    look-ups are counted exactly; without one, changes are ranked by distance alone. Raises
+    ExplainError if the tables are too fine or too deep to be laid over each other.
+    """
+    # Beyond a table's domain its outermost rules go on, so that the larger domain serves both.
+    domain_upper = max(first.domain_upper, second.domain_upper)
+    signals = sorted({*first.signals, *second.signals})
+    pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))
+    cut = table_of(map_leaves(pieces, lambda pair: first.action(pair[0])), signals, domain_upper)
+    before = bench.trial(cut) if bench else None
+    after = bench.trial(second) if bench else None
+    scale = ActionScale(
+        table.action(rule) for table in (first, second) for rule in range(table.rule_count)
+    )
+    regions, changes = 0, []
+    readable = readable_rules(cut, before.rule_uses if before else None)
+    for piece, (a, b) in zip(readable, leaves(pieces), strict=True):
+        if any(low >= high for low, high in piece.region.values()):
+            continue
+        regions += 1
+        if first.action(a) != second.action(b):
+            distance = scale.distance(first.action(a), second.action(b))
+            rule = ReadableRule(a, piece.region, *first.action(a), use_share=piece.use_share)
+            changes.append(Change(rule, b, second.action(b), distance))
+    changes.sort(key=_rank)
+    return Difference(
+        signals=tuple(signals),
+        domain_upper=domain_upper,
+        same_regions=_structure(first) == _structure(second),
+        regions=regions,
+        changes=tuple(changes),
+        share_of_lookups=_share(changes) if bench else None,
+        score_before=before.summary().score if before else None,
+        score_after=after.summary().score if after else None,
+        score_difference=bench.difference(before, after) if bench and before and after else None,
+    )
+
+
+def _rank(change: Change) -> tuple[float, float, int]:
+    share = change.before.use_share
+    weight = 1.0 if share is None else share
+    return (-weight * change.distance, -change.distance, change.before.number)
+
+
+def _share(changes: list[Change]) -> float:
+    return sum(change.before.use_share or 0.0 for change in changes)
+
+
+def _structure(table: RuleTable) -> list[list[tuple[int, float]]]:
+    return [thresholds for thresholds, _ in table.nodes()]

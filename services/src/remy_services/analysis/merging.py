@@ -1,0 +1,192 @@
+"""Sibling rules that can be merged without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from remy_services.analysis.explain import Bench, OnProgress, Progress, unheard
+from remy_services.analysis.trees import (
+    Action,
+    ActionScale,
+    Branch,
+    Leaf,
+    Tree,
+    map_leaves,
+    table_of,
+    tree_of,
+)
+from remy_services.evaluation.measures import Estimate, Trial
+from remy_services.remycc import ReadableRule, readable_rules
+from remy_simulator import RuleTable
+
+# A loss of fewer standard errors may be chance.
+_STANDARD_ERRORS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedRule:
+    """An action and how often it was used."""
+
+    action: Action
+    uses: int
+
+
+Path = tuple[int, ...]
+"""The way from the root to a node: the numbers of the children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One inner node tried as a single rule."""
+
+    rule: ReadableRule
+    """What the node's rules became; `number` is that in the table with this merge alone."""
+    rules: int
+    """How many rules it took the place of."""
+    difference: Estimate | None
+    """Score with this merge alone minus score without, on top of what earlier rounds merged."""
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """A table, and the same with all accepted merges."""
+
+    table: RuleTable
+    merges: tuple[Merge, ...]
+    """All that were tried, in the order in which they were weighed."""
+    score: Estimate | None
+    """Of the original table, on the specimens that the merges were chosen on."""
+    score_merged: Estimate | None
+    difference: Estimate | None
+    """Merged minus original, on these specimens."""
+    fresh_score: Estimate | None
+    """Of the original table, on specimens that nothing was chosen on."""
+    fresh_score_merged: Estimate | None
+    fresh_difference: Estimate | None
+
+
+def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unheard) -> Merging:
+    """Merges inner nodes whose children are all rules, while the table loses nothing by it.
+
+    A merged rule has the mean action of the rules, weighted by their use. In each round every such
+    node is tried alone. Then, from the best on, those that lose less than two standard errors alone
+    are applied one upon the other, and stay if the table so far loses less than two standard errors
+    against the original. Rounds follow until none merges anything, because merged rules may make
+    their parent one whose children are all rules.
+    """
+    scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
+    original = bench.trial(table)
+    tree = map_leaves(
+        tree_of(table), lambda rule: WeighedRule(table.action(rule), original.rule_uses[rule])
+    )
+    current = original
+    merges: list[Merge] = []
+    tried: set[Path] = set()
+    rounds = 0
+    while paths := [path for path in _families(tree) if path not in tried]:
+        rounds += 1
+        tried.update(paths)
+        alone: list[tuple[Path, Estimate | None]] = []
+        for path in paths:
+            on_progress(Progress(f"merges, round {rounds}", len(alone), len(paths)))
+            trial = bench.trial(_to_table(_merged(tree, path, scale), table))
+            alone.append((path, bench.difference(current, trial)))
+        begin = tree
+        ranked = sorted(alone, key=lambda one: _preference(one[1]))
+        for number, (path, difference) in enumerate(ranked):
+            on_progress(Progress(f"merges, round {rounds}, together", number, len(ranked)))
+            accepted = False
+            if is_without_loss(difference):
+                candidate = _merged(tree, path, scale)
+                trial = bench.trial(_to_table(candidate, table))
+                accepted = is_without_loss(bench.difference(original, trial))
+                if accepted:
+                    tree, current = candidate, trial
+            merges.append(_describe(begin, path, scale, table, difference, accepted))
+    merged = _to_table(tree, table)
+    return _validated(table, merged, tuple(merges), original, current, bench)
+
+
+def is_without_loss(difference: Estimate | None) -> bool:
+    """Whether the loss is at most two standard errors; of one specimen, whether there is none."""
+    if difference is None:
+        return False
+    return -difference.mean <= _STANDARD_ERRORS * (difference.standard_error or 0.0)
+
+
+def _validated(
+    table: RuleTable,
+    merged: RuleTable,
+    merges: tuple[Merge, ...],
+    original: Trial,
+    current: Trial,
+    bench: Bench,
+) -> Merging:
+    fresh = bench.fresh()
+    before, after = fresh.trial(table), fresh.trial(merged)
+    return Merging(
+        table=merged,
+        merges=merges,
+        score=original.summary().score,
+        score_merged=current.summary().score,
+        difference=bench.difference(original, current),
+        fresh_score=before.summary().score,
+        fresh_score_merged=after.summary().score,
+        fresh_difference=fresh.difference(before, after),
+    )
+
+
+def _describe(
+    tree: Tree[WeighedRule],
+    path: Path,
+    scale: ActionScale,
+    table: RuleTable,
+    difference: Estimate | None,
+    accepted: bool,
+) -> Merge:
+    merged = _merged(tree, path, scale)
+    rows = list(_rules(merged))
+    number = [place for place, _ in rows].index(path)
+    readable = readable_rules(_to_table(merged, table), [rule.uses for _, rule in rows])[number]
+    rules = sum(place[:-1] == path for place, _ in _rules(tree))
+    return Merge(readable, rules, difference, accepted)
+
+
+def _families(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[Path]:
+    """The inner nodes whose children are all rules."""
+    if isinstance(tree, Leaf):
+        return
+    if all(isinstance(child, Leaf) for child in tree.children):
+        yield path
+    for number, child in enumerate(tree.children):
+        yield from _families(child, (*path, number))
+
+
+def _rules(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[tuple[Path, WeighedRule]]:
+    if isinstance(tree, Leaf):
+        yield path, tree.value
+        return
+    for number, child in enumerate(tree.children):
+        yield from _rules(child, (*path, number))
+
+
+def _merged(tree: Tree[WeighedRule], path: Path, scale: ActionScale) -> Tree[WeighedRule]:
+    """The tree with the node at `path` made one rule."""
+    if path and isinstance(tree, Branch):
+        children = list(tree.children)
+        children[path[0]] = _merged(children[path[0]], path[1:], scale)
+        return Branch(tree.thresholds, tuple(children))
+    rules = [rule for _, rule in _rules(tree)]
+    uses = [rule.uses for rule in rules]
+    return Leaf(WeighedRule(scale.mean([rule.action for rule in rules], uses), sum(uses)))
+
+
+def _to_table(tree: Tree[WeighedRule], like: RuleTable) -> RuleTable:
+    actions = map_leaves(tree, lambda rule: rule.action)
+    return table_of(actions, like.signals, like.domain_upper)
+
+
+def _preference(difference: Estimate | None) -> float:
+    return -difference.mean if difference else 0.0

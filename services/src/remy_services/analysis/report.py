@@ -1,0 +1,332 @@
+"""A design's report: what it gained, as two plots and a page that loads nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import remy_simulator
+from remy_farm.v1 import spec_pb2
+from remy_services.analysis import plots, wording
+from remy_services.analysis.plots import (
+    Cloud,
+    EpochPoint,
+    History,
+    plot_score,
+    plot_throughput_delay,
+)
+from remy_services.analysis.wording import (
+    count,
+    duration,
+    finished_sentence,
+    number,
+    several,
+    with_error,
+)
+from remy_services.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
+from remy_services.files import write_file
+from remy_services.remycc import ReadableRule, readable_rules
+from remy_services.specification import validation_specimens
+from remy_simulator import RuleTable
+
+# What a design gained: its first table and its last on the same fresh specimens.
+
+
+# Names the report's networks under a design's seed. Those of the search are named by small numbers.
+_REPORT = 0x7265706F7274
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """Two tables on the same networks, which the search has not seen."""
+
+    first: Trial
+    final: Trial
+    seed: int
+    """Draws the networks: `remy-farm evaluate` with this seed makes the trials again."""
+
+    def score(self) -> Estimate | None:
+        """Mean over specimens of the difference in score, final minus first."""
+        return estimate(
+            [
+                after.score - before.score
+                if before.score is not None and after.score is not None
+                else None
+                for before, after in zip(self.first.results, self.final.results, strict=True)
+            ]
+        )
+
+
+def measure_gain(
+    spec: spec_pb2.DesignSpec,
+    first: RuleTable,
+    final: RuleTable,
+    *,
+    evaluate: Evaluate,
+) -> Gain:
+    """Tries both tables on as many fresh specimens as the search validates its epochs on."""
+    seed = remy_simulator.mix(spec.search.seed, _REPORT)
+    specimens = validation_specimens(spec)
+    return Gain(
+        first=try_table(spec, first, seed=seed, specimens=specimens, evaluate=evaluate),
+        final=try_table(spec, final, seed=seed, specimens=specimens, evaluate=evaluate),
+        seed=seed,
+    )
+
+
+# What a report is made from.
+
+
+REPORT_HTML = "report.html"
+SCORE_PNG = "score.png"
+THROUGHPUT_DELAY_PNG = "throughput-delay.png"
+REPORT_FILES = (REPORT_HTML, SCORE_PNG, THROUGHPUT_DELAY_PNG)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """One finished design."""
+
+    name: str
+    spec_yaml: str
+    seed: int
+    versions: Mapping[str, str]
+    """Of what made the design, by name."""
+    history: History
+    table: RuleTable
+    """The design's result."""
+    gain: Gain
+    files: Sequence[str]
+    """Names of the files beside the report, in the order to show them."""
+
+
+# The rules of a table in words, one row each.
+
+
+ACTION_HEAD = ("window multiple", "increment", "intersend ms")
+
+
+def region_cells(rule: ReadableRule, domain_upper: float) -> list[str]:
+    """The interval of each signal of the table, in its order; EWMAs in ms."""
+    return [_interval(low, high, domain_upper) for low, high in rule.region.values()]
+
+
+def action_cells(rule: ReadableRule) -> tuple[str, str, str]:
+    """As ACTION_HEAD says."""
+    return (
+        f"{rule.window_multiple:.6g}",
+        f"{rule.window_increment:+.6g}",
+        f"{rule.intersend_ms:.6g}",
+    )
+
+
+def use_cell(rule: ReadableRule) -> str:
+    """The share of all look-ups."""
+    if rule.use_share is None:
+        return "-"
+    return "0" if rule.use_share == 0 else f"{100 * rule.use_share:.3g} %"
+
+
+def _interval(low: float, high: float, domain_upper: float) -> str:
+    if low == 0 and high == domain_upper:
+        return "any"
+    if low == 0:
+        return f"< {high:.6g}"
+    if high == domain_upper:
+        return f">= {low:.6g}"
+    return f"{low:.6g} .. {high:.6g}"
+
+
+# The report as one page that loads nothing else.
+
+
+# Tables longer than this show their most telling rows only.
+_MOST_ROWS = 40
+
+
+def render(content: ReportContent, *, score_png: bytes, throughput_delay_png: bytes) -> str:
+    """The page as HTML."""
+    css = resources.files("remy_services.report").joinpath("page.css").read_text(encoding="utf-8")
+    return wording.document(
+        title=f"{content.name}: a RemyCC",
+        css=css,
+        sections=_sections(content, score_png, throughput_delay_png),
+    )
+
+
+def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Iterator[str]:
+    yield f"<h1>{wording.escape(content.name)}</h1>"
+    yield wording.paragraph(_verdict(content), style="lead")
+    yield wording.figures(_figures(content))
+    yield "<h2>What it gained</h2>"
+    yield wording.figure(
+        delay_png,
+        description=_throughput_delay_description(content),
+        caption=(
+            f"The first table and the RemyCC on the same {content.gain.final.summary().specimens} "
+            "fresh specimens, a point each: means over the senders that received packets. Ellipses "
+            "are one standard deviation, large dots medians. Up and to the right is better."
+        ),
+    )
+    yield "<h2>How the search went</h2>"
+    yield wording.figure(
+        score_png,
+        description=_score_description(content),
+        caption=(
+            "Grey: the table while one rule is improved, on specimens that differ from rule to "
+            "rule. Blue: each epoch's table on fresh specimens, with standard errors; "
+            "an open dot was rolled back. Triangles: a rule was divided."
+        ),
+    )
+    yield from _epochs(content.history.epochs)
+    yield "<h2>The rules</h2>"
+    yield _rules(content)
+    yield "<h2>How to make it again</h2>"
+    yield from _origin(content)
+
+
+def _verdict(content: ReportContent) -> str:
+    gain = content.gain.score()
+    summary = content.gain.final.summary()
+    if gain is None:
+        return "No sender could be scored on the fresh specimens."
+    first = content.gain.first.summary()
+    return (
+        f"On {several(gain.count, 'fresh specimen')} the RemyCC scores "
+        f"{with_error(summary.score)}, where the first table scores {with_error(first.score)}: "
+        f"a gain of {with_error(gain, signed=True)} (means and standard errors)."
+    )
+
+
+def _figures(content: ReportContent) -> Iterator[tuple[str, str, str]]:
+    first, final = content.gain.first.summary(), content.gain.final.summary()
+    history = content.history
+    yield "score", with_error(final.score), f"from {with_error(first.score)}"
+    yield (
+        "throughput / link rate, median",
+        number(final.throughput_over_link_rate, 3),
+        f"from {number(first.throughput_over_link_rate, 3)}",
+    )
+    yield (
+        "delay / RTT, median",
+        number(final.delay_over_rtt, 3),
+        f"from {number(first.delay_over_rtt, 3)}",
+    )
+    yield "rules", str(content.table.rule_count), f"after {several(len(history.epochs), 'epoch')}"
+    yield "packets simulated", count(history.simulated_packets), ""
+    if history.cpu_seconds:
+        wall = f"{duration(history.wall_seconds)} of wall time" if history.wall_seconds else ""
+        yield "CPU time", duration(history.cpu_seconds[-1][1]), wall
+
+
+def _throughput_delay_description(content: ReportContent) -> str:
+    first, final = content.gain.first.summary(), content.gain.final.summary()
+    return (
+        "Scatter plot of throughput over link rate against delay over RTT. Medians: first table "
+        f"{number(first.throughput_over_link_rate, 3)} at delay {number(first.delay_over_rtt, 3)}; "
+        f"RemyCC {number(final.throughput_over_link_rate, 3)} at delay "
+        f"{number(final.delay_over_rtt, 3)}."
+    )
+
+
+def _score_description(content: ReportContent) -> str:
+    history = content.history
+    if not history.steps:
+        return "Plot of the score over steps; no step was scored."
+    begin, end = history.steps[0], history.steps[-1]
+    return (
+        f"Line plot of the score over steps: {number(begin.score)} at step {begin.step}, "
+        f"{number(end.score)} at step {end.step}, with {several(len(history.epochs), 'epoch')} and "
+        f"{several(len(history.splits), 'split')}."
+    )
+
+
+def _epochs(epochs: Sequence[EpochPoint]) -> Iterator[str]:
+    if not epochs:
+        yield wording.paragraph("No epoch was completed.", style="soft")
+        return
+    caption = "Epochs, on fresh specimens"
+    if len(epochs) > _MOST_ROWS:
+        caption += f" (the last {_MOST_ROWS} of {len(epochs)})"
+    rows = [
+        (
+            str(record.epoch),
+            "kept" if record.comparison.accepted else "rolled back",
+            str(record.rules),
+            str(record.rules_changed),
+            with_error(record.comparison.before),
+            with_error(record.comparison.after),
+            with_error(record.comparison.gain, signed=True),
+            str(record.step),
+        )
+        for record in (epoch.record for epoch in epochs[-_MOST_ROWS:])
+    ]
+    head = ("epoch", "table", "rules", "changed", "score before", "after", "gain", "step")
+    yield wording.table(caption, head, rows, text=2)
+
+
+def _rules(content: ReportContent) -> str:
+    table = content.table
+    rules = readable_rules(table, content.gain.final.rule_uses)
+    ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))
+    caption = "Rules by use on the fresh specimens"
+    if len(ranked) > _MOST_ROWS:
+        caption += f" (the first {_MOST_ROWS} of {len(ranked)})"
+    rows = [
+        (
+            str(rule.number),
+            *region_cells(rule, table.domain_upper),
+            *action_cells(rule),
+            use_cell(rule),
+        )
+        for rule in ranked[:_MOST_ROWS]
+    ]
+    return wording.table(caption, ("rule", *rules[0].region, *ACTION_HEAD, "use"), rows)
+
+
+def _origin(content: ReportContent) -> Iterator[str]:
+    history = content.history
+    if history.finished is not None:
+        yield wording.paragraph(
+            f"Seed {content.seed}; {history.evaluations} simulations; "
+            f"{finished_sentence(history.finished)}."
+        )
+    versions = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+    yield wording.paragraph(f"Made with {versions}.")
+    yield wording.paragraph("The RemyCC's score above can be computed again:")
+    yield wording.preformatted(
+        "remy-farm evaluate --remycc remycc.json --spec spec.yaml "
+        f"--specimens {len(content.gain.final.results)} --seed {content.gain.seed}"
+    )
+    yield wording.paragraph(f"Beside this page: {', '.join(content.files)}.")
+    yield wording.folded("The specification, complete with its defaults", content.spec_yaml)
+
+
+# Writing a design's report: two plots and a page that holds them.
+
+
+def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None:
+    """Writes REPORT_FILES into the folder, each in one step. Raises FileError."""
+    score_png = plot_score(content.history)
+    throughput_delay_png = plot_throughput_delay(
+        [
+            Cloud("first table", plots.FIRST, _points(content.gain.first)),
+            Cloud("RemyCC", plots.FINAL, _points(content.gain.final)),
+        ]
+    )
+    html = render(content, score_png=score_png, throughput_delay_png=throughput_delay_png)
+    write_file(Path(folder) / SCORE_PNG, score_png)
+    write_file(Path(folder) / THROUGHPUT_DELAY_PNG, throughput_delay_png)
+    write_file(Path(folder) / REPORT_HTML, html)
+
+
+def _points(trial: Trial) -> list[tuple[float, float]]:
+    """(delay over RTT, throughput over link rate) of specimens in which packets were received."""
+    return [
+        (measures.delay_over_rtt, measures.throughput_over_link_rate)
+        for measures in (result.measures for result in trial.results)
+        if measures.delay_over_rtt is not None and measures.throughput_over_link_rate is not None
+    ]

@@ -1,0 +1,212 @@
+"""Options of the commands that talk to a coordinator, and its failures as exit codes."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.cli.common import FILE, FiniteRange
+from remy_services.cli.failures import ExitCode, Failure, complain
+from remy_services.cli.job_views import state_name
+from remy_services.client import (
+    BadRequest,
+    Connection,
+    ConnectionSettings,
+    DesignClient,
+    Given,
+    NotAllowed,
+    ServerFailed,
+    ServiceError,
+    SettingsError,
+    Unreachable,
+    configuration_path,
+    read_configuration,
+    settings_of,
+)
+from remy_services.client.connection import PATIENCE_SECONDS
+from remy_services.client.settings import CONFIGURATION_VARIABLE
+
+# Flags that say how to reach a coordinator, and failures of its answers as exit codes.
+
+
+_CODES: tuple[tuple[type[ServiceError], ExitCode], ...] = (
+    (BadRequest, ExitCode.BAD_INPUT),
+    (Unreachable, ExitCode.UNREACHABLE),
+    (NotAllowed, ExitCode.NOT_ALLOWED),
+    (ServerFailed, ExitCode.INTERNAL),
+)
+
+_OPTIONS = (
+    click.option(
+        "--coordinator",
+        envvar="REMY_FARM_COORDINATOR",
+        show_envvar=True,
+        metavar="HOST:PORT",
+        help="Where the coordinator is; 127.0.0.1:50051 unless the configuration file says more.",
+    ),
+    click.option(
+        "--token-file",
+        envvar="REMY_FARM_TOKEN_FILE",
+        show_envvar=True,
+        type=FILE,
+        metavar="FILE",
+        help="Holds the token that says who you are; REMY_FARM_TOKEN may hold the token itself.",
+    ),
+    click.option(
+        "--tls-ca",
+        envvar="REMY_FARM_TLS_CA",
+        show_envvar=True,
+        type=FILE,
+        metavar="FILE",
+        help="Authorities that may have signed the coordinator's certificate (PEM).",
+    ),
+    click.option(
+        "--tls-cert",
+        envvar="REMY_FARM_TLS_CERT",
+        show_envvar=True,
+        type=FILE,
+        metavar="FILE",
+        help="Your certificate, where the coordinator asks for one (PEM).",
+    ),
+    click.option(
+        "--tls-key",
+        envvar="REMY_FARM_TLS_KEY",
+        show_envvar=True,
+        type=FILE,
+        metavar="FILE",
+        help="Its private key (PEM).",
+    ),
+    click.option(
+        "--tls-server-name",
+        envvar="REMY_FARM_TLS_SERVER_NAME",
+        show_envvar=True,
+        metavar="NAME",
+        help="The name in the coordinator's certificate, where it is reached by another.",
+    ),
+    click.option(
+        "--insecure",
+        is_flag=True,
+        default=None,
+        envvar="REMY_FARM_INSECURE",
+        show_envvar=True,
+        help="Plain text, also to another machine. Whoever is in between sees token and jobs.",
+    ),
+)
+
+_PATIENCE = click.option(
+    "--patience",
+    "patience_seconds",
+    envvar="REMY_FARM_PATIENCE",
+    show_envvar=True,
+    type=FiniteRange(min=0),
+    default=PATIENCE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to go on trying while the coordinator is away.",
+)
+
+
+def connected(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the flags of the connection, and a DesignClient as its first argument."""
+
+    @functools.wraps(function)
+    def run(*, patience_seconds: float, **values: Any) -> Any:
+        with failures_of_the_service():
+            settings = connection_settings(taken(values))
+            with Connection(
+                settings, patience_seconds=patience_seconds, on_trouble=complain
+            ) as connection:
+                return function(DesignClient(connection), **values)
+
+    return with_connection_options(_PATIENCE(run))
+
+
+def with_connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the flags of the connection alone."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def connection_settings(given: Given) -> ConnectionSettings:
+    """What flags, environment and configuration file amount to. Raises SettingsError."""
+    path = configuration_path(os.environ)
+    file = read_configuration(path, required=bool(os.environ.get(CONFIGURATION_VARIABLE)))
+    return settings_of(given, os.environ, file, file_name=str(path))
+
+
+@contextmanager
+def failures_of_the_service() -> Iterator[None]:
+    """Has what goes wrong with a coordinator end the command with its sentence and exit code."""
+    try:
+        yield
+    except SettingsError as error:
+        raise Failure(str(error), ExitCode.BAD_INPUT) from error
+    except ServiceError as error:
+        raise Failure(str(error), exit_code(error)) from error
+
+
+def exit_code(error: ServiceError) -> ExitCode:
+    """How a command ends that met this."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return ExitCode.REFUSED
+
+
+def taken(values: dict[str, Any]) -> Given:
+    """What the flags of the connection say; they are no longer among `values` then."""
+    names = ("coordinator", "token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
+    return Given(**{name: values.pop(name) for name in names}, insecure=values.pop("insecure"))
+
+
+# Arguments and flags that commands on jobs share.
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+# Whoever presses the tab key waits for this.
+_COMPLETION_SECONDS = 2.0
+_MOST_COMPLETIONS = 50
+
+
+class JobName(click.ParamType[str]):
+    """A job's id, or its name; a shell completes names by asking the coordinator."""
+
+    name = "job"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        request = messages.ListJobsRequest(name_contains=incomplete, page_size=_MOST_COMPLETIONS)
+        try:
+            with Connection(
+                connection_settings(taken(dict(ctx.params))),
+                deadline_seconds=_COMPLETION_SECONDS,
+                patience_seconds=0,
+            ) as connection:
+                jobs = DesignClient(connection).list(request).jobs
+        except (ServiceError, SettingsError):
+            return []
+        return [
+            CompletionItem(job.name, help=state_name(job.state))
+            for job in jobs
+            if job.name.startswith(incomplete)
+        ]
+
+
+def job_argument() -> Callable[[_Command], _Command]:
+    """JOB: an id, or a name where that is unambiguous."""
+    return click.argument("job", metavar="JOB", type=JobName())
+
+
+def quiet_option() -> Callable[[_Command], _Command]:
+    """--quiet."""
+    return click.option("--quiet", is_flag=True, help="Show no progress.")

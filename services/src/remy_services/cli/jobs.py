@@ -1,0 +1,405 @@
+"""Commands that show jobs: list, status, compare, fetch and history."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import click
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, progress_pb2
+from remy_services.analysis.wording import several
+from remy_services.cli.common import FILE, json_option, plain_table, print_json, print_table
+from remy_services.cli.connecting import JobName, connected, job_argument
+from remy_services.cli.failures import ExitCode, Failure
+from remy_services.cli.job_views import (
+    enum_name,
+    job_table,
+    job_tree,
+    message_tree,
+    print_job,
+    state_name,
+)
+from remy_services.client import DesignClient, watch_job
+from remy_services.files import write_file
+
+# `remy-farm list`: the jobs of a coordinator.
+
+
+_STATES = {
+    state_name(state): state
+    for state in cast("list[job_pb2.JobState]", job_pb2.JobState.values())
+    if state != job_pb2.JOB_STATE_UNSPECIFIED
+}
+
+
+@click.command("list")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(list(_STATES), case_sensitive=False),
+    multiple=True,
+    help="Only jobs in this state; may be repeated.",
+)
+@click.option("--owner", metavar="NAME", default="", help="Only jobs of this owner.")
+@click.option("--campaign", metavar="NAME", default="", help="Only jobs of this sweep.")
+@click.option("--name", metavar="TEXT", default="", help="Only jobs whose name contains this.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="At most so many, the newest.",
+)
+@click.option("--all", "is_all", is_flag=True, help="All of them.")
+@json_option()
+@connected
+def list_command(
+    client: DesignClient,
+    states: tuple[str, ...],
+    owner: str,
+    campaign: str,
+    name: str,
+    limit: int,
+    is_all: bool,
+    as_json: bool,
+) -> None:
+    """List jobs, the newest first."""
+    request = messages.ListJobsRequest(
+        states=[_STATES[each.lower()] for each in states],
+        owner=owner,
+        campaign=campaign,
+        name_contains=name,
+    )
+    found = client.list_all(request)
+    jobs = list(found if is_all else itertools.islice(found, limit))
+    has_more = not is_all and next(found, None) is not None
+    if as_json:
+        print_json({"jobs": [job_tree(job) for job in jobs], "has_more": has_more})
+        return
+    print_table(job_table(jobs))
+    if has_more:
+        click.echo(f"the newest {limit}; --all lists the others, too", err=True)
+
+
+# `remy-farm status`: one job.
+
+
+@click.command("status")
+@job_argument()
+@json_option()
+@connected
+def status_command(client: DesignClient, job: str, as_json: bool) -> None:
+    """Show how far a job is, and with --json its specification, too.
+
+    JOB is a job's id, or its name where that is unambiguous.
+    """
+    print_job(client.get(job), as_json=as_json)
+
+
+# `remy-farm compare`: jobs side by side.
+
+
+@click.command("compare")
+@click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True, type=JobName())
+@json_option()
+@connected
+def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) -> None:
+    """Show how far jobs are, and the settings in which they differ."""
+    if len(jobs) < 2:
+        raise click.UsageError("name at least two jobs")
+    response = client.compare(jobs)
+    if as_json:
+        print_json(
+            {
+                "jobs": [job_tree(job) for job in response.jobs],
+                "differences": [message_tree(each) for each in response.differences],
+            }
+        )
+        return
+    print_table(job_table(response.jobs))
+    click.echo()
+    if not response.differences:
+        click.echo("The specifications say the same.")
+        return
+    names = [job.name for job in response.jobs]
+    heads = [job.id for job in response.jobs] if len(set(names)) < len(names) else names
+    table = plain_table("setting", *heads, left=1)
+    for difference in response.differences:
+        table.add_row(difference.path, *(value or "-" for value in difference.values))
+    print_table(table)
+
+
+# `remy-farm fetch`: a job's RemyCC as a file.
+
+
+_FORMATS = {
+    ".json": messages.REMY_CC_FORMAT_JSON,
+    ".dna": messages.REMY_CC_FORMAT_DNA,
+}
+
+
+@click.command("fetch")
+@job_argument()
+@click.option(
+    "--epoch",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="E",
+    help="The table of this epoch instead of the best so far.",
+)
+@click.option(
+    "--out", "-o", required=True, type=FILE, metavar="FILE", help="A .json or a .dna file."
+)
+@json_option()
+@connected
+def fetch_command(
+    client: DesignClient, job: str, epoch: int | None, out: str, as_json: bool
+) -> None:
+    """Write a job's RemyCC to a file, complete or not at all."""
+    file_format = _FORMATS.get(Path(out).suffix.lower())
+    if file_format is None:
+        raise click.UsageError(f"{out} must be a name that ends in .json or .dna")
+    response = client.remycc(job, epoch=epoch, file_format=file_format)
+    write_file(out, response.content)
+    if as_json:
+        print_json(
+            {
+                "job": job,
+                "epoch": epoch,
+                "file": out,
+                "rules": response.rules,
+                "sha256": response.sha256.hex(),
+            }
+        )
+    else:
+        click.echo(f"{out}: {several(response.rules, 'rule')}")
+
+
+# A job's progress history as rows. Pure.
+
+
+Value = str | int | float | bool | None
+Row = Mapping[str, Value]
+
+EPOCH_COLUMNS: Mapping[str, type] = {
+    "epoch": int,
+    "time": str,
+    "step": int,
+    "rules": int,
+    "rules_changed": int,
+    "score": float,
+    "score_standard_error": float,
+    "gain": float,
+    "gain_standard_error": float,
+    "accepted": bool,
+    "evaluations": int,
+    "simulated_packets": int,
+    "cpu_seconds": float,
+}
+STEP_COLUMNS: Mapping[str, type] = {
+    "revision": int,
+    "time": str,
+    "step": int,
+    "epoch": int,
+    "purpose": str,
+    "rules": int,
+    "candidates": int,
+    "specimens": int,
+    "score": float,
+    "score_standard_error": float,
+    "gain": float,
+    "gain_standard_error": float,
+    "simulated_packets": int,
+    "cpu_seconds": float,
+    "wall_seconds": float,
+}
+
+
+def epoch_rows(epochs: Iterable[job_pb2.JobEpoch]) -> list[Row]:
+    """A row for each epoch, by EPOCH_COLUMNS; the score is that of the table it ended with."""
+    return [_epoch_row(epoch) for epoch in epochs]
+
+
+def step_rows(events: Iterable[job_pb2.JobEvent]) -> list[Row]:
+    """A row for each step, by STEP_COLUMNS."""
+    return [
+        _step_row(event)
+        for event in events
+        if event.progress.WhichOneof("event") == "step_finished"
+    ]
+
+
+def _epoch_row(epoch: job_pb2.JobEpoch) -> Row:
+    record, compared = epoch.record, epoch.record.comparison
+    score = compared.after if compared.accepted else compared.before
+    has_score = compared.HasField("after" if compared.accepted else "before")
+    has_gain = compared.HasField("gain")
+    values: Sequence[Value] = (
+        record.epoch,
+        epoch.time.ToJsonString(),
+        record.step,
+        record.rules,
+        record.rules_changed,
+        *_estimate(score if has_score else None),
+        *_estimate(compared.gain if has_gain else None),
+        compared.accepted if record.HasField("comparison") else None,
+        record.evaluations,
+        record.simulated_packets,
+        epoch.cpu_seconds,
+    )
+    return dict(zip(EPOCH_COLUMNS, values, strict=True))
+
+
+def _step_row(event: job_pb2.JobEvent) -> Row:
+    progress, done = event.progress, event.progress.step_finished
+    values: Sequence[Value] = (
+        event.revision,
+        event.time.ToJsonString(),
+        progress.step,
+        progress.epoch,
+        enum_name(progress_pb2.StepPurpose.DESCRIPTOR, done.purpose),
+        done.rules,
+        done.candidates,
+        done.specimens,
+        *_estimate(done.score if done.HasField("score") else None),
+        *_estimate(done.gain if done.HasField("gain") else None),
+        done.simulated_packets,
+        progress.cpu_seconds if progress.HasField("cpu_seconds") else None,
+        progress.wall_seconds if progress.HasField("wall_seconds") else None,
+    )
+    return dict(zip(STEP_COLUMNS, values, strict=True))
+
+
+def _estimate(estimate: progress_pb2.Estimate | None) -> tuple[float | None, float | None]:
+    if estimate is None:
+        return None, None
+    error = estimate.standard_error if estimate.HasField("standard_error") else None
+    return estimate.mean, error
+
+
+# Rows as the content of files: CSV, JSON, Parquet.
+
+
+Columns = Mapping[str, type]
+
+
+def to_csv(columns: Columns, rows: Sequence[Row]) -> bytes:
+    """A line of names and one for each row; what is not known is empty."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def to_json(_: Columns, rows: Sequence[Row]) -> bytes:
+    """A list of objects; what is not known is null."""
+    return (json.dumps(list(rows), indent=2, allow_nan=False) + "\n").encode()
+
+
+def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
+    """A Parquet file with typed columns; what is not known is null. Raises Failure."""
+    try:
+        # Large, and needed for nothing else.
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise Failure(
+            "Parquet needs pyarrow, which is not installed: pip install 'remy-farm[parquet]', or"
+            " choose a name that ends in .csv or .json",
+            ExitCode.BAD_INPUT,
+        ) from error
+    types = {
+        int: pyarrow.int64(),
+        float: pyarrow.float64(),
+        bool: pyarrow.bool_(),
+        str: pyarrow.string(),
+    }
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    table = pyarrow.Table.from_pylist(list(rows), schema=schema)
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+#: By how the file's name ends.
+FORMATS: Mapping[str, Callable[[Columns, Sequence[Row]], bytes]] = {
+    ".csv": to_csv,
+    ".json": to_json,
+    ".parquet": to_parquet,
+}
+
+
+# `remy-farm history`: how a job got to where it is, as a table and as a plot.
+
+
+@click.command("history")
+@job_argument()
+@click.option("--steps", "by_step", is_flag=True, help="A row for each step instead of each epoch.")
+@click.option(
+    "--out",
+    "-o",
+    type=FILE,
+    metavar="FILE",
+    help="A .csv, .json or .parquet file.  [default: CSV on standard output]",
+)
+@click.option(
+    "--plot", type=FILE, metavar="FILE.png", help="Draw score and splits over steps and CPU time."
+)
+@json_option()
+@connected
+def history_command(
+    client: DesignClient, job: str, by_step: bool, out: str | None, plot: str | None, as_json: bool
+) -> None:
+    """Write a job's progress history: epochs or steps with score, error, rules and CPU time.
+
+    It is in the coordinator's store for as long as the job is, and complete whatever happened to
+    the job in between. Files are complete or not written.
+    """
+    _check_names(out, plot)
+    found = client.get(job)
+    past = list(_past(client, found)) if by_step or plot is not None else []
+    columns = STEP_COLUMNS if by_step else EPOCH_COLUMNS
+    rows = step_rows(past) if by_step else epoch_rows(client.epochs(found.id))
+    if out is not None:
+        write_file(out, FORMATS[Path(out).suffix.lower()](columns, rows))
+    if plot is not None:
+        write_file(plot, _drawn(past))
+    if as_json:
+        print_json({"job": found.id, "name": found.name, "rows": rows})
+    elif out is None and plot is None:
+        click.echo(to_csv(columns, rows).decode(), nl=False)
+
+
+def _check_names(out: str | None, plot: str | None) -> None:
+    if out is not None and Path(out).suffix.lower() not in FORMATS:
+        raise click.UsageError(f"{out} must be a name that ends in {', '.join(FORMATS)}")
+    if plot is not None and Path(plot).suffix.lower() != ".png":
+        raise click.UsageError(f"{plot} must be a name that ends in .png")
+
+
+def _past(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
+    """The job's history up to now; what happens from now on is not waited for."""
+    if job.revision == 0:
+        return
+    for update in watch_job(client.connection, job.id):
+        if isinstance(update, job_pb2.JobEvent):
+            yield update
+            if update.revision >= job.revision:
+                return
+
+
+def _drawn(events: list[job_pb2.JobEvent]) -> bytes:
+    # Loads what draws, which takes a moment.
+    from remy_services.analysis.plots import collect_history, plot_score
+
+    return plot_score(
+        collect_history(event.progress for event in events if event.HasField("progress"))
+    )

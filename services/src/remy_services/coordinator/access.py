@@ -1,0 +1,263 @@
+"""Access: tokens, roles, and what each may call."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import grpc
+
+from remy_services.coordinator.refusals import CallRefused
+from remy_services.files import FileError, read_file
+from remy_services.specification import SpecError
+from remy_services.specification.reading import Tree, read_yaml
+
+# Roles, and what each may call. What is not listed here, nobody may call.
+
+
+class Role(StrEnum):
+    """What a token is good for."""
+
+    #: Sees all jobs.
+    VIEWER = "viewer"
+    #: Also submits jobs, and changes its own.
+    SUBMITTER = "submitter"
+    #: Also changes the jobs of others.
+    ADMIN = "admin"
+    #: Evaluates; sees no jobs.
+    WORKER = "worker"
+
+
+_VIEWERS: Final = frozenset({Role.VIEWER, Role.SUBMITTER, Role.ADMIN})
+_SUBMITTERS: Final = frozenset({Role.SUBMITTER, Role.ADMIN})
+_WORKERS: Final = frozenset({Role.WORKER, Role.ADMIN})
+#: A method that anybody may call, without a token.
+OPEN: Final[frozenset[Role]] = frozenset()
+
+_DESIGN: Final = "/remy_farm.v1.DesignService/"
+
+#: Who may call each method of each service. Whose job may be changed is another question, which
+#: the methods ask themselves.
+METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                f"{_DESIGN}{method}"
+                for method in (
+                    "GetJob",
+                    "ListJobs",
+                    "WatchJob",
+                    "GetRemyCC",
+                    "ListEpochs",
+                    "CompareJobs",
+                    "ExportJob",
+                    "GetServerInfo",
+                )
+            ),
+            _VIEWERS,
+        ),
+        **dict.fromkeys(
+            (
+                f"{_DESIGN}{method}"
+                for method in (
+                    "SubmitJob",
+                    "PauseJob",
+                    "ResumeJob",
+                    "CancelJob",
+                    "ExtendJob",
+                    "ForkJob",
+                    "DeleteJob",
+                    "ImportJob",
+                )
+            ),
+            _SUBMITTERS,
+        ),
+        "/remy_farm.v1.WorkerService/Work": _WORKERS,
+        # Whoever runs the coordinator has no token at hand, and learns nothing of its jobs.
+        "/grpc.health.v1.Health/Check": OPEN,
+        "/grpc.health.v1.Health/List": OPEN,
+        "/grpc.health.v1.Health/Watch": OPEN,
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": _VIEWERS | _WORKERS,
+    }
+)
+
+
+# Who makes the call that is being answered.
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who was let in."""
+
+    #: Owns the jobs that it submits.
+    name: str
+    role: Role
+
+
+_caller: ContextVar[Caller] = ContextVar("caller")
+
+
+def set_caller(caller: Caller) -> None:
+    """For the rest of this call."""
+    _caller.set(caller)
+
+
+def current_caller() -> Caller:
+    """Who makes this call. Raises LookupError in a call that is open to everybody."""
+    return _caller.get()
+
+
+# The tokens that are let in, from a file.
+
+
+_MOST_BYTES = 1 << 20
+_MOST_TOKEN_BYTES = 4096
+_SHORTEST_TOKEN = 16
+_KEYS = ("name", "role", "sha256", "file")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,100}")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    caller: Caller
+    sha256: bytes
+
+
+class Tokens:
+    """Who has which token, known by hash alone."""
+
+    def __init__(self, entries: tuple[_Entry, ...], paths: tuple[Path, ...]) -> None:
+        self._entries = entries
+        #: The files that they come from.
+        self.paths = paths
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Tokens:
+        """The tokens in a YAML or JSON file, and in the files that it names.
+
+        The file holds a mapping with the key `tokens`: a list of mappings with `name`, `role`, and
+        either `sha256` (of the token, in hexadecimal) or `file` (which holds the token alone, and
+        is looked for beside this file). Raises FileError.
+        """
+        source = Path(path)
+        entries, paths = [], [source]
+        for place, tree in enumerate(_entries(source)):
+            entry, token_file = _entry(source, f"tokens[{place}]", tree)
+            entries.append(entry)
+            paths += [token_file] if token_file is not None else []
+        digests = {entry.sha256 for entry in entries}
+        if len(digests) < len(entries):
+            raise FileError(f"{source} has one token for several names; each needs its own")
+        return cls(tuple(entries), tuple(paths))
+
+    def caller_with(self, token: str) -> Caller | None:
+        """Whose token it is; None if it is nobody's.
+
+        Takes the same time whichever it is: hashes are compared, and all of them.
+        """
+        digest = hashlib.sha256(token.encode()).digest()
+        found = None
+        for entry in self._entries:
+            if hmac.compare_digest(entry.sha256, digest):
+                found = entry.caller
+        return found
+
+
+def _entries(path: Path) -> list[Tree]:
+    try:
+        tree = read_yaml(read_file(path, limit=_MOST_BYTES).decode(), str(path))
+    except SpecError as error:
+        raise FileError(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} is not UTF-8 text") from error
+    entries = tree.get("tokens") if isinstance(tree, dict) and set(tree) == {"tokens"} else None
+    if not isinstance(entries, list):
+        raise FileError(f"{path} must be a mapping with the key tokens, a list")
+    return entries
+
+
+def _entry(path: Path, place: str, tree: Tree) -> tuple[_Entry, Path | None]:
+    if not isinstance(tree, dict) or not set(tree) <= set(_KEYS):
+        raise FileError(f"{path}: {place} must be a mapping with keys out of {', '.join(_KEYS)}")
+    name, role = tree.get("name"), tree.get("role")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise FileError(
+            f"{path}: {place}.name must be 1 to 100 letters, digits and characters out of . _ @ + -"
+        )
+    if role not in tuple(Role):
+        raise FileError(f"{path}: {place}.role must be one of {', '.join(Role)}")
+    if ("sha256" in tree) == ("file" in tree):
+        raise FileError(f"{path}: {place} must have either sha256 or file")
+    caller = Caller(name, Role(str(role)))
+    if "sha256" in tree:
+        digest = tree["sha256"]
+        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+            raise FileError(f"{path}: {place}.sha256 must be 64 hexadecimal digits")
+        return _Entry(caller, bytes.fromhex(digest)), None
+    token_file = path.parent / str(tree["file"])
+    return _Entry(caller, hashlib.sha256(_token_in(token_file)).digest()), token_file
+
+
+def _token_in(path: Path) -> bytes:
+    token = read_file(path, limit=_MOST_TOKEN_BYTES).strip()
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or len(token.split()) != 1:
+        raise FileError(
+            f"{path} must hold a token: at least {_SHORTEST_TOKEN} ASCII characters without spaces"
+        )
+    return token
+
+
+# Lets callers in by their tokens, or turns them away. Decides; the server asks.
+
+
+_SCHEME = "bearer "
+#: Whoever calls where no tokens are asked for.
+LOCAL = Caller("local", Role.ADMIN)
+
+
+@dataclass
+class Doorkeeper:
+    """Knows the tokens of the moment; None: everybody may do everything."""
+
+    tokens: Tokens | None
+
+    def admit(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller | None:
+        """Who calls this method; None if it is open to anybody. Raises CallRefused."""
+        roles = METHOD_ROLES.get(method)
+        if roles is OPEN:
+            return None
+        caller = LOCAL if self.tokens is None else _caller_of(self.tokens, metadata)
+        if roles is None:
+            raise CallRefused(grpc.StatusCode.UNIMPLEMENTED, "this server has no such method")
+        if caller.role not in roles:
+            raise CallRefused(
+                grpc.StatusCode.PERMISSION_DENIED,
+                f"{method.rpartition('/')[2]} is not for {caller.name}, whose role is "
+                f"{caller.role}; it needs one of {', '.join(sorted(roles))}",
+            )
+        return caller
+
+
+def _caller_of(tokens: Tokens, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+    given = [value for key, value in metadata if key == "authorization"]
+    if len(given) != 1 or not isinstance(given[0], str):
+        raise _not_authenticated("the call carries no token")
+    scheme, token = given[0][: len(_SCHEME)], given[0][len(_SCHEME) :]
+    caller = tokens.caller_with(token.strip()) if scheme.lower() == _SCHEME else None
+    if caller is None:
+        raise _not_authenticated("the call's token is not known here")
+    return caller
+
+
+def _not_authenticated(message: str) -> CallRefused:
+    return CallRefused(grpc.StatusCode.UNAUTHENTICATED, message)

@@ -1,1 +1,0 @@
-"""How calls are refused, and how failures are kept from callers."""

@@ -1,5 +1,0 @@
-"""DesignService: its calls, by what they are about."""
-
-from remy_services.coordinator.calls.design_service import DesignService
-
-__all__ = ["DesignService"]

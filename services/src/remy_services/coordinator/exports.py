@@ -1,0 +1,94 @@
+"""What a coordinator lets people see of itself while it serves: metrics, traces, profiles."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import structlog
+
+from remy_farm.v1 import job_pb2
+from remy_services.client.settings import Address
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.settings import SettingsError, Surroundings, TlsFiles
+from remy_services.jobs.states import FINAL
+from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
+from remy_services.telemetry.tracing import Profiler, traces
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """Where to show it."""
+
+    #: Of metrics, in plain text; None: they are not served.
+    metrics_listen: Address | None = None
+    #: For profiles, which SIGUSR2 asks for.
+    profile_folder: Path = field(default_factory=Path.cwd)
+    profile_seconds: float = 30.0
+    #: Whose certificates are watched.
+    tls: TlsFiles | None = None
+
+
+@contextmanager
+def exported(settings: ExportSettings) -> Iterator[Surroundings]:
+    """What to serve with so that the coordinator can be seen while this lasts.
+
+    To be entered in the main thread, once in the life of a process.
+    """
+    telemetry = Telemetry()
+    with ExitStack() as ending:
+        ending.enter_context(traces("remy-farm-coordinator"))
+
+        def show(farm: Farm) -> None:
+            loop = asyncio.get_running_loop()
+            profiler = Profiler(
+                settings.profile_folder,
+                in_loop(loop, telemetry.step_seconds),
+                seconds=settings.profile_seconds,
+            )
+            loop.add_signal_handler(signal.SIGUSR2, profiler.start)
+            telemetry.watch(
+                loop,
+                lambda: _jobs_now(farm),
+                certificate_ends=lambda: ends_of(_certificates(settings.tls)),
+            )
+            if settings.metrics_listen is not None:
+                ending.enter_context(_serve(telemetry, settings.metrics_listen))
+
+        yield Surroundings(
+            observer=telemetry.observer(),
+            store=telemetry.store,
+            evaluator=telemetry.evaluator,
+            interceptors=(telemetry.interceptor(),),
+            on_farm=show,
+        )
+
+
+def _serve(telemetry: Telemetry, address: Address) -> MetricsServer:
+    try:
+        server = MetricsServer(telemetry.registry, address.host, address.port)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot serve metrics on {address}; is it in use, or not of this machine?"
+        ) from error
+    _log.info("serving metrics", address=str(replace(address, port=server.port)))
+    return server
+
+
+def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
+    """Every job, and how far those are that are not finished."""
+    for keeper in farm.catalogue:
+        yield keeper.job if keeper.job.state in FINAL else farm.shown(keeper)
+
+
+def _certificates(tls: TlsFiles | None) -> Mapping[str, Path]:
+    if tls is None:
+        return {}
+    files = {"server": tls.certificate, "client_authority": tls.client_ca}
+    return {use: path for use, path in files.items() if path is not None}

@@ -1,0 +1,301 @@
+"""Calls that make, change and move jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import AsyncIterator
+
+import grpc
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
+from remy_services.coordinator.access import Role, current_caller
+from remy_services.coordinator.farm import Farm, check_same_request
+from remy_services.coordinator.handlers.queries import epoch_table, newest_table
+from remy_services.coordinator.job_handle import JobKeeper
+from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
+from remy_services.designer import Designer
+from remy_services.jobs.requests import (
+    NoJob,
+    as_imported,
+    check_job,
+    extended,
+    problem_with_name,
+    with_settings,
+)
+from remy_services.jobs.states import CANCELLED, CANCELLING, Draft, NotNow, Operation, state_after
+from remy_services.specification import check_spec, parse_spec
+from remy_services.stores import ArchiveError, JobExists, export_job, put_archive, unseal_archive
+from remy_simulator.messages import from_native, to_native
+
+# Whose jobs a caller may change.
+
+
+def check_may_change(job: job_pb2.Job) -> None:
+    """Raises CallRefused unless the job is the caller's, or the caller may change all."""
+    caller = current_caller()
+    if caller.role != Role.ADMIN and caller.name != job.owner:
+        raise CallRefused(
+            grpc.StatusCode.PERMISSION_DENIED,
+            f"job {job.id} belongs to {job.owner}; {caller.name} may not change it",
+        )
+
+
+# What of a job its submitter decides, besides the specification.
+
+
+_LONGEST_CAMPAIGN = 200
+_LARGEST_WEIGHT = 1e6
+
+
+def checked_job(job: job_pb2.Job) -> job_pb2.Job:
+    """The job itself. Raises CallRefused if its name, weight or campaign cannot be."""
+    problem = problem_with_name(job.name)
+    if problem is not None:
+        raise bad_field("name", problem)
+    if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
+        raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
+    if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
+        raise bad_field(
+            "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
+        )
+    return job
+
+
+# Calls that make jobs: SubmitJob and ForkJob.
+
+
+_LONGEST_REQUEST_ID = 200
+
+_Request = messages.SubmitJobRequest | messages.ForkJobRequest
+
+
+async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.Job:
+    """Stores a job, unless the request is only to be checked."""
+    earlier = None if request.validate_only else _made_before(farm, request)
+    if earlier is not None:
+        return earlier
+    spec = await farm.environment.threads.compute(_spec_of, farm, request)
+    job = checked_job(
+        job_pb2.Job(
+            name=request.name or spec.name,
+            owner=current_caller().name,
+            priority=request.priority,
+            weight=request.weight if request.HasField("weight") else 1.0,
+            spec=spec,
+            campaign=request.campaign,
+        )
+    )
+    return await _store(farm, request, job, validate_only=request.validate_only)
+
+
+async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
+    """Stores a job that begins with the table of another."""
+    # The new job may well have the name by which the old one was asked for.
+    earlier = _made_before(farm, request)
+    if earlier is not None:
+        return earlier
+    keeper = await farm.catalogue.find(request.job)
+    origin = keeper.job
+    if request.HasField("epoch"):
+        table, epoch = await epoch_table(farm, keeper, request.epoch), request.epoch
+    else:
+        table, epoch = await newest_table(farm, keeper), origin.progress.epoch
+    settings = list(request.settings)
+    spec = await farm.environment.threads.compute(with_settings, origin.spec, settings)
+    job = checked_job(
+        job_pb2.Job(
+            name=request.name or origin.name,
+            owner=current_caller().name,
+            priority=request.priority if request.HasField("priority") else origin.priority,
+            weight=origin.weight,
+            spec=spec,
+            campaign=origin.campaign,
+            fork=job_pb2.ForkOrigin(job_id=origin.id, epoch=epoch),
+        )
+    )
+    return await _store(farm, request, job, first_table=table)
+
+
+def _made_before(farm: Farm, request: _Request) -> job_pb2.Job | None:
+    """What the same request made when it came before; None if it did not, as far as is known."""
+    request_id = request.client_request_id
+    if len(request_id) > _LONGEST_REQUEST_ID:
+        raise bad_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
+    if not request_id:
+        return None
+    keeper = farm.catalogue.made_by(current_caller().name, request_id)
+    if keeper is None:
+        return None
+    check_same_request(keeper, _hash(request))
+    return farm.shown(keeper)
+
+
+async def _store(
+    farm: Farm,
+    request: _Request,
+    job: job_pb2.Job,
+    *,
+    first_table: rule_table_pb2.RuleTable | None = None,
+    validate_only: bool = False,
+) -> job_pb2.Job:
+    # A search that cannot begin is refused here rather than when its turn comes.
+    native = None if first_table is None else to_native(first_table)
+    await farm.environment.threads.compute(Designer, job.spec, first_table=native)
+    objection = farm.objection(job.spec)
+    if objection is not None:
+        field, _, problem = objection.partition(" ")
+        raise bad_field(f"spec.{field}", problem)
+    if validate_only:
+        return job
+    record = job_pb2.JobRecord(
+        job=job,
+        client_request_id=request.client_request_id,
+        request_sha256=_hash(request),
+        first_table=None if native is None else from_native(native),
+    )
+    request_id = request.client_request_id
+    key = f"{job.owner}/{request_id}" if request_id else None
+    keeper, is_new = await farm.catalogue.submit(record, key)
+    if is_new:
+        farm.scheduler.look()
+    return farm.shown(keeper)
+
+
+def _hash(request: _Request) -> bytes:
+    return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+
+
+def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignSpec:
+    most = farm.settings.calls.spec_bytes
+    match request.WhichOneof("what"):
+        case "spec":
+            if request.spec.ByteSize() > most:
+                raise bad_field("spec", f"has more than {most} bytes")
+            check_spec(request.spec)
+            return request.spec
+        case "spec_text":
+            if len(request.spec_text.encode()) > most:
+                raise bad_field("spec_text", f"has more than {most} bytes")
+            return parse_spec(request.spec_text)
+    raise bad_field("spec", "or spec_text must be given")
+
+
+# Calls that change jobs: PauseJob, ResumeJob, CancelJob, ExtendJob and DeleteJob.
+
+
+async def pause_job(farm: Farm, request: messages.PauseJobRequest) -> job_pb2.Job:
+    """Has a job keep what it has, and wait until it is resumed."""
+    return await _move(farm, request.job, Operation.PAUSE)
+
+
+async def resume_job(farm: Farm, request: messages.ResumeJobRequest) -> job_pb2.Job:
+    """Has a job go on when its turn comes."""
+    return await _move(farm, request.job, Operation.RESUME)
+
+
+async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> job_pb2.Job:
+    """Ends a job. Asked a second time, it ends without its closing evaluation."""
+    keeper = await _changeable(farm, request.job)
+    run = farm.scheduler.run_of(keeper.job_id)
+    if keeper.job.state == CANCELLING and run is not None:
+        run.hurry()
+    return await _move(farm, keeper.job_id, Operation.CANCEL)
+
+
+async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> job_pb2.Job:
+    """Changes a job's budgets; one that was finished goes on."""
+    keeper = await _changeable(farm, request.job)
+    stop = request.stop if request.HasField("stop") else None
+    joint_steps = request.joint_steps if request.HasField("joint_steps") else None
+    by = current_caller().name
+
+    def extend(draft: Draft) -> None:
+        following = _following(Operation.EXTEND, draft.job)
+        spec = extended(draft.job.spec, stop=stop, joint_steps=joint_steps)
+        draft.changed_budget(spec, by=by)
+        if following != draft.job.state:
+            draft.move(following, by=by)
+
+    await farm.change(keeper, extend)
+    return farm.shown(keeper)
+
+
+async def delete_job(farm: Farm, request: messages.DeleteJobRequest) -> None:
+    """Removes a job."""
+    keeper = await _changeable(farm, request.job)
+    _following(Operation.DELETE, keeper.job)
+    await farm.delete(keeper)
+
+
+async def _move(farm: Farm, name: str, operation: Operation) -> job_pb2.Job:
+    keeper = await _changeable(farm, name)
+    by = current_caller().name
+
+    def move(draft: Draft) -> None:
+        following = _following(operation, draft.job)
+        if following == CANCELLED != draft.job.state:
+            draft.cancel(by=by)
+        elif following != draft.job.state:
+            draft.move(following, by=by)
+
+    await farm.change(keeper, move)
+    return farm.shown(keeper)
+
+
+async def _changeable(farm: Farm, name: str) -> JobKeeper:
+    keeper = await farm.catalogue.find(name)
+    check_may_change(keeper.job)
+    return keeper
+
+
+def _following(operation: Operation, job: job_pb2.Job) -> job_pb2.JobState:
+    try:
+        return state_after(operation, job.state)
+    except NotNow as error:
+        raise not_now("JOB_STATE", job.id, f"job {job.id}: {error}") from error
+
+
+# Calls that move jobs between farms: ExportJob and ImportJob.
+
+
+_PART_BYTES = 256 << 10
+
+
+async def send_job(
+    farm: Farm, request: messages.ExportJobRequest
+) -> AsyncIterator[messages.ExportJobResponse]:
+    """A job's archive, in parts."""
+    keeper = await farm.catalogue.find(request.job)
+    environment = farm.environment
+    archive = await environment.threads.store(export_job, environment.store, keeper.job_id)
+    for start in range(0, len(archive), _PART_BYTES):
+        yield messages.ExportJobResponse(part=archive[start : start + _PART_BYTES])
+
+
+async def receive_job(
+    farm: Farm, requests: AsyncIterator[messages.ImportJobRequest]
+) -> job_pb2.Job:
+    """Stores a job that was exported. It belongs to the caller, unless an administrator brings it
+    back to its owner."""
+    data = bytearray()
+    most = farm.settings.calls.archive_bytes
+    async for request in requests:
+        data += request.part
+        if len(data) > most:
+            raise bad_field("part", f"makes the archive longer than {most} bytes")
+    environment, caller = farm.environment, current_caller()
+    try:
+        archive = await environment.threads.compute(unseal_archive, bytes(data), limit_bytes=most)
+        check_job(archive)
+        checked_job(archive.record.job)
+        owner = archive.record.job.owner if caller.role == Role.ADMIN else caller.name
+        as_imported(archive, environment.clock(), by=caller.name, owner=owner)
+        job_id = await environment.threads.store(put_archive, environment.store, archive)
+    except (ArchiveError, NoJob) as error:
+        raise bad_field("part", f"is not of a job that was exported: {error}") from error
+    except JobExists as error:
+        job_id = archive.record.job.id
+        raise already_exists("remy_farm.v1.Job", job_id, f"job {job_id} is here already") from error
+    return farm.shown(await farm.catalogue.find(job_id))

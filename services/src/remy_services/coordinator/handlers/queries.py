@@ -1,0 +1,260 @@
+"""Calls that show jobs: one, lists, epochs, tables, comparisons, and a history that is followed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, rule_table_pb2
+from remy_services.coordinator.access import current_caller
+from remy_services.coordinator.checkpointing import SnapshotsLost, designer_of
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.job_handle import JobKeeper
+from remy_services.coordinator.maintenance import StoreWatch
+from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
+from remy_services.designer import OtherVersionError
+from remy_services.jobs.requests import Filter, differences, page_of
+from remy_services.jobs.states import FINAL, PENDING
+from remy_services.remycc import RemyCC, reference_config, to_bytes
+from remy_services.stores import Durability, Snapshot, newest_snapshot
+from remy_simulator.messages import from_native, to_native
+
+# The tables that a job has published.
+
+
+async def epoch_table(farm: Farm, keeper: JobKeeper, epoch: int) -> rule_table_pb2.RuleTable:
+    """The table at the end of an epoch. Raises CallRefused or StoreUnavailable."""
+    environment = farm.environment
+    data = await environment.threads.store(environment.store.epoch, keeper.job_id, epoch)
+    if data is None:
+        raise not_found(
+            "remy_farm.v1.JobEpoch",
+            f"{keeper.job_id}/{epoch}",
+            f"job {keeper.job_id} has no epoch {epoch}; it has completed "
+            f"{keeper.job.progress.epoch} epochs, counted from 0",
+        )
+    return job_pb2.JobEpoch.FromString(data).table
+
+
+async def newest_table(farm: Farm, keeper: JobKeeper) -> rule_table_pb2.RuleTable:
+    """The best table so far. Raises CallRefused or StoreUnavailable."""
+    environment = farm.environment
+    snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, keeper.job_id)
+    if snapshot is None and not keeper.job.progress.epoch:
+        raise not_now(
+            "JOB_HAS_NO_TABLE",
+            keeper.job_id,
+            f"job {keeper.job_id} has no table yet; it has not made its first step",
+        )
+    try:
+        return await environment.threads.compute(_published, keeper.record, snapshot)
+    except (SnapshotsLost, OtherVersionError):
+        epochs = await environment.threads.store(environment.store.epochs, keeper.job_id)
+        if not epochs:
+            raise
+        return job_pb2.JobEpoch.FromString(epochs[max(epochs)]).table
+
+
+def _published(record: job_pb2.JobRecord, snapshot: Snapshot | None) -> rule_table_pb2.RuleTable:
+    return from_native(designer_of(record, snapshot, ()).table)
+
+
+# Calls that show jobs: GetJob, ListJobs, ListEpochs, GetRemyCC and CompareJobs.
+
+
+_PAGE_SIZE = 100
+_LARGEST_PAGE = 1000
+_MOST_COMPARED = 100
+
+
+async def get_job(farm: Farm, request: messages.GetJobRequest) -> job_pb2.Job:
+    """One job."""
+    keeper = await farm.catalogue.find(request.job)
+    if keeper.token is None:
+        farm.catalogue.refresh_soon()
+    return farm.shown(keeper)
+
+
+async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
+    """A page of jobs."""
+    if not 0 <= request.page_size <= _LARGEST_PAGE:
+        raise bad_field("page_size", f"is {request.page_size}, but must be 0 to {_LARGEST_PAGE}")
+    farm.catalogue.refresh_soon()
+    wanted = Filter(
+        states=frozenset(request.states),
+        owner=request.owner,
+        name_contains=request.name_contains,
+        campaign=request.campaign,
+    )
+    keepers = {keeper.job_id: keeper for keeper in farm.catalogue}
+    page = page_of(
+        (keeper.job for keeper in keepers.values()),
+        wanted,
+        size=request.page_size or _PAGE_SIZE,
+        token=request.page_token,
+    )
+    return messages.ListJobsResponse(
+        jobs=[farm.shown(keepers[job.id], with_spec=False) for job in page.jobs],
+        next_page_token=page.next_token,
+    )
+
+
+async def list_epochs(
+    farm: Farm, request: messages.ListEpochsRequest
+) -> messages.ListEpochsResponse:
+    """A job's epochs."""
+    keeper = await farm.catalogue.find(request.job)
+    environment = farm.environment
+    stored = await environment.threads.store(environment.store.epochs, keeper.job_id)
+    return messages.ListEpochsResponse(epochs=_without_tables(stored))
+
+
+async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
+    """A job's table as a file."""
+    keeper = await farm.catalogue.find(request.job)
+    if request.HasField("epoch"):
+        table = await epoch_table(farm, keeper, request.epoch)
+    else:
+        table = await newest_table(farm, keeper)
+    remycc = RemyCC(to_native(table), reference_config(keeper.job.spec))
+    match request.format:
+        case messages.REMY_CC_FORMAT_UNSPECIFIED | messages.REMY_CC_FORMAT_JSON:
+            content = to_bytes(remycc, ".json")
+        case messages.REMY_CC_FORMAT_DNA:
+            content = to_bytes(remycc, ".dna")
+        case _:
+            raise bad_field("format", f"is number {request.format}, which is no format")
+    return messages.GetRemyCCResponse(
+        content=content,
+        sha256=hashlib.sha256(content).digest(),
+        rules=remycc.table.rule_count,
+    )
+
+
+async def compare_jobs(
+    farm: Farm, request: messages.CompareJobsRequest
+) -> messages.CompareJobsResponse:
+    """Jobs side by side."""
+    if not 1 <= len(request.jobs) <= _MOST_COMPARED:
+        problem = f"has {len(request.jobs)} entries, but must have 1 to {_MOST_COMPARED}"
+        raise bad_field("jobs", problem)
+    keepers = [await farm.catalogue.find(name) for name in request.jobs]
+    rows = await farm.environment.threads.compute(
+        differences, [keeper.job.spec for keeper in keepers]
+    )
+    return messages.CompareJobsResponse(
+        jobs=[farm.shown(keeper, with_spec=False) for keeper in keepers],
+        differences=[messages.SettingDifference(path=row.path, values=row.values) for row in rows],
+    )
+
+
+def _without_tables(stored: Mapping[int, bytes]) -> list[job_pb2.JobEpoch]:
+    epochs = [job_pb2.JobEpoch.FromString(stored[number]) for number in sorted(stored)]
+    for epoch in epochs:
+        epoch.ClearField("table")
+    return epochs
+
+
+# WatchJob: a job's history, and what happens next.
+
+
+_SECONDS_BETWEEN_JOBS = 1.0
+_EVENTS_PER_PAGE = 500
+
+
+async def watch_job(
+    farm: Farm, request: messages.WatchJobRequest
+) -> AsyncIterator[messages.WatchJobResponse]:
+    """The job, its history after a revision without a gap or a repeat, the job about once a second,
+    and the job when it has reached a final state."""
+    keeper = await farm.catalogue.find(request.job)
+    after = request.after_revision
+    if after > keeper.feed.revision:
+        raise bad_field(
+            "after_revision", f"is {after}, but the history ends with {keeper.feed.revision}"
+        )
+    yield messages.WatchJobResponse(job=farm.shown(keeper))
+    shown_at = time.monotonic()
+    while True:
+        if farm.closing:
+            raise unavailable(farm.closing)
+        # What is final now has no events that are not counted now.
+        is_final, end = keeper.job.state in FINAL, keeper.feed.revision
+        async for event in _events(farm, keeper, after, end):
+            yield messages.WatchJobResponse(event=event)
+        after = end
+        if is_final:
+            break
+        due = shown_at + _SECONDS_BETWEEN_JOBS - time.monotonic()
+        if due <= 0:
+            yield messages.WatchJobResponse(job=farm.shown(keeper))
+            shown_at = time.monotonic()
+        elif keeper.feed.revision == after:
+            if keeper.token is None:
+                farm.catalogue.refresh_soon()
+            await keeper.feed.news(due)
+    yield messages.WatchJobResponse(job=farm.shown(keeper))
+
+
+async def _events(
+    farm: Farm, keeper: JobKeeper, after: int, end: int
+) -> AsyncIterator[job_pb2.JobEvent]:
+    """The events above `after`, up to and with `end`."""
+    environment = farm.environment
+    while after < end:
+        events = keeper.feed.after(after)
+        if events is None:
+            page = await environment.threads.store(
+                environment.store.events, keeper.job_id, after=after, limit=_EVENTS_PER_PAGE
+            )
+            events = [job_pb2.JobEvent.FromString(data) for _, data in page]
+        for event in events:
+            if event.revision > end:
+                return
+            yield event
+            after = event.revision
+
+
+# GetServerInfo: what serves here, and how it is set up.
+
+
+@dataclass(frozen=True)
+class ServerInformation:
+    """Where the answers come from."""
+
+    farm: Farm
+    store_watch: StoreWatch
+    durability: Durability
+    simulator_digest: str
+
+    def response(self) -> messages.GetServerInfoResponse:
+        """As it is now, for whoever calls."""
+        farm, caller = self.farm, current_caller()
+        return messages.GetServerInfoResponse(
+            version=version("remy-farm"),
+            simulator_version=version("remy-simulator"),
+            simulator_digest=self.simulator_digest,
+            coordinator=farm.environment.name,
+            unix_seconds=time.time(),
+            store=self._store(),
+            evaluators=farm.evaluator.info(),
+            caller=caller.name,
+            role=caller.role,
+            running_jobs=farm.scheduler.running,
+            waiting_jobs=sum(keeper.job.state == PENDING for keeper in farm.catalogue),
+        )
+
+    def _store(self) -> messages.StoreInfo:
+        trouble = self.store_watch.trouble
+        return messages.StoreInfo(
+            kind=self.durability.kind,
+            version=self.durability.version,
+            durability=self.durability.description,
+            durable=self.durability.durable,
+            available=not trouble,
+            trouble=trouble,
+        )

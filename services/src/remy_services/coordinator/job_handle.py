@@ -1,0 +1,375 @@
+"""Job handles: a job's last committed record, its changes in order, and who watches it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_farm.v1.job_pb2 import JobState
+from remy_services.coordinator.maintenance import Mirroring, Threads
+from remy_services.coordinator.refusals import JobLost, StoreInTrouble
+from remy_services.jobs.states import FINAL, Draft
+from remy_services.stores import (
+    CheckpointStore,
+    Commit,
+    Conflict,
+    Fenced,
+    JobMissing,
+    StoredJob,
+    StoreUnavailable,
+)
+
+# The coordinator's clock, as messages hold it.
+
+
+#: Tells the time.
+Clock = Callable[[], Timestamp]
+
+
+def now() -> Timestamp:
+    """The time of this machine's clock."""
+    timestamp = Timestamp()
+    timestamp.FromNanoseconds(time.time_ns())
+    return timestamp
+
+
+# What a coordinator tells whoever watches it work: the one place for metrics, logs and traces.
+
+
+class Observer(Protocol):
+    """Is called in the event loop, and should return at once. Jobs must not be modified."""
+
+    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
+        """The change has been committed; `job` is as it is now."""
+
+    def step(
+        self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
+    ) -> AbstractContextManager[None]:
+        """Surrounds the evaluation of one request, and the step that its outcome makes."""
+
+    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
+        """The event has been committed."""
+
+    def computed(self, job_id: str, seconds: float) -> None:
+        """A designer has computed for so long."""
+
+    def store_in_trouble(self, job_id: str, why: str) -> None:
+        """A commit could not be made, and will be tried again."""
+
+    def store_well_again(self, job_id: str) -> None:
+        """That commit has been made."""
+
+    def lost(self, job_id: str, why: str) -> None:
+        """Another coordinator has the job now."""
+
+
+class SilentObserver:
+    """Tells nobody."""
+
+    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
+        pass
+
+    def step(
+        self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
+    ) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
+        pass
+
+    def computed(self, job_id: str, seconds: float) -> None:
+        pass
+
+    def store_in_trouble(self, job_id: str, why: str) -> None:
+        pass
+
+    def store_well_again(self, job_id: str) -> None:
+        pass
+
+    def lost(self, job_id: str, why: str) -> None:
+        pass
+
+
+# Calls of a store that is not available now and may be later.
+
+
+_Result = TypeVar("_Result")
+
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+async def patiently(
+    call: Callable[[], Awaitable[_Result]], *, on_trouble: Callable[[str], None]
+) -> _Result:
+    """The result of `call`, which is repeated for as long as it raises StoreUnavailable, after
+    pauses that grow. `on_trouble` is told why, each time."""
+    pause_seconds = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return await call()
+        except StoreUnavailable as error:
+            on_trouble(str(error))
+        await asyncio.sleep(pause_seconds)
+        pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+
+
+# What all jobs of a coordinator share.
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where jobs are kept, and what is needed to do so."""
+
+    store: CheckpointStore
+    threads: Threads
+    clock: Clock
+    observer: Observer
+    #: Of this coordinator, for people; stands in the store beside the jobs that it has taken.
+    name: str
+    #: A second place for jobs; None: there is none.
+    mirroring: Mirroring | None = None
+
+
+# A job's committed events, for whoever watches it.
+
+
+_RECENT = 500
+
+
+class Feed:
+    """The newest events of a job's history, and a bell that rings when there is news."""
+
+    def __init__(self, revision: int) -> None:
+        #: Of the newest event.
+        self.revision = revision
+        self._recent: deque[job_pb2.JobEvent] = deque(maxlen=_RECENT)
+        self._bell = asyncio.Event()
+
+    def publish(self, events: Sequence[job_pb2.JobEvent]) -> None:
+        """Adds the next events of the history."""
+        self._recent.extend(events)
+        self.revision = events[-1].revision
+        self.wake()
+
+    def skip_to(self, revision: int) -> None:
+        """The history was continued elsewhere."""
+        if revision != self.revision:
+            self._recent.clear()
+            self.revision = revision
+            self.wake()
+
+    def forget(self) -> None:
+        """Keeps no events: the job is over, and its history is in the store."""
+        self._recent.clear()
+
+    def wake(self) -> None:
+        """Has everybody look who waits for news."""
+        bell, self._bell = self._bell, asyncio.Event()
+        bell.set()
+
+    def after(self, revision: int) -> list[job_pb2.JobEvent] | None:
+        """The events above `revision`; None if they do not all lie here any more."""
+        if revision >= self.revision:
+            return []
+        if not self._recent or self._recent[0].revision > revision + 1:
+            return None
+        skipped = revision + 1 - self._recent[0].revision
+        return [event for number, event in enumerate(self._recent) if number >= skipped]
+
+    async def news(self, timeout_seconds: float) -> None:
+        """Returns at the next news, or when the time is up."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.wait(), timeout_seconds)
+
+
+# One job: its record as it was last committed, and its changes one after another.
+
+
+#: Makes a change in a draft.
+Edit = Callable[[Draft], None]
+
+
+@dataclass(frozen=True)
+class Checkpointed:
+    """What a commit keeps of a designer."""
+
+    snapshot: bytes
+    schema_version: int
+    #: New epochs by number.
+    epochs: Mapping[int, job_pb2.JobEpoch] = field(default_factory=dict)
+
+
+class JobKeeper:
+    """What is seen here has been committed: it is as durable as the store makes it."""
+
+    def __init__(self, environment: Environment, stored: StoredJob) -> None:
+        self._environment = environment
+        self._record = job_pb2.JobRecord.FromString(stored.record)
+        self._token: int | None = None
+        self._lock = asyncio.Lock()
+        self._changes: set[asyncio.Task[None]] = set()
+        #: Rings at every change, and when something is wrong.
+        self.feed = Feed(stored.revision)
+        #: Why commits are not being made at present; empty if they are.
+        self.trouble = ""
+
+    @property
+    def job_id(self) -> str:
+        return self._record.job.id
+
+    @property
+    def record(self) -> job_pb2.JobRecord:
+        """Not to be modified."""
+        return self._record
+
+    @property
+    def job(self) -> job_pb2.Job:
+        """Not to be modified."""
+        return self._record.job
+
+    @property
+    def token(self) -> int | None:
+        """Fences off whoever had the job before; None while another coordinator may have it."""
+        return self._token
+
+    async def hold(self) -> None:
+        """Takes the job from whichever coordinator had it. Raises StoreError."""
+        store, threads = self._environment.store, self._environment.threads
+        async with self._lock:
+            token = await threads.store(store.acquire, self.job_id, self._environment.name)
+            self._take(await threads.store(store.job, self.job_id))
+            self._token = token
+
+    def refresh(self, stored: StoredJob) -> None:
+        """Another coordinator has changed the job, unless this one holds it."""
+        if self._token is None and stored.revision > self.feed.revision:
+            self._take(stored)
+
+    async def change(self, edit: Edit, checkpointed: Checkpointed | None = None) -> None:
+        """Commits what `edit` makes of the present record; returns when it has been made.
+
+        Whatever `edit` raises comes out, and nothing was changed. Waits for as long as the store is
+        not available. Raises JobLost if this coordinator does not have the job.
+        """
+        # Whoever asked may leave; a commit that was begun is seen through.
+        task = asyncio.create_task(self._change(edit, checkpointed))
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+        await asyncio.shield(task)
+
+    async def change_soon(self, edit: Edit) -> None:
+        """The same for somebody who does not wait: raises StoreInTrouble, and changes nothing, if
+        the store is known to take no commits."""
+        if self.trouble:
+            raise StoreInTrouble(self.trouble)
+        await self.change(edit)
+
+    async def delete(self) -> None:
+        """Removes all of the job. Raises StoreError or JobLost."""
+        store = self._environment.store
+        async with self._lock:
+            if self._token is None:
+                raise JobLost(f"job {self.job_id} belongs to another coordinator")
+            await self._environment.threads.store(store.delete, self.job_id, self._token)
+            self._token = None
+        self.feed.wake()
+        if self._environment.mirroring is not None:
+            self._environment.mirroring.remove(self.job_id)
+
+    def in_trouble(self, why: str) -> None:
+        """The store is not available, and is asked again and again."""
+        if not self.trouble:
+            self._environment.observer.store_in_trouble(self.job_id, why)
+        self.trouble = why
+        self.feed.wake()
+
+    def well_again(self) -> None:
+        """The store has done what it was asked for."""
+        if self.trouble:
+            self.trouble = ""
+            self._environment.observer.store_well_again(self.job_id)
+            self.feed.wake()
+
+    async def close(self) -> None:
+        """Gives up what the store does not take."""
+        for task in self._changes:
+            task.cancel()
+        await asyncio.gather(*self._changes, return_exceptions=True)
+
+    async def _change(self, edit: Edit, checkpointed: Checkpointed | None) -> None:
+        async with self._lock:
+            if self._token is None:
+                raise JobLost(f"job {self.job_id} belongs to another coordinator")
+            draft = Draft(self._record, self._environment.clock())
+            edit(draft)
+            if not draft.events:
+                return
+            commit, token = _commit_of(draft, checkpointed), self._token
+            try:
+                await patiently(lambda: self._commit(commit, token), on_trouble=self.in_trouble)
+            except (Fenced, JobMissing) as error:
+                self._token = None
+                self._environment.observer.lost(self.job_id, str(error))
+                self.feed.wake()
+                raise JobLost(str(error)) from error
+            self._made(draft)
+            if self.job.state in FINAL or (checkpointed is not None and checkpointed.epochs):
+                self._mirror()
+
+    async def _commit(self, commit: Commit, token: int) -> None:
+        """One attempt."""
+        environment, revision = self._environment, self.job.revision
+        try:
+            await environment.threads.store(
+                environment.store.commit, self.job_id, token, revision, commit
+            )
+        except Conflict as conflict:
+            # Only whoever holds the newest token commits: an earlier attempt of ours was made, and
+            # its answer was lost.
+            if conflict.revision != revision + len(commit.events):
+                raise
+
+    def _made(self, draft: Draft) -> None:
+        before, self._record = self.job.state, draft.record
+        observer = self._environment.observer
+        self.well_again()
+        self.feed.publish(draft.events)
+        for event in draft.events:
+            if event.HasField("progress"):
+                observer.progressed(self.job, event.progress)
+        if self.job.state in FINAL:
+            self.feed.forget()
+        if self.job.state != before:
+            observer.state_changed(self.job, before)
+
+    def _mirror(self) -> None:
+        if self._environment.mirroring is not None:
+            self._environment.mirroring.save(self.job_id)
+
+    def _take(self, stored: StoredJob) -> None:
+        self._record = job_pb2.JobRecord.FromString(stored.record)
+        self.feed.skip_to(stored.revision)
+
+
+def _commit_of(draft: Draft, checkpointed: Checkpointed | None) -> Commit:
+    record = draft.record.SerializeToString()
+    events = [event.SerializeToString() for event in draft.events]
+    if checkpointed is None:
+        return Commit(record, events)
+    return Commit(
+        record,
+        events,
+        snapshot=checkpointed.snapshot,
+        schema_version=checkpointed.schema_version,
+        epochs={number: epoch.SerializeToString() for number, epoch in checkpointed.epochs.items()},
+    )

@@ -1,0 +1,175 @@
+"""Middleware: what every call goes through, whatever its kind."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from remy_services.coordinator import refusals
+from remy_services.coordinator.access import Doorkeeper, set_caller
+from remy_services.coordinator.refusals import CallRefused, JobLost, RequestIdTaken, StoreInTrouble
+from remy_services.designer import DesignerError
+from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
+from remy_services.jobs.states import NotNow
+from remy_services.specification import SpecError
+from remy_services.stores import JobMissing, StoreUnavailable
+
+# Handlers of calls with something around them, whatever their kind.
+
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+#: Is told what a handler raised, and ends the call.
+OnError = Callable[[Exception, Context], Awaitable[None]]
+
+
+class Undecodable:
+    """Stands for a request that is not a message of its type."""
+
+
+class UndecodableRequest(Exception):
+    """The request could not be read."""
+
+
+def guarded(handler: Handler, on_error: OnError) -> Handler:
+    """The handler, with `on_error` told of everything that it raises, and of requests that could
+    not be read."""
+    behaviour: Any = (
+        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+    )
+
+    def deserialize(data: bytes) -> Any:
+        try:
+            return handler.request_deserializer(data) if handler.request_deserializer else data
+        except DecodeError:
+            return Undecodable()
+
+    async def call(request: Any, context: Context) -> Any:
+        try:
+            return await behaviour(_checked(request), context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:
+            await on_error(error, context)
+
+    async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
+        try:
+            async for response in behaviour(_checked(request), context):
+                yield response
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:
+            await on_error(error, context)
+
+    make = _MAKERS[handler.request_streaming, handler.response_streaming]
+    # A handler may also stream by writing to its context.
+    wrapped = stream if inspect.isasyncgenfunction(behaviour) else call
+    return make(wrapped, deserialize, handler.response_serializer)
+
+
+_MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+
+
+def _checked(request: Any) -> Any:
+    if isinstance(request, Undecodable):
+        raise UndecodableRequest
+    return _all_checked(request) if hasattr(request, "__aiter__") else request
+
+
+async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        yield _checked(request)
+
+
+# What an error inside of the coordinator is for its callers.
+
+
+_log = structlog.get_logger()
+
+
+def refusal_of(error: Exception, method: str) -> CallRefused:
+    """The refusal that callers see. What nobody expected is logged, and they see its id alone."""
+    match error:
+        case CallRefused():
+            return error
+        case SpecError():
+            return refusals.bad_request(
+                str(error), [(each.path or "spec", each.problem) for each in error.violations]
+            )
+        case UndecodableRequest():
+            return CallRefused(
+                grpc.StatusCode.INVALID_ARGUMENT, "the request is not a message of its type"
+            )
+        case NotNow():
+            return refusals.not_now("JOB_STATE", "", str(error))
+        case NoSuchJob() | JobMissing():
+            return refusals.not_found("remy_farm.v1.Job", "", str(error))
+        case AmbiguousName():
+            return refusals.bad_request(str(error), [("job", "is not unambiguous")])
+        case RequestIdTaken():
+            return refusals.already_exists("remy_farm.v1.Job", "", str(error))
+        case BadPageToken():
+            return refusals.bad_field("page_token", "is not one that a response came with")
+        case DesignerError():
+            return refusals.bad_request(str(error), [("spec", str(error))])
+        case StoreUnavailable() | StoreInTrouble():
+            return refusals.unavailable(f"the store is not available: {error}")
+        case JobLost():
+            return refusals.unavailable(f"this coordinator does not have the job: {error}")
+    error_id = secrets.token_hex(4)
+    _log.error("a call failed unexpectedly", method=method, error_id=error_id, exc_info=error)
+    return CallRefused(grpc.StatusCode.INTERNAL, f"internal error, id {error_id}")
+
+
+# What every call goes through: the door, and the last net below its handler.
+
+
+_Continuation: TypeAlias = "Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]]"
+
+
+class Interceptor(grpc.aio.ServerInterceptor):
+    """Asks the doorkeeper before anything is read, and answers for what handlers raise."""
+
+    def __init__(self, doorkeeper: Doorkeeper) -> None:
+        self._doorkeeper = doorkeeper
+
+    async def intercept_service(
+        self, continuation: _Continuation, handler_call_details: grpc.HandlerCallDetails
+    ) -> Handler | None:
+        method = handler_call_details.method
+        try:
+            caller = self._doorkeeper.admit(method, handler_call_details.invocation_metadata)
+        except CallRefused as refusal:
+            return _refusing(refusal)
+        if caller is not None:
+            # The handler runs in the same task, and thus in the same context.
+            set_caller(caller)
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None
+
+        async def on_error(error: Exception, context: Context) -> None:
+            await refusal_of(error, method).abort(context)
+
+        return guarded(handler, on_error)
+
+
+def _refusing(refusal: CallRefused) -> Handler:
+    """A handler that waits for no request."""
+
+    async def refuse(_requests: Any, context: Context) -> AsyncIterator[Any]:
+        await refusal.abort(context)
+        yield None
+
+    return grpc.stream_stream_rpc_method_handler(refuse)

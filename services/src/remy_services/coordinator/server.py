@@ -1,0 +1,384 @@
+"""The server: what a coordinator is made of, started and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+import remy_simulator
+from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
+from remy_services.client.connection import SERVER_OPTIONS
+from remy_services.client.settings import Address
+from remy_services.coordinator.access import Doorkeeper
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.handlers import DesignService
+from remy_services.coordinator.handlers.queries import ServerInformation
+from remy_services.coordinator.job_handle import Environment, now, patiently
+from remy_services.coordinator.maintenance import Mirroring, StoreWatch, Threads
+from remy_services.coordinator.middleware import Interceptor
+from remy_services.coordinator.settings import ServerSettings, SettingsError, Surroundings
+from remy_services.coordinator.tls import ReloadingTls, TokenWatch
+from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.transport.grpc import WorkerFleet
+from remy_services.evaluation.transport.ray import RayFleet, RayUnavailable
+from remy_services.files import write_file
+from remy_services.stores import CheckpointStore, Mirror, open_store
+
+# gRPC servers with the options that all of ours have, and their ports.
+
+
+def new_server(
+    interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+    *,
+    maximum_message_bytes: int,
+    maximum_streams: int,
+) -> grpc.aio.Server:
+    """A server without services and ports."""
+    options = (
+        *SERVER_OPTIONS,
+        ("grpc.max_receive_message_length", maximum_message_bytes),
+        ("grpc.max_send_message_length", maximum_message_bytes),
+        ("grpc.max_concurrent_streams", maximum_streams),
+        # Two coordinators on one port would each get a part of the calls.
+        ("grpc.so_reuseport", 0),
+    )
+    return grpc.aio.server(interceptors=list(interceptors), options=options)
+
+
+def open_port(
+    server: grpc.aio.Server, address: Address, credentials: grpc.ServerCredentials | None
+) -> Address:
+    """Has the server listen; the address with the port that it got. Raises SettingsError."""
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(str(address))
+        else:
+            port = server.add_secure_port(str(address), credentials)
+    except RuntimeError as error:
+        raise SettingsError(
+            f"cannot listen on {address}; is it in use, or not of this machine?"
+        ) from error
+    return replace(address, port=port)
+
+
+# Health, as the standard protocol has it: alive, and ready for work, apart.
+
+
+#: The event loop turns. A coordinator that waits for its store is alive.
+LIVENESS = "liveness"
+#: Jobs are served, and the store takes commits. Also what the server as a whole says.
+READINESS = "readiness"
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Health:
+    """Says what the coordinator knows of itself."""
+
+    def __init__(self) -> None:
+        self.servicer = health.aio.HealthServicer()
+
+    async def begin(self) -> None:
+        """Alive, not ready."""
+        await self.servicer.set(LIVENESS, _SERVING)
+        await self.set_ready(False)
+
+    async def set_ready(self, is_ready: bool) -> None:
+        """Whether calls can be answered and jobs go on."""
+        for service in (READINESS, ""):
+            await self.servicer.set(service, _SERVING if is_ready else _NOT_SERVING)
+
+
+# Who evaluates for the jobs, by the kind that was asked for.
+
+
+_WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].full_name
+
+
+def _nothing(server: grpc.aio.Server) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Evaluators:
+    """An evaluator, and what it serves to its workers."""
+
+    evaluator: SharedEvaluator
+    #: Adds that to a server.
+    add_to: Callable[[grpc.aio.Server], None] = _nothing
+    #: Full names of what was added.
+    services: tuple[str, ...] = ()
+
+
+def make_evaluators(settings: ServerSettings, work_left: Callable[[str], bool]) -> Evaluators:
+    """Those of the settings, to be used in the running event loop.
+
+    `work_left(job_id)` says whether a job, or any if empty, may still have something to evaluate.
+    Raises SettingsError.
+    """
+    match settings.evaluator:
+        case "local":
+            return Evaluators(LocalFleet(settings.threads))
+        case "workers":
+            fleet = WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
+            return Evaluators(fleet, fleet.add_to, (_WORKER_SERVICE,))
+        case "ray":
+            return Evaluators(_ray_fleet(settings, work_left))
+    raise SettingsError(
+        f"--evaluator is {settings.evaluator}, which this coordinator does not have"
+    )
+
+
+def _ray_fleet(settings: ServerSettings, work_left: Callable[[str], bool]) -> RayFleet:
+    try:
+        fleet = RayFleet(settings.ray, work_left=work_left, reproductions=settings.reproductions)
+    except RayUnavailable as error:
+        raise SettingsError(f"--evaluator is ray: {error}") from error
+    fleet.begin()
+    return fleet
+
+
+# A farm with everything that it works on, opened as the settings say.
+
+
+# Of the grace period.
+_SHARE_FOR_MIRROR = 0.2
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What there is to serve."""
+
+    farm: Farm
+    store_watch: StoreWatch
+    evaluators: Evaluators
+
+
+async def open_farm(
+    settings: ServerSettings,
+    around: Surroundings,
+    ending: AsyncExitStack,
+    *,
+    has_work: Callable[[str], bool],
+    on_store_changed: Callable[[str], Awaitable[None]],
+) -> Opened:
+    """Waits for a store that is not available; everything is closed by `ending`.
+
+    `has_work(job_id)` says whether a job, or any if empty, may still have something to evaluate;
+    `on_store_changed` is told the store's trouble, or "" when it is over. Raises SettingsError or
+    StoreError.
+    """
+    threads = Threads()
+    ending.push_async_callback(threads.close)
+    opened = await patiently(
+        lambda: threads.store(
+            open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
+        ),
+        on_trouble=lambda why: _log.warning("waiting for the store", why=why),
+    )
+    ending.push_async_callback(asyncio.to_thread, opened.close)
+    evaluators = make_evaluators(settings, has_work)
+    store = around.store(opened)
+    mirroring = _mirroring(settings, store, ending)
+    environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
+    watch = StoreWatch(store, threads, settings.farm.store_check_seconds, on_store_changed)
+    farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm)
+    around.on_farm(farm)
+    return Opened(farm, watch, evaluators)
+
+
+def _mirroring(
+    settings: ServerSettings, store: CheckpointStore, ending: AsyncExitStack
+) -> Mirroring | None:
+    if settings.mirror_url is None:
+        return None
+    mirroring = Mirroring(Mirror(settings.mirror_url), store)
+    ending.push_async_callback(mirroring.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
+    return mirroring
+
+
+# The services of a coordinator's server.
+
+
+_DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
+
+
+def add_services(
+    server: grpc.aio.Server, opened: Opened, our_health: Health, *, has_reflection: bool
+) -> None:
+    """Adds everything that is called over the network."""
+    farm, evaluators = opened.farm, opened.evaluators
+    durability = farm.environment.store.durability()
+    information = ServerInformation(
+        farm, opened.store_watch, durability, remy_simulator.fingerprint()
+    )
+    service = DesignService(farm, information)
+    # What is generated has no types.
+    add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
+    add_design_service(service, server)
+    health_pb2_grpc.add_HealthServicer_to_server(our_health.servicer, server)
+    evaluators.add_to(server)
+    if has_reflection:
+        names = (
+            _DESIGN_SERVICE,
+            *evaluators.services,
+            health.SERVICE_NAME,
+            reflection.SERVICE_NAME,
+        )
+        reflection.enable_server_reflection(names, server)
+
+
+# A coordinator from its start to its end.
+
+
+_SHUTTING_DOWN = "the coordinator is shutting down"
+# Of the grace period: for the jobs to be kept, and for calls that are being answered after that.
+_SHARE_FOR_JOBS = 0.7
+_SHARE_FOR_LAST_CALLS = 0.1
+
+
+class CoordinatorServer:
+    """Starts in `start`, ends in `stop`; to be used in one event loop."""
+
+    def __init__(self, settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+        """Raises SettingsError."""
+        settings.check()
+        self._settings = settings
+        self._surroundings = surroundings or Surroundings()
+        self._health = Health()
+        self._farm: Farm | None = None
+        self._server: grpc.aio.Server | None = None
+        # Frees what was opened, the last first.
+        self._ending = AsyncExitStack()
+
+    @property
+    def farm(self) -> Farm | None:
+        """None while the store is not there."""
+        return self._farm
+
+    async def start(self) -> Address:
+        """Serves from now on; returns where. Waits for a store that is not available.
+
+        Raises SettingsError, FileError or StoreError.
+        """
+        settings = self._settings
+        await self._health.begin()
+        doorkeeper = Doorkeeper(None)
+        if settings.tokens_file is not None:
+            tokens = TokenWatch(settings.tokens_file, doorkeeper)
+            tokens.begin()
+            self._ending.push_async_callback(tokens.close)
+        else:
+            _log.warning("nobody is asked for a token: whoever can call here is an administrator")
+        credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
+        await self._serve_health()
+        opened = await open_farm(
+            settings,
+            self._surroundings,
+            self._ending,
+            has_work=self._has_work,
+            on_store_changed=self._store_changed,
+        )
+        self._farm = farm = opened.farm
+        self._server = new_server(
+            [*self._surroundings.interceptors, Interceptor(doorkeeper)],
+            maximum_message_bytes=settings.maximum_message_bytes,
+            maximum_streams=settings.maximum_streams,
+        )
+        add_services(self._server, opened, self._health, has_reflection=settings.has_reflection)
+        address = open_port(self._server, settings.listen, credentials)
+        await self._server.start()
+        await farm.load()
+        self._start_workers(farm)
+        await self._health.set_ready(True)
+        opened.store_watch.begin()
+        self._ending.push_async_callback(opened.store_watch.close)
+        _log.info("serving", address=str(address), coordinator=settings.name)
+        if settings.ready_file is not None:
+            write_file(settings.ready_file, f"{address}\n")
+        return address
+
+    async def stop(self) -> None:
+        """Takes no more work, leaves a checkpoint of every job, and ends in the grace period."""
+        _log.info("shutting down")
+        await self._health.servicer.enter_graceful_shutdown()
+        for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
+        if self._farm is not None:
+            await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds * _SHARE_FOR_JOBS)
+            # Workers hear why their streams end.
+            await self._farm.evaluator.close()
+        if self._server is not None:
+            await self._server.stop(for_calls)
+        await self._ending.aclose()
+        _log.info("ended")
+
+    async def _serve_health(self) -> None:
+        """Health alone, in plain text, for whoever starts and stops this process."""
+        if self._settings.health_listen is None:
+            return
+        server = new_server(
+            maximum_message_bytes=1 << 16, maximum_streams=self._settings.maximum_streams
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
+        open_port(server, self._settings.health_listen, None)
+        await server.start()
+        self._ending.push_async_callback(server.stop, None)
+
+    def _has_work(self, job_id: str) -> bool:
+        return self._farm is not None and self._farm.has_work(job_id)
+
+    def _start_workers(self, farm: Farm) -> None:
+        path = self._settings.kubernetes_workers
+        if path is None:
+            return
+        try:
+            from remy_services.coordinator.worker_jobs import WorkerJobs
+        except ImportError as error:
+            raise SettingsError(
+                "--kubernetes-workers needs what `pip install remy-farm[kubernetes]` installs"
+            ) from error
+        jobs = WorkerJobs(farm, path)
+        jobs.begin()
+        self._ending.push_async_callback(jobs.close)
+
+    async def _store_changed(self, trouble: str) -> None:
+        await self._health.set_ready(not trouble)
+
+
+async def serve(settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+    """Runs a coordinator until the process is told to end, by SIGTERM or Ctrl-C.
+
+    Raises SettingsError, FileError or StoreError.
+    """
+    server = CoordinatorServer(settings, surroundings)
+    told_to_end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told_to_end.set)
+    starting = asyncio.create_task(server.start())
+    waiting = asyncio.create_task(told_to_end.wait())
+    try:
+        await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+        await waiting
+    finally:
+        starting.cancel()
+        waiting.cancel()
+        with contextlib.suppress(BaseException):
+            await asyncio.gather(starting, waiting, return_exceptions=True)
+        await server.stop()

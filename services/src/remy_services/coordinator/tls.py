@@ -1,0 +1,171 @@
+"""TLS and tokens that may be renewed while the server runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import cast
+
+import grpc
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from remy_services.coordinator.access import Doorkeeper, Tokens
+from remy_services.coordinator.settings import SettingsError, TlsFiles
+from remy_services.files import FileError, read_file
+
+# Files that may change while they are in use: certificates, tokens.
+
+
+#: What tells one content of a file from another without reading it.
+Signature = tuple[tuple[int, int, int] | None, ...]
+
+
+def signature_of(paths: Iterable[Path]) -> Signature:
+    """Differs once a file was replaced, changed, or is gone."""
+    return tuple(_signature(path) for path in paths)
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+# TLS whose certificate may be renewed while the server runs.
+
+
+_MOST_BYTES = 1 << 20
+
+_log = structlog.get_logger()
+
+
+class ReloadingTls:
+    """Reads certificate, key and authorities again when the files have changed.
+
+    New files that make no sense are told of in the log, and the last good ones go on being used.
+    """
+
+    def __init__(self, files: TlsFiles) -> None:
+        """Raises SettingsError or FileError if they cannot be used."""
+        self._files = files
+        paths = (files.certificate, files.key, files.client_ca)
+        self._paths = [path for path in paths if path is not None]
+        self._lock = threading.Lock()
+        self._signature = signature_of(self._paths)
+        self._configuration = _read(files)
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """For a server's port."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._configuration,
+            # None, for "as before", is not in the types.
+            cast("Callable[[], grpc.ServerCertificateConfiguration]", self._newer),
+            require_client_authentication=self._files.client_ca is not None,
+        )
+
+    def certificate_end(self) -> float:
+        """When the certificate ends, in Unix time."""
+        return _certificate(self._files.certificate).not_valid_after_utc.timestamp()
+
+    def _newer(self) -> grpc.ServerCertificateConfiguration | None:
+        """What the library asks before each connection, from its own threads."""
+        with self._lock:
+            signature: Signature = signature_of(self._paths)
+            if signature == self._signature:
+                return None
+            self._signature = signature
+        try:
+            configuration = _read(self._files)
+        except (FileError, SettingsError) as error:
+            _log.error("the new certificate cannot be used", why=str(error))
+            return None
+        _log.info("the certificate was read anew", ends=self.certificate_end())
+        return configuration
+
+
+def _read(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
+    _certificate(files.certificate)
+    chain = read_file(files.certificate, limit=_MOST_BYTES)
+    key = read_file(files.key, limit=_MOST_BYTES)
+    authorities = None
+    if files.client_ca is not None:
+        _certificate(files.client_ca)
+        authorities = read_file(files.client_ca, limit=_MOST_BYTES)
+    _check_pair(files)
+    return grpc.ssl_server_certificate_configuration([(key, chain)], authorities)
+
+
+def _certificate(path: Path) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificates(read_file(path, limit=_MOST_BYTES))[0]
+    except (ValueError, IndexError) as error:
+        raise SettingsError(f"{path} holds no certificate in PEM form") from error
+
+
+def _check_pair(files: TlsFiles) -> None:
+    """A renewal may have replaced one of the two files only, so far."""
+    try:
+        key = load_pem_private_key(read_file(files.key, limit=_MOST_BYTES), password=None)
+    except (ValueError, TypeError) as error:
+        raise SettingsError(f"{files.key} holds no private key in PEM form") from error
+    if key.public_key() != _certificate(files.certificate).public_key():
+        raise SettingsError(f"{files.key} is not the key of the certificate {files.certificate}")
+
+
+# Tokens that may be changed while the server runs.
+
+
+_CHECK_SECONDS = 1.0
+
+
+class TokenWatch:
+    """Gives a doorkeeper the tokens of a file, and again whenever they change.
+
+    A file that makes no sense is told of in the log, and the last good tokens go on being valid.
+    """
+
+    def __init__(self, path: Path, doorkeeper: Doorkeeper) -> None:
+        """Raises FileError if the tokens cannot be read."""
+        self._path = path
+        self._doorkeeper = doorkeeper
+        self._paths: tuple[Path, ...] = (path,)
+        self._read()
+        self._signature = signature_of(self._paths)
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Watches until `close`."""
+        self._task = asyncio.create_task(self._watch())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_CHECK_SECONDS)
+            signature = await asyncio.to_thread(signature_of, self._paths)
+            if signature == self._signature:
+                continue
+            self._signature = signature
+            try:
+                await asyncio.to_thread(self._read)
+            except FileError as error:
+                _log.error("the new tokens cannot be used", why=str(error))
+            else:
+                self._signature = signature_of(self._paths)
+                _log.info("the tokens were read anew")
+
+    def _read(self) -> None:
+        tokens = Tokens.read(self._path)
+        self._doorkeeper.tokens = tokens
+        self._paths = tokens.paths

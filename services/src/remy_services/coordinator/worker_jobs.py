@@ -1,0 +1,90 @@
+"""Workers that Kubernetes runs for the jobs of a farm, one Kubernetes Job for each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import structlog
+
+from remy_farm.v1 import spec_pb2
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.settings import SettingsError
+from remy_services.jobs.states import FINAL
+from remy_services.kubernetes import (
+    ConfigurationError,
+    Design,
+    Launcher,
+    LauncherSettings,
+    Report,
+    beyond_limits,
+    design_of,
+    read_settings,
+)
+from remy_services.kubernetes.cluster import KubernetesCluster
+
+_log = structlog.get_logger()
+
+#: A Kubernetes Job that ended removes itself after its own time; then its design may be forgotten.
+_DEFAULT_TTL_SECONDS = 3600.0
+_RESTART_SECONDS = 5.0
+
+
+class WorkerJobs:
+    """Keeps a launcher at work. To be used in the farm's event loop."""
+
+    def __init__(self, farm: Farm, settings_path: Path) -> None:
+        """Raises SettingsError."""
+        try:
+            settings = read_settings(settings_path)
+        except ConfigurationError as error:
+            raise SettingsError(str(error)) from error
+        self._farm = farm
+        self._settings = settings
+        self._keeps_seconds = settings.finish_seconds + _ttl_seconds(settings)
+        self._task: asyncio.Task[None] | None = None
+        farm.objection = self._objection
+
+    def begin(self) -> None:
+        """Starts workers until `close`."""
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Leaves the workers that there are to the next coordinator."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            cluster = KubernetesCluster(self._settings.instance)
+            launcher = Launcher(cluster, self._settings, self._designs, self._hear)
+            try:
+                await launcher.run()
+            except Exception as error:
+                # Designs go on with the workers that there are, and the farm with its designs.
+                _log.error("the launcher of workers is started anew", exc_info=error)
+            await asyncio.sleep(_RESTART_SECONDS)
+
+    def _designs(self) -> Iterator[Design]:
+        farm, now = self._farm, time.time()
+        for keeper in farm.catalogue:
+            if keeper.job.state not in FINAL:
+                yield design_of(farm.shown(keeper))
+            elif now - keeper.job.end_time.seconds < self._keeps_seconds:
+                yield design_of(keeper.job)
+
+    def _hear(self, report: Report) -> None:
+        self._farm.said_of_workers = report.sentences
+
+    def _objection(self, spec: spec_pb2.DesignSpec) -> str | None:
+        return beyond_limits(spec.workers, self._settings.limits)
+
+
+def _ttl_seconds(settings: LauncherSettings) -> float:
+    ttl = settings.template["spec"].get("ttlSecondsAfterFinished", _DEFAULT_TTL_SECONDS)
+    return float(ttl)

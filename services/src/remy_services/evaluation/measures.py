@@ -1,0 +1,271 @@
+"""Measures: throughput, delay and scores of one outcome, and of a table on many specimens."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.specification import draw_specimens
+from remy_simulator import RuleTable, log2
+from remy_simulator.messages import from_native
+from remy_simulator.objective import specimen_score
+
+# What one specimen's outcome means to people: throughput, delay and the normalized score.
+#
+# The designer sees only its objective; these are the quantities of the papers' plots. All of them
+# are
+# computed from the counts and sums that an evaluation returns, so nothing is simulated again.
+
+
+PACKET_BITS = 12_000
+"""A packet is 1500 bytes."""
+
+_BITS_PER_MS_IN_MBPS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SenderMeasures:
+    """What one sender got. A sender that received nothing has throughput 0 and no delay."""
+
+    throughput_mbps: float
+    """Packets received over the time spent on."""
+    throughput_equal_share_mbps: float
+    """Packets received over the time spent on, each instant divided by the senders then on."""
+    delay_ms: float | None
+    """Mean over the received packets of ACK time minus sending time."""
+    packets_received: int
+    packets_lost: int
+    on_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpecimenMeasures:
+    """Means over the senders of one specimen that received packets; None if none did."""
+
+    throughput_over_link_rate: float | None
+    """Equal-share throughput over the link rate: 1 is the sender's fair share, fully used."""
+    delay_over_rtt: float | None
+    """Mean delay over the RTT without queueing and service."""
+    normalized_score_per_sender: float | None
+    """log2(throughput / link rate) - log2(delay / RTT)."""
+    senders: int
+    senders_left_out: int
+    """Senders that were never on or received nothing; the means are over the others."""
+
+
+def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
+    """The specimen's link rate, Mbit/s."""
+    return specimen.link_rate_packets_per_ms * PACKET_BITS / _BITS_PER_MS_IN_MBPS
+
+
+def link_rate_packets_per_ms(mbps: float) -> float:
+    """The inverse: Mbit/s as packets per millisecond."""
+    return mbps * _BITS_PER_MS_IN_MBPS / PACKET_BITS
+
+
+def measure_senders(outcome: evaluation_pb2.SpecimenOutcome) -> list[SenderMeasures]:
+    """One entry a sender, in the specimen's order."""
+    return [
+        SenderMeasures(
+            throughput_mbps=_mbps(received, on_ms),
+            throughput_equal_share_mbps=_mbps(received, share_ms),
+            delay_ms=delay_sum_ms / received if received else None,
+            packets_received=received,
+            packets_lost=lost,
+            on_ms=on_ms,
+        )
+        for received, lost, on_ms, share_ms, delay_sum_ms in zip(
+            outcome.packets_received,
+            outcome.packets_lost,
+            outcome.on_ms,
+            outcome.share_ms,
+            outcome.delay_sum_ms,
+            strict=True,
+        )
+    ]
+
+
+def measure_specimen(
+    specimen: evaluation_pb2.Specimen, senders: Sequence[SenderMeasures]
+) -> SpecimenMeasures:
+    """The means over senders that the papers plot, as in the reference tool's output."""
+    link_mbps = link_rate_mbps(specimen)
+    throughputs: list[float] = []
+    delays: list[float] = []
+    for sender in senders:
+        if sender.delay_ms is not None and sender.throughput_equal_share_mbps > 0:
+            throughputs.append(sender.throughput_equal_share_mbps / link_mbps)
+            delays.append(sender.delay_ms / specimen.rtt_ms)
+    scores = [
+        log2(throughput) - log2(delay)
+        for throughput, delay in zip(throughputs, delays, strict=True)
+    ]
+    return SpecimenMeasures(
+        throughput_over_link_rate=mean(throughputs),
+        delay_over_rtt=mean(delays),
+        normalized_score_per_sender=mean(scores),
+        senders=len(senders),
+        senders_left_out=len(senders) - len(throughputs),
+    )
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Standard error of the mean; None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    centre = math.fsum(values) / len(values)
+    squares = math.fsum((value - centre) ** 2 for value in values)
+    return math.sqrt(squares / (len(values) - 1) / len(values))
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The median; None of nothing."""
+    return statistics.median(values) if values else None
+
+
+def _mbps(packets: int, time_ms: float) -> float:
+    return packets / time_ms * PACKET_BITS / _BITS_PER_MS_IN_MBPS if time_ms > 0 else 0.0
+
+
+# Trying a table on networks drawn from a specification that no search has seen.
+
+
+_MS_PER_SECOND = 1000.0
+
+# The last element of a stream's path: the simulations must not share draws with the model.
+_SIMULATION = 0
+_NETWORK = 1
+
+Evaluate = Callable[[evaluation_pb2.EvaluationRequest], evaluation_pb2.EvaluationOutcome]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecimenResult:
+    """What a table did on one specimen."""
+
+    specimen: evaluation_pb2.Specimen
+    score: float | None
+    """The specification's objective; None if no sender could be scored."""
+    measures: SpecimenMeasures
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its standard error (None of fewer than two values)."""
+
+    mean: float
+    standard_error: float | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What some specimens have in common."""
+
+    score: Estimate | None
+    """None if no specimen could be scored."""
+    specimens: int
+    throughput_over_link_rate: float | None
+    """Median over the specimens in which packets were received."""
+    delay_over_rtt: float | None
+    """Likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One table on a number of specimens, in the order they were drawn."""
+
+    results: Sequence[SpecimenResult]
+    digest: str
+    """Of every sender's exact results."""
+    packets_received: int
+    rule_uses: Sequence[int]
+    """Look-ups by rule, over all specimens."""
+
+    def summary(self) -> Summary:
+        """Of all specimens."""
+        return summarize(self.results)
+
+    def by_senders(self) -> dict[int, Summary]:
+        """Of the specimens with each number of senders, by increasing number."""
+        groups: dict[int, list[SpecimenResult]] = {}
+        for result in self.results:
+            groups.setdefault(result.measures.senders, []).append(result)
+        return {senders: summarize(groups[senders]) for senders in sorted(groups)}
+
+
+def summarize(results: Sequence[SpecimenResult]) -> Summary:
+    """Mean score and medians over specimens."""
+    return Summary(
+        score=estimate([result.score for result in results]),
+        specimens=len(results),
+        throughput_over_link_rate=median(
+            present(result.measures.throughput_over_link_rate for result in results)
+        ),
+        delay_over_rtt=median(present(result.measures.delay_over_rtt for result in results)),
+    )
+
+
+def try_table(
+    spec: spec_pb2.DesignSpec,
+    table: RuleTable,
+    *,
+    seed: int,
+    specimens: int,
+    evaluate: Evaluate,
+) -> Trial:
+    """Simulates the table on `specimens` networks that `seed` draws from the specification.
+
+    Equal seeds give equal networks and equal random numbers in them, whatever the table, so that
+    two trials compare specimen by specimen.
+    """
+    drawn = draw_specimens(spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
+    request = evaluation_pb2.EvaluationRequest(
+        tables=[from_native(table)],
+        candidates=[evaluation_pb2.Candidate()],
+        specimens=drawn,
+        duration_ms=spec.search.simulated_seconds * _MS_PER_SECOND,
+        seed=remy_simulator.mix(seed, _SIMULATION),
+        recording=evaluation_pb2.RECORDING_USES,
+    )
+    outcome = evaluate(request)
+    return Trial(
+        results=[
+            SpecimenResult(
+                specimen=specimen,
+                score=specimen_score(spec.objective, specimen, result, request.duration_ms),
+                measures=measure_specimen(specimen, measure_senders(result)),
+            )
+            for specimen, result in zip(drawn, outcome.outcomes, strict=True)
+        ],
+        digest=remy_simulator.digest(outcome),
+        packets_received=sum(sum(result.packets_received) for result in outcome.outcomes),
+        rule_uses=_add_up([result.rule_uses for result in outcome.outcomes]),
+    )
+
+
+def estimate(values: Sequence[float | None]) -> Estimate | None:
+    """The mean of the values that are not None, with its standard error."""
+    known = present(values)
+    centre = mean(known)
+    if centre is None:
+        return None
+    return Estimate(centre, standard_error(known), len(known))
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """The values that are not None."""
+    return [value for value in values if value is not None]
+
+
+def _add_up(rows: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,294 @@
+"""What the scheduler keeps of tasks and leases, what it counts, and what it hands out."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.tasks import Slicer
+from remy_services.evaluation.tasks import Task as Slice
+
+# What a board goes by.
+
+
+@dataclass(frozen=True)
+class BoardSettings:
+    """Times are seconds; CPU seconds where a task's length is meant."""
+
+    #: How long a worker that is not heard of keeps its leases.
+    lease_seconds: float = 30.0
+    #: No task is meant to take longer; one that is lost is cheap.
+    longest_task_seconds: float = 1.0
+    #: No task is meant to be shorter, since sending one costs as much as simulating for a
+    #: millisecond; no longer, since a step ends with the thread that has the last one.
+    shortest_task_seconds: float = 0.008
+    #: How many tasks a thread would get if all were as long as the next one. Tasks get shorter
+    #: towards the end of a request, so that threads end it together.
+    tasks_per_thread: float = 2.0
+    #: A running task is given to an idle worker too once it has run for `hedge_seconds` plus
+    #: `hedge_factor` times what it was expected to take.
+    hedge_seconds: float = 0.5
+    hedge_factor: float = 2.0
+    #: At most so many workers have one task at a time.
+    copies: int = 3
+    #: A task that ended so many workers is given up.
+    ended_workers: int = 3
+    #: A worker that sent so many results that fail their checks gets no more tasks.
+    bad_results: int = 3
+
+
+# What a board hands out: everything that is to be done because of what it was told.
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A worker is to do a task."""
+
+    worker_id: str
+    lease_id: int
+    #: Whose it is.
+    share: Share
+    evaluation_id: int
+    slice: Slice
+    #: All of the evaluation's request; the task is the slice of it.
+    whole: evaluation_pb2.EvaluationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An evaluation is done."""
+
+    #: The outcomes of slices that cover the request once.
+    parts: list[tuple[Slice, evaluation_pb2.EvaluationOutcome]]
+    cpu_seconds: float
+    workers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An evaluation failed because the simulator refuses it. One sentence."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """An evaluation failed because a part of it kept ending its workers."""
+
+    #: That part as a request of its own, to reproduce it with.
+    request: evaluation_pb2.EvaluationRequest
+    workers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A job failed because workers gave different answers to one of its tasks. One sentence."""
+
+    why: str
+
+
+@dataclass(slots=True)
+class Effects:
+    """In any order, except that a task is assigned before it is cancelled."""
+
+    assignments: list[Assignment] = field(default_factory=list)
+    #: By worker: leases whose answers nobody waits for any more.
+    cancelled: dict[str, list[int]] = field(default_factory=dict)
+    #: By worker that gets no more tasks: why, in one sentence.
+    expelled: dict[str, str] = field(default_factory=dict)
+    #: By evaluation: how it ended.
+    ended: dict[int, Completion | Refusal | Quarantine | Contradiction] = field(
+        default_factory=dict
+    )
+
+
+# What a board counts, for metrics and for people.
+
+
+#: Upper ends of the buckets of task durations, seconds; one more bucket is above all of them.
+DURATION_BUCKETS_SECONDS: Final = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
+
+
+@dataclass
+class Counts:
+    """Events since the board was made."""
+
+    tasks_assigned: int = 0
+    tasks_done: int = 0
+    simulations_done: int = 0
+    cpu_seconds: float = 0.0
+    #: Answers that changed nothing: the task was done already, or its request closed.
+    duplicate_results: int = 0
+    #: Answers that name a lease which the worker never had, or has answered.
+    unknown_leases: int = 0
+    hedged_tasks: int = 0
+    quarantined_workers: int = 0
+    quarantined_tasks: int = 0
+    workers_joined: int = 0
+    #: By how they left: "goodbye" or "lost".
+    workers_left: Counter[str] = field(default_factory=Counter)
+    #: Leases that ended without a good answer, by reason: "lost" (its stream), "goodbye", "silent",
+    #: "returned", "bad result", "quarantined", "withdrawn", "done elsewhere".
+    leases_ended: Counter[str] = field(default_factory=Counter)
+    #: Results that failed their checks, by what was wrong.
+    bad_results: Counter[str] = field(default_factory=Counter)
+    #: Wall seconds from giving a task out to its result: counts by DURATION_BUCKETS_SECONDS.
+    task_durations: list[int] = field(
+        default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
+    )
+    task_duration_seconds: float = 0.0
+    #: Wall seconds from when a task could be given out to when it first was: the same.
+    queue_times: list[int] = field(
+        default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
+    )
+    queue_seconds: float = 0.0
+
+    def count_duration(self, seconds: float) -> None:
+        """A task took so long from its assignment to its result."""
+        self.task_durations[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
+        self.task_duration_seconds += seconds
+
+    def count_queue_time(self, seconds: float) -> None:
+        """A task waited so long for its first worker."""
+        self.queue_times[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
+        self.queue_seconds += seconds
+
+
+@dataclass(frozen=True)
+class BoardSnapshot:
+    """What a board holds now, and what it has counted."""
+
+    counts: Counts
+    workers: int
+    busy_workers: int
+    silent_workers: int
+    threads: int
+    quarantined_workers: int
+    evaluations: int
+    #: Tasks that can be given out: those that are back, and an estimate of those not cut yet.
+    tasks_waiting: int
+    tasks_running: int
+
+
+# What a board keeps of evaluations, their tasks, and every copy of a task that a worker has.
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a worker says of a task."""
+
+    worker_id: str
+    #: Of the worker's simulator, for people.
+    version: str
+    #: Equal where answers are equal.
+    key: bytes
+    #: None if the simulator refuses the task.
+    outcome: evaluation_pb2.EvaluationOutcome | None
+
+
+@dataclass(eq=False, slots=True)
+class Lease:
+    """A copy of a task that a worker has."""
+
+    lease_id: int
+    task: Task
+    worker_id: str
+    issued_at: float
+    #: CPU seconds that the task was expected to take.
+    seconds: float
+    #: False once nobody waits for the answer: the task is done, or the copy is counted as lost.
+    active: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A slice of a request."""
+
+    evaluation: EvaluationRecord
+    slice: Slice
+    #: Expected packets (board.cost).
+    packets: float
+    #: Copies that may still be answered.
+    leases: dict[int, Lease] = field(default_factory=dict)
+    #: Workers that ended without notice while they had it.
+    ended: set[str] = field(default_factory=set)
+    #: When the last of them was found to have ended.
+    ended_at: float = -math.inf
+    #: SHA-256 of intact results that cannot be right, and which worker gave each.
+    impossible: dict[bytes, str] = field(default_factory=dict)
+    #: The answer that holds.
+    accepted: Answer | None = None
+
+    @property
+    def active(self) -> int:
+        """Copies whose answer is waited for."""
+        return sum(lease.active for lease in self.leases.values())
+
+    def is_with(self, worker_id: str) -> bool:
+        """Whether this worker's answer is waited for."""
+        return any(lease.active and lease.worker_id == worker_id for lease in self.leases.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether no answer is waited for any more."""
+        return self.accepted is not None or self.evaluation.closed
+
+
+@dataclass(eq=False, slots=True)
+class EvaluationRecord:
+    """A request on its way to its outcome."""
+
+    evaluation_id: int
+    share: Share
+    request: evaluation_pb2.EvaluationRequest
+    slicer: Slicer
+    #: When the board first looked for workers for it.
+    arrived_at: float = 0.0
+    #: Tasks that anybody may do, lost before: the next to be given out.
+    returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
+    #: Tasks that may end a worker, which not everybody may do.
+    suspected: dict[Task, None] = field(default_factory=dict)
+    #: Tasks given out at least once and not done.
+    open: dict[Task, None] = field(default_factory=dict)
+    done: dict[Task, None] = field(default_factory=dict)
+    #: Finished, failed or withdrawn.
+    closed: bool = False
+    simulations_done: int = 0
+    simulated_packets: int = 0
+    cpu_seconds: float = 0.0
+    workers: set[str] = field(default_factory=set)
+
+    @property
+    def simulations(self) -> int:
+        """Simulations of one specimen under one candidate, in all."""
+        return len(self.request.candidates) * len(self.request.specimens)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to give out."""
+        return not self.closed and bool(
+            self.returned or self.suspected or not self.slicer.exhausted
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every slice is done."""
+        return self.slicer.exhausted and not self.open

@@ -1,0 +1,164 @@
+"""The workers that a board knows, and which of them have room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from remy_services.evaluation.scheduler.records import Lease
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """What a worker says of itself."""
+
+    worker_id: str
+    #: Threads that it simulates with, at least 1.
+    threads: int
+    #: Only tasks of this job; empty: of any.
+    job_id: str = ""
+    #: Of its simulator, for people.
+    version: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Worker:
+    """A worker that has joined and not left."""
+
+    facts: WorkerFacts
+    heard_at: float
+    #: How many more tasks it can take.
+    credits: int = 0
+    #: Everything that it was given and has not answered, wanted still or not, in this order.
+    held: dict[int, Lease] = field(default_factory=dict)
+    #: Not heard of for a lease's length.
+    silent: bool = False
+    #: It has announced that it ends.
+    leaving: bool = False
+    bad_results: int = 0
+
+    @property
+    def serving(self) -> bool:
+        """Whether it can be counted on."""
+        return not self.silent and not self.leaving
+
+    @property
+    def holds_a_suspect(self) -> bool:
+        """Whether one of its tasks has ended workers."""
+        return any(lease.active and lease.task.ended for lease in self.held.values())
+
+
+class Pool:
+    """The workers that serve one job only, or all jobs."""
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        #: Workers with a thread that has nothing to do, longest waiting first.
+        self.idle: OrderedDict[str, Worker] = OrderedDict()
+        #: Workers whose threads all have something to do and that take a reserve.
+        self.spare: OrderedDict[str, Worker] = OrderedDict()
+        self.threads = 0
+
+    def file(self, worker: Worker) -> None:
+        """Puts a worker where it belongs now, last in line."""
+        self.remove(worker)
+        if worker.serving and worker.credits > 0:
+            room = self.idle if len(worker.held) < worker.facts.threads else self.spare
+            room[worker.facts.worker_id] = worker
+
+    def remove(self, worker: Worker) -> None:
+        """Takes a worker out of line."""
+        self.idle.pop(worker.facts.worker_id, None)
+        self.spare.pop(worker.facts.worker_id, None)
+
+    def count(self, worker: Worker, sign: int) -> None:
+        """A worker can be counted on from now on (1), or no more (-1)."""
+        self.threads += sign * worker.facts.threads
+
+
+class Roster:
+    """All workers, by who they serve and by how long they have been silent."""
+
+    def __init__(self) -> None:
+        self.workers: dict[str, Worker] = {}
+        self._general = Pool("")
+        self._special: dict[str, Pool] = {}
+        #: Longest silence first.
+        self._heard: OrderedDict[str, Worker] = OrderedDict()
+
+    def add(self, facts: WorkerFacts, now: float) -> Worker:
+        """A worker joins."""
+        worker = Worker(facts, heard_at=now)
+        self.workers[facts.worker_id] = worker
+        self._heard[facts.worker_id] = worker
+        pool = self._general
+        if facts.job_id:
+            pool = self._special.setdefault(facts.job_id, Pool(facts.job_id))
+        pool.count(worker, 1)
+        return worker
+
+    def remove(self, worker: Worker) -> None:
+        """A worker is gone."""
+        self._stop_counting(worker)
+        pool = self.pool_of(worker)
+        pool.remove(worker)
+        del self.workers[worker.facts.worker_id]
+        self._heard.pop(worker.facts.worker_id, None)
+        if pool.job_id and not any(
+            other.facts.job_id == pool.job_id for other in self.workers.values()
+        ):
+            del self._special[pool.job_id]
+
+    def heard(self, worker: Worker, now: float) -> None:
+        """A sign of life."""
+        worker.heard_at = now
+        self._heard[worker.facts.worker_id] = worker
+        self._heard.move_to_end(worker.facts.worker_id)
+        if worker.silent:
+            worker.silent = False
+            if worker.serving:
+                self.pool_of(worker).count(worker, 1)
+            self.file(worker)
+
+    def leaves(self, worker: Worker) -> None:
+        """It takes no more tasks."""
+        self._stop_counting(worker)
+        worker.leaving = True
+        self.file(worker)
+
+    def take_silent(self, since: float) -> Iterator[Worker]:
+        """The workers that have not been heard of since, each once for every silence."""
+        while self._heard:
+            worker = next(iter(self._heard.values()))
+            if worker.heard_at > since:
+                return
+            del self._heard[worker.facts.worker_id]
+            self._stop_counting(worker)
+            worker.silent = True
+            self.file(worker)
+            yield worker
+
+    def file(self, worker: Worker) -> None:
+        """Puts a worker in line if it has room."""
+        self.pool_of(worker).file(worker)
+
+    def pools(self) -> list[Pool]:
+        """The pools with room, those first that serve one job only."""
+        return [
+            pool for pool in (*self._special.values(), self._general) if pool.idle or pool.spare
+        ]
+
+    def pool_of(self, worker: Worker) -> Pool:
+        """Where a worker belongs."""
+        job_id = worker.facts.job_id
+        return self._special[job_id] if job_id else self._general
+
+    def threads_for(self, job_id: str) -> int:
+        """Threads that may simulate for a job."""
+        special = self._special.get(job_id)
+        return self._general.threads + (special.threads if special else 0)
+
+    def _stop_counting(self, worker: Worker) -> None:
+        if worker.serving:
+            self.pool_of(worker).count(worker, -1)

@@ -1,0 +1,506 @@
+"""Workers that call in over gRPC: one stream each, tasks one way, results the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import grpc
+import structlog
+
+import remy_simulator
+from remy_farm.v1 import (
+    design_service_pb2,
+    evaluation_pb2,
+    worker_service_pb2,
+    worker_service_pb2_grpc,
+)
+from remy_services.evaluation.check import DamagedResult, ImpossibleResult, check_result
+from remy_services.evaluation.dispatcher import Dispatcher, describe_evaluators
+from remy_services.evaluation.interface import Evaluation, OnProgress, Share
+from remy_services.evaluation.scheduler import (
+    Assignment,
+    BoardSettings,
+    BoardSnapshot,
+    TaskBoard,
+    WorkerFacts,
+    WorkerQuarantined,
+)
+from remy_services.evaluation.transport.messages import TablesOfStream, TaskMessages, task_message
+
+# How a coordinator treats its workers.
+
+
+# Heartbeats in a lease: some may come late, or get lost with a stalled machine.
+_HEARTBEATS_PER_LEASE = 6
+# A task that may have ended its worker waits for one that has been heard of since.
+_LONGEST_SECONDS_BETWEEN_HEARTBEATS = 2.0
+
+
+@dataclass(frozen=True)
+class WorkerFleetSettings:
+    """Times are seconds."""
+
+    board: BoardSettings = field(default_factory=BoardSettings)
+    #: How long there must have been nothing to do before workers that exit when idle are told.
+    idle_seconds: float = 10.0
+    #: How long a caller may take to say who it is.
+    hello_seconds: float = 10.0
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """How often a worker should be heard of."""
+        by_lease = self.board.lease_seconds / _HEARTBEATS_PER_LEASE
+        return min(by_lease, _LONGEST_SECONDS_BETWEEN_HEARTBEATS)
+
+
+# Who may work here.
+
+
+_LONGEST_NAME = 200
+_MOST_THREADS = 4096
+
+
+@dataclass(frozen=True)
+class SimulatorIdentity:
+    """Simulators with equal identities give equal results."""
+
+    version: str
+    #: `remy_simulator.fingerprint`.
+    digest: str
+
+    @classmethod
+    def own(cls) -> SimulatorIdentity:
+        """Of the simulator that is installed here."""
+        return cls(version("remy-simulator"), remy_simulator.fingerprint())
+
+
+class Unwelcome(Exception):
+    """A caller is sent away: with what status, and why, in one sentence."""
+
+    def __init__(self, code: grpc.StatusCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> WorkerFacts:
+    """What the board needs to know of a worker. Raises Unwelcome."""
+    for name, value in (("worker_id", hello.worker_id), ("job_id", hello.job_id)):
+        if len(value) > _LONGEST_NAME or not value.isprintable():
+            raise _misspoken(f"{name} must be printable, of at most {_LONGEST_NAME} characters")
+    if not hello.worker_id:
+        raise _misspoken("worker_id is missing from Hello")
+    if not 1 <= hello.threads <= _MOST_THREADS:
+        raise _misspoken(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
+    theirs = SimulatorIdentity(hello.simulator_version, hello.simulator_digest)
+    if theirs != own:
+        raise Unwelcome(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"worker {hello.worker_id} has simulator {_describe(theirs)} and this coordinator "
+            f"{_describe(own)}, so that their results would differ; install the coordinator's "
+            "version of remy-farm-worker",
+        )
+    return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, _describe(theirs))
+
+
+def _misspoken(why: str) -> Unwelcome:
+    return Unwelcome(grpc.StatusCode.INVALID_ARGUMENT, why)
+
+
+def _describe(identity: SimulatorIdentity) -> str:
+    # What a stranger sends is not repeated at length.
+    return f"{identity.version[:20] or '(none)'} ({identity.digest[:12] or 'no digest'})"
+
+
+# The coordinator's end of one worker's stream.
+
+
+Context = grpc.aio.ServicerContext[worker_service_pb2.WorkRequest, worker_service_pb2.WorkResponse]
+
+
+@dataclass
+class Traffic:
+    """Bytes of messages, without what gRPC adds."""
+
+    task_bytes: int = 0
+    tables_bytes: int = 0
+    result_bytes: int = 0
+
+
+@dataclass(eq=False)
+class WorkerStream:
+    """What is to be written, and what is known of the worker at the other end."""
+
+    facts: WorkerFacts
+    exit_when_idle: bool
+    #: The end of the stream is not the end of the process that simulates.
+    watched: bool
+    traffic: Traffic
+    tables: TablesOfStream = field(default_factory=TablesOfStream)
+    #: Since when there has been nothing for the worker to do; None: there is something.
+    idle_since: float | None = None
+    told_idle: bool = False
+    #: How it left, as far as it has said.
+    goodbye: str = ""
+    #: Whoever watches over the process that simulates says that it has ended.
+    process_ended: bool = False
+    #: Why the coordinator ends the stream.
+    dismissal: Exception | None = None
+    _outbox: deque[worker_service_pb2.WorkResponse] = field(default_factory=deque)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ended: bool = False
+
+    def send(self, message: worker_service_pb2.WorkResponse) -> None:
+        """Has a message written as soon as the worker takes it."""
+        self._outbox.append(message)
+        self._changed.set()
+
+    def end(self, dismissal: Exception | None = None) -> None:
+        """Ends the stream: at once with an error, or without one when all has been written."""
+        self._ended = True
+        self.dismissal = self.dismissal or dismissal
+        self._changed.set()
+
+    async def write_until_ended(self, context: Context) -> None:
+        """Writes what there is to write. Raises what the stream was ended with."""
+        while True:
+            while self._outbox and self.dismissal is None:
+                await context.write(self._outbox.popleft())
+            if self.dismissal is not None:
+                raise self.dismissal
+            if self._ended:
+                return
+            self._changed.clear()
+            await self._changed.wait()
+
+
+# What workers say, told to the board.
+
+
+# More than a worker could use; a mistake rather than an ability.
+_MOST_CREDIT_PER_THREAD = 64
+_LONGEST_SENTENCE = 500
+_NOTHING = evaluation_pb2.EvaluationOutcome()
+
+
+def hear(
+    board: TaskBoard, stream: WorkerStream, message: worker_service_pb2.WorkRequest, now: float
+) -> None:
+    """A worker says something after its Hello. Raises Unwelcome for what makes no sense."""
+    worker_id = stream.facts.worker_id
+    match message.WhichOneof("message"):
+        case "result":
+            stream.traffic.result_bytes += message.ByteSize()
+            _hear_result(board, worker_id, message.result, now)
+        case "credit":
+            if message.credit.tasks > _MOST_CREDIT_PER_THREAD * stream.facts.threads:
+                raise Unwelcome(
+                    grpc.StatusCode.INVALID_ARGUMENT,
+                    f"credit for {message.credit.tasks} tasks is more than "
+                    f"{_MOST_CREDIT_PER_THREAD} for each of {stream.facts.threads} threads",
+                )
+            board.credit(worker_id, message.credit.tasks, now)
+        case "heartbeat":
+            board.heartbeat(worker_id, now)
+        case "refused":
+            why = message.refused.why[:_LONGEST_SENTENCE]
+            board.refuse(worker_id, message.refused.lease_id, why, now)
+        case "returned":
+            board.give_back(worker_id, message.returned.lease_ids, now)
+        case "goodbye":
+            stream.goodbye = message.goodbye.why[:20] or "goodbye"
+            board.say_goodbye(worker_id)
+        case "ended":
+            stream.process_ended = True
+        case other:
+            raise Unwelcome(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f"a {other or 'message without content'} after Hello",
+            )
+
+
+def _hear_result(
+    board: TaskBoard, worker_id: str, result: worker_service_pb2.TaskResult, now: float
+) -> None:
+    lease_id = result.lease_id
+    seconds = result.cpu_seconds if 0 <= result.cpu_seconds < 1e6 else 0.0
+    task = board.task(lease_id)
+    if task is None:
+        board.complete(worker_id, lease_id, _NOTHING, result.sha256, seconds, now)
+        return
+    whole, piece = task
+    try:
+        outcome = check_result(whole, piece, result.outcome, result.sha256)
+    except DamagedResult as problem:
+        board.reject(worker_id, lease_id, str(problem), now)
+    except ImpossibleResult as problem:
+        board.disbelieve(worker_id, lease_id, result.sha256, str(problem), now)
+    else:
+        board.complete(worker_id, lease_id, outcome, result.sha256, seconds, now)
+
+
+# Workers that end when there is nothing left to do are told so.
+
+
+def tell_the_idle(
+    streams: Iterable[WorkerStream],
+    has_work: Callable[[str], bool],
+    idle_seconds: float,
+    now: float,
+) -> None:
+    """Tells, once, those that asked for it and had nothing to do for `idle_seconds`."""
+    for stream in streams:
+        if not stream.exit_when_idle or stream.told_idle:
+            continue
+        if has_work(stream.facts.job_id):
+            stream.idle_since = None
+        elif stream.idle_since is None:
+            stream.idle_since = now
+        elif now - stream.idle_since >= idle_seconds:
+            stream.told_idle = True
+            nothing = worker_service_pb2.NothingLeft()
+            stream.send(worker_service_pb2.WorkResponse(nothing_left=nothing))
+
+
+# The servicer of WorkerService: one stream for each worker, from its Hello to its end.
+
+
+_Requests = AsyncIterator[worker_service_pb2.WorkRequest]
+
+_SHUTTING_DOWN = "the coordinator is shutting down"
+
+_log = structlog.get_logger()
+
+
+class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
+    """Who may call is decided before a call gets here."""
+
+    def __init__(
+        self,
+        settings: WorkerFleetSettings,
+        simulator: SimulatorIdentity,
+        dispatcher: Dispatcher,
+        traffic: Traffic,
+    ) -> None:
+        """What workers say goes to the dispatcher's board."""
+        self._settings = settings
+        self._simulator = simulator
+        self._dispatcher = dispatcher
+        self._traffic = traffic
+        self._closed = False
+        #: By the worker's name.
+        self.streams: dict[str, WorkerStream] = {}
+
+    def close(self) -> None:
+        """Sends all workers away, to call again later."""
+        self._closed = True
+        for stream in self.streams.values():
+            stream.end(Unwelcome(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN))
+
+    async def Work(  # noqa: N802
+        self, request_iterator: _Requests, context: Context
+    ) -> None:
+        try:
+            stream = await self._welcome(request_iterator)
+        except Unwelcome as problem:
+            _log.warning("worker sent away", why=str(problem))
+            await context.abort(problem.code, str(problem))
+            return
+        reading = asyncio.create_task(self._read(stream, request_iterator))
+        try:
+            await stream.write_until_ended(context)
+        except Unwelcome as problem:
+            await context.abort(problem.code, str(problem))
+        finally:
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+            self._part(stream)
+
+    async def _welcome(self, requests: _Requests) -> WorkerStream:
+        """The first message decides. Raises Unwelcome."""
+        if self._closed:
+            raise Unwelcome(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN)
+        hello = await self._hello(requests)
+        facts = check_hello(hello, self._simulator)
+        try:
+            self._dispatcher.board.join(facts, self._dispatcher.now())
+        except WorkerQuarantined as problem:
+            raise Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, str(problem)) from None
+        former = self.streams.get(facts.worker_id)
+        if former is not None:
+            former.end(Unwelcome(grpc.StatusCode.ABORTED, "the worker has called again"))
+        stream = WorkerStream(facts, hello.exit_when_idle, hello.watched, self._traffic)
+        self.streams[facts.worker_id] = stream
+        welcome = worker_service_pb2.Welcome(
+            lease_seconds=self._settings.board.lease_seconds,
+            heartbeat_seconds=self._settings.heartbeat_seconds,
+        )
+        stream.send(worker_service_pb2.WorkResponse(welcome=welcome))
+        _log.info(
+            "worker joined",
+            worker_id=facts.worker_id,
+            host=hello.host,
+            threads=facts.threads,
+            version=hello.version,
+            job_id=facts.job_id,
+        )
+        return stream
+
+    async def _hello(self, requests: _Requests) -> worker_service_pb2.Hello:
+        try:
+            async with asyncio.timeout(self._settings.hello_seconds):
+                message = await anext(requests, None)
+        except TimeoutError:
+            message = None
+        if message is None or message.WhichOneof("message") != "hello":
+            raise Unwelcome(grpc.StatusCode.INVALID_ARGUMENT, "the first message must be Hello")
+        return message.hello
+
+    async def _read(self, stream: WorkerStream, requests: _Requests) -> None:
+        """Hears the worker until it ends the stream, or it breaks."""
+        try:
+            async for message in requests:
+                # A stream that another one has replaced speaks for nobody any more.
+                if self.streams.get(stream.facts.worker_id) is stream:
+                    hear(self._dispatcher.board, stream, message, self._dispatcher.now())
+                    self._dispatcher.advance_soon()
+            stream.end()
+        except Exception as problem:
+            stream.end(problem)
+
+    def _part(self, stream: WorkerStream) -> None:
+        """A stream has ended, however it did."""
+        worker_id = stream.facts.worker_id
+        if self.streams.get(worker_id) is not stream:
+            return
+        del self.streams[worker_id]
+        if stream.watched and not stream.process_ended:
+            # What it was doing has ended nothing.
+            self._dispatcher.board.say_goodbye(worker_id)
+        self._dispatcher.board.leave(worker_id, self._dispatcher.now())
+        if not self._closed:
+            self._dispatcher.advance_soon()
+        why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"
+        _log.info("worker left", worker_id=worker_id, why=why)
+
+
+# An evaluator that many designs share, on workers that call in over gRPC.
+
+
+class WorkerFleet:
+    """A SharedEvaluator; workers reach it through the gRPC server that it is added to."""
+
+    def __init__(
+        self,
+        settings: WorkerFleetSettings | None = None,
+        *,
+        work_left: Callable[[str], bool] = lambda job_id: False,
+        reproductions: Path | None = None,
+        simulator: SimulatorIdentity | None = None,
+    ) -> None:
+        """No workers yet.
+
+        `work_left(job_id)` says whether a job, or any if empty, will still have something to
+        evaluate after what it has asked for so far; workers that exit when idle wait for it. Tasks
+        that kept ending workers are written to the folder `reproductions`. `simulator` is what a
+        worker's must equal, by default the one that is installed here.
+        """
+        self._settings = settings or WorkerFleetSettings()
+        self._work_left = work_left
+        # Far from what another coordinator's board, or an earlier one's, counted up to.
+        self._board = TaskBoard(
+            self._settings.board,
+            first_lease_id=secrets.randbits(48),
+        )
+        self._dispatcher = Dispatcher(self._board, self, reproductions=reproductions)
+        self._messages = TaskMessages()
+        self._idle_watch: asyncio.Task[None] | None = None
+        self.traffic = Traffic()
+        self._servicer = WorkerServicer(
+            self._settings, simulator or SimulatorIdentity.own(), self._dispatcher, self.traffic
+        )
+
+    def add_to(self, server: grpc.aio.Server) -> None:
+        """Serves WorkerService; who may call is for the server's interceptors to decide.
+
+        To be called once, in the event loop.
+        """
+        # What is generated has no types.
+        add: Any = worker_service_pb2_grpc.add_WorkerServiceServicer_to_server
+        add(self._servicer, server)
+        self._idle_watch = asyncio.create_task(self._watch_the_idle())
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        return await self._dispatcher.evaluate(share, request, on_progress)
+
+    def info(self) -> design_service_pb2.EvaluatorsInfo:
+        return describe_evaluators("workers", self.snapshot())
+
+    def snapshot(self) -> BoardSnapshot:
+        """What the board behind the workers holds, and what it has counted."""
+        return self._board.snapshot()
+
+    async def close(self) -> None:
+        if self._idle_watch is not None:
+            self._idle_watch.cancel()
+            await asyncio.gather(self._idle_watch, return_exceptions=True)
+        await self._dispatcher.close()
+        self._servicer.close()
+
+    # What the dispatcher asks of a transport.
+
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        for assignment in assignments:
+            stream = self._servicer.streams.get(assignment.worker_id)
+            if stream is not None:
+                self._send_task(stream, assignment)
+
+    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        stream = self._servicer.streams.get(worker_id)
+        if stream is not None:
+            cancelled = worker_service_pb2.TasksCancelled(lease_ids=lease_ids)
+            stream.send(worker_service_pb2.WorkResponse(cancelled=cancelled))
+
+    def expel(self, worker_id: str, why: str) -> None:
+        _log.error("worker quarantined", worker_id=worker_id, why=why)
+        stream = self._servicer.streams.get(worker_id)
+        if stream is not None:
+            sentence = f"worker {worker_id} is quarantined: {why}"
+            stream.end(Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, sentence))
+
+    def _send_task(self, stream: WorkerStream, assignment: Assignment) -> None:
+        tables = self._messages.tables(assignment)
+        unknown = stream.tables.to_send(tables)
+        if unknown is not None:
+            message = worker_service_pb2.WorkResponse(tables=unknown)
+            self.traffic.tables_bytes += message.ByteSize()
+            stream.send(message)
+        message = worker_service_pb2.WorkResponse(task=task_message(assignment, tables.digest))
+        self.traffic.task_bytes += message.ByteSize()
+        stream.send(message)
+
+    async def _watch_the_idle(self) -> None:
+        while True:
+            await asyncio.sleep(min(self._settings.idle_seconds / 4, 1.0))
+            tell_the_idle(
+                self._servicer.streams.values(),
+                self._has_work,
+                self._settings.idle_seconds,
+                self._dispatcher.now(),
+            )
+
+    def _has_work(self, job_id: str) -> bool:
+        return self._board.has_evaluations(job_id) or self._work_left(job_id)

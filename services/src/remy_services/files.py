@@ -1,0 +1,82 @@
+"""Reading files of bounded size, and writing files that are either complete or absent."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+# What goes wrong with a file.
+
+
+class FileError(Exception):
+    """One sentence about a file that cannot be read or written, or that holds something else."""
+
+
+def reason(error: OSError) -> str:
+    """Why the operating system refused, in lower case and without numbers or names."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
+# Reading a file of bounded size.
+
+
+def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
+    """The file's bytes; a pipe will do.
+
+    Raises FileError if it cannot be read or holds more than `limit` bytes, of which no more than
+    one is read beyond the limit.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise FileError(f"{os.fspath(path)}: cannot be read ({reason(error)})") from error
+    if len(data) > limit:
+        raise FileError(f"{os.fspath(path)} is too large; at most {limit} bytes are allowed")
+    return data
+
+
+# Writing a file so that a crash at any moment leaves the old content or the new, never a part.
+
+
+def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
+    """Replaces the file's content; text is written as UTF-8.
+
+    The content goes to a temporary file in the same folder, is forced to the disk, takes the
+    name in one step, and the name is forced to the disk as well. Raises FileError, and leaves the
+    folder as it was, if any of this fails.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    target = Path(path)
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            _write_new(temporary, content)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written ({reason(error)})") from error
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """Writes a file that must not exist yet, with the permissions that the umask leaves."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,290 @@
+"""Requests about jobs: names, pages of lists, budgets, forks, imports and differences."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_farm.v1.job_pb2 import JobState
+from remy_services.designer import DesignerError
+from remy_services.designer.strategy import with_steps
+from remy_services.jobs.states import CANCELLED, CANCELLING, FINAL, PAUSED, TRANSITIONS, Draft
+from remy_services.specification import (
+    SpecError,
+    Violation,
+    check_spec,
+    spec_of_tree,
+    to_yaml,
+    vary,
+)
+from remy_services.specification.reading import Tree, read_yaml
+from remy_services.specification.schema import format_number, show
+from remy_simulator.messages import to_native
+
+# What jobs are called.
+
+
+LONGEST_NAME = 200
+_RANDOM_BYTES = 5
+_MOST_SHOWN = 5
+
+
+class NoSuchJob(Exception):
+    """No job has this id or name. One sentence for people."""
+
+
+class AmbiguousName(Exception):
+    """Several jobs have this name. One sentence for people."""
+
+
+def new_job_id(unix_seconds: int, random: bytes) -> str:
+    """An id that sorts by time; `random` are at least 5 random bytes."""
+    return f"{unix_seconds:08x}{random[:_RANDOM_BYTES].hex()}"
+
+
+def problem_with_name(name: str) -> str | None:
+    """What is wrong with a job's name; None if nothing is."""
+    if not name:
+        return "is empty"
+    if len(name) > LONGEST_NAME:
+        return f"has {len(name)} characters, but must have at most {LONGEST_NAME}"
+    if not name.isprintable() or name != name.strip():
+        return f"is {name!r}, but must be printable text without spaces around it"
+    return None
+
+
+def find_job(jobs: Iterable[job_pb2.Job], name: str) -> str:
+    """The id of the job of this id, or else of the only one of this name.
+
+    Raises NoSuchJob or AmbiguousName.
+    """
+    named = []
+    for job in jobs:
+        if job.id == name:
+            return job.id
+        if job.name == name:
+            named.append(job.id)
+    if not named:
+        raise NoSuchJob(f"there is no job {_shown(name)}")
+    if len(named) > 1:
+        newest = sorted(named, reverse=True)[:_MOST_SHOWN]
+        more = ", ..." if len(named) > len(newest) else ""
+        raise AmbiguousName(
+            f"{len(named)} jobs are named {_shown(name)}; use an id: {', '.join(newest)}{more}"
+        )
+    return named[0]
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...")
+
+
+# Lists of jobs: which, in what order, and page by page.
+
+
+_TOKEN = re.compile(r"(?P<time>-?[0-9]{1,20})/(?P<job>[^/]{1,200})")
+
+
+class BadPageToken(Exception):
+    """Not a token that a page came with."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which jobs; what is empty lets all pass."""
+
+    states: frozenset[JobState] = field(default_factory=frozenset)
+    owner: str = ""
+    name_contains: str = ""
+    campaign: str = ""
+
+    def passes(self, job: job_pb2.Job) -> bool:
+        return (
+            (not self.states or job.state in self.states)
+            and (not self.owner or job.owner == self.owner)
+            and self.name_contains in job.name
+            and (not self.campaign or job.campaign == self.campaign)
+        )
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of the jobs, and the token of those after them; empty if there are none."""
+
+    jobs: list[job_pb2.Job]
+    next_token: str
+
+
+def page_of(jobs: Iterable[job_pb2.Job], wanted: Filter, *, size: int, token: str) -> Page:
+    """At most `size` >= 1 of the jobs that pass, newest first, from where the token says.
+
+    Jobs that come and go between two pages neither shift nor repeat others. Raises BadPageToken.
+    """
+    passing = sorted((job for job in jobs if wanted.passes(job)), key=_place, reverse=True)
+    if token:
+        last = _place_of(token)
+        passing = [job for job in passing if _place(job) < last]
+    page = passing[:size]
+    return Page(page, _token_of(page[-1]) if len(passing) > size else "")
+
+
+def _place(job: job_pb2.Job) -> tuple[int, str]:
+    return (job.create_time.ToNanoseconds(), job.id)
+
+
+def _token_of(job: job_pb2.Job) -> str:
+    nanoseconds, job_id = _place(job)
+    return base64.urlsafe_b64encode(f"{nanoseconds}/{job_id}".encode()).decode()
+
+
+def _place_of(token: str) -> tuple[int, str]:
+    try:
+        text = base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError) as error:
+        raise BadPageToken from error
+    match = _TOKEN.fullmatch(text)
+    if match is None:
+        raise BadPageToken
+    return (int(match["time"]), match["job"])
+
+
+# Larger (or smaller) budgets for a job that exists.
+
+
+def extended(
+    spec: spec_pb2.DesignSpec, *, stop: spec_pb2.Stop | None, joint_steps: int | None
+) -> spec_pb2.DesignSpec:
+    """The specification with other stop rules, or with another length of its schedule;
+    None leaves either as it is. Raises SpecError, whose paths are those of the request."""
+    if stop is None and joint_steps is None:
+        problem = "or joint_steps must be given; there is nothing to change"
+        raise SpecError("the request", [Violation("stop", problem)])
+    changed = spec_pb2.DesignSpec()
+    changed.CopyFrom(spec)
+    if stop is not None:
+        changed.stop.CopyFrom(stop)
+    if joint_steps is not None:
+        try:
+            changed = with_steps(changed, joint_steps)
+        except DesignerError as error:
+            problem = f"cannot be {joint_steps}: {error}"
+            raise SpecError("the request", [Violation("joint_steps", problem)]) from error
+    check_spec(changed, source="the job's specification with these budgets")
+    return changed
+
+
+# A job that begins with the table of another.
+
+
+_SOURCE = "the forked specification"
+
+
+def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb2.DesignSpec:
+    """The specification with settings such as "objective.delta=0.1" changed.
+
+    Values are YAML. Raises SpecError, whose paths are those of the request or of the specification.
+    """
+    tree = read_yaml(to_yaml(spec), _SOURCE)
+    for index, setting in enumerate(settings):
+        path, equals, value = setting.partition("=")
+        if not equals or not path.strip():
+            problem = f"is {show(setting)}, but must be PATH=VALUE"
+            raise SpecError("the request", [Violation(f"settings[{index}]", problem)])
+        tree = vary(tree, path.strip(), read_yaml(value, f"settings[{index}]"), source=_SOURCE)
+    return spec_of_tree(tree, _SOURCE)
+
+
+# A job that comes from another farm.
+
+
+_LONGEST_OWNER = 200
+
+
+class NoJob(Exception):
+    """What should be a job cannot be one. One sentence for people."""
+
+
+def check_job(archive: job_pb2.JobArchive) -> None:
+    """Raises NoJob, or SpecError, for what no farm would have made of a job."""
+    job = archive.record.job
+    check_spec(job.spec, source="the job's specification")
+    if job.state not in TRANSITIONS:
+        raise NoJob(f"the job's state is number {job.state}, which is no state")
+    if job.revision != len(archive.events):
+        raise NoJob(
+            f"the job is at revision {job.revision}, and its history has {len(archive.events)} "
+            f"entries"
+        )
+    if len(job.owner) > _LONGEST_OWNER or not job.owner.isprintable():
+        raise NoJob(
+            f"the job's owner must be printable text of at most {_LONGEST_OWNER} characters"
+        )
+    try:
+        for time in (job.create_time, job.start_time, job.end_time):
+            time.ToNanoseconds()
+        if archive.record.HasField("first_table"):
+            to_native(archive.record.first_table)
+    except ValueError as error:
+        raise NoJob(f"the job's table or time makes no sense: {error}") from error
+
+
+def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: str) -> None:
+    """Changes the archive into that of a job that rests here: paused, if it was not in a final
+    state; and that no request of a client of this farm has made."""
+    record = archive.record
+    record.client_request_id = ""
+    record.request_sha256 = b""
+    record.job.owner = owner
+    draft = Draft(record, now)
+    if record.job.state == CANCELLING:
+        draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
+    elif record.job.state != PAUSED and record.job.state not in FINAL:
+        draft.rest(message="was brought here from another farm", by=by)
+    record.CopyFrom(draft.record)
+    archive.events.extend(draft.events)
+
+
+# Where specifications differ, setting by setting.
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting, and what each of the specifications says of it; empty where nothing."""
+
+    path: str
+    values: tuple[str, ...]
+
+
+def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[Difference]:
+    """The settings in which they are not all alike, in the order of a specification file."""
+    settings = [dict(_leaves(read_yaml(to_yaml(spec), "the specification"))) for spec in specs]
+    paths = dict.fromkeys(path for each in settings for path in each)
+    rows = [Difference(path, tuple(each.get(path, "") for each in settings)) for path in paths]
+    return [row for row in rows if len(set(row.values)) > 1]
+
+
+def _leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _leaves(value, f"{path}.{key}" if path else key)
+    else:
+        yield path, _text(tree)
+
+
+def _text(tree: Tree) -> str:
+    match tree:
+        case list():
+            return f"[{', '.join(_text(item) for item in tree)}]"
+        case dict():
+            return f"{{{', '.join(f'{key}: {_text(value)}' for key, value in tree.items())}}}"
+        case bool():
+            return "true" if tree else "false"
+        case float() | int():
+            return format_number(tree)
+    return str(tree)

@@ -1,0 +1,33 @@
+"""Design specifications: read, checked, written, and the networks drawn from them.
+
+A specification is a complete DesignSpec message: every default is filled in, and every constraint
+declared in the proto files holds. `load_spec` and `parse_spec` return nothing less.
+"""
+
+from remy_services.specification.checking import (
+    check_spec,
+    load_spec,
+    load_tree,
+    parse_spec,
+    spec_of_tree,
+    validation_specimens,
+)
+from remy_services.specification.networks import draw_specimens, extent
+from remy_services.specification.schema import SpecError, Violation
+from remy_services.specification.writing import content_digest, to_yaml, vary
+
+__all__ = [
+    "SpecError",
+    "Violation",
+    "check_spec",
+    "content_digest",
+    "draw_specimens",
+    "extent",
+    "load_spec",
+    "load_tree",
+    "parse_spec",
+    "spec_of_tree",
+    "to_yaml",
+    "validation_specimens",
+    "vary",
+]

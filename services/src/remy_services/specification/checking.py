@@ -1,0 +1,362 @@
+"""Checking complete specifications: every field, and rules that involve several."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.v1 import spec_pb2
+from remy_services.files import read_file
+from remy_services.specification.reading import (
+    Tree,
+    default_tree,
+    field_path,
+    fill,
+    read_json,
+    read_yaml,
+)
+from remy_services.specification.schema import (
+    Bounds,
+    SpecError,
+    Violation,
+    child_path,
+    constraint_of,
+    descriptor_of,
+    enum_names,
+    enum_of,
+    fields_of,
+    format_number,
+    is_submessage,
+    oneofs_of,
+    short_name,
+    show,
+)
+
+# What every mode of search has, each in its own options.
+
+
+def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
+    """Networks on which a design's mode compares its tables."""
+    if spec.search.mode == spec_pb2.SEARCH_MODE_JOINT:
+        return spec.search.joint.validation_specimens
+    if spec.search.mode == spec_pb2.SEARCH_MODE_PATTERN:
+        return spec.search.pattern.validation_specimens
+    return spec.search.paper.validation_specimens
+
+
+# Rules that involve several fields, by the message that they hold in.
+
+
+_Range: TypeAlias = (
+    spec_pb2.Distribution.Uniform
+    | spec_pb2.Distribution.LogUniform
+    | spec_pb2.Distribution.IntegerUniform
+)
+
+_MODES_WITH_MAXIMUM_RULES: Final = {
+    spec_pb2.SEARCH_MODE_JOINT: "joint",
+    spec_pb2.SEARCH_MODE_PATTERN: "pattern",
+}
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
+    """The violations, in the message at `path`, of the rules below."""
+    rule = _RULES.get(descriptor_of(message).full_name)
+    if rule is not None:
+        yield from rule(message, path, bounds)
+
+
+def _limits_are_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
+    if distribution.low > distribution.high:
+        ends = f"{format_number(distribution.low)} to {format_number(distribution.high)}"
+        yield Violation(path, f"goes from {ends}, but low must be at most high")
+
+
+def _limits_are_continuous(
+    distribution: _Range,
+    path: str,
+    bounds: Bounds,
+) -> Iterator[Violation]:
+    if bounds.integral:
+        yield Violation(
+            path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
+        )
+    yield from _limits_are_ascending(distribution, path, bounds)
+
+
+def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
+    missing = [field.name for field in fields_of(grid) if not grid.HasField(field.name)]
+    for name in missing:
+        yield Violation(child_path(path, name), "is missing")
+    if missing:
+        return
+    limits = f"{format_number(grid.minimum)} to {format_number(grid.maximum)}"
+    if grid.minimum > grid.maximum:
+        yield Violation(path, f"goes from {limits}, but minimum must be at most maximum")
+    elif not grid.minimum <= grid.initial <= grid.maximum:
+        initial = format_number(grid.initial)
+        yield Violation(path, f"starts at {initial}, but initial must be in the range {limits}")
+
+
+def _range_is_complete(
+    component: spec_pb2.ComponentRange, path: str, _: Bounds
+) -> Iterator[Violation]:
+    missing = [field.name for field in fields_of(component) if not component.HasField(field.name)]
+    for name in missing:
+        yield Violation(child_path(path, name), "is missing")
+    if not missing and component.minimum > component.maximum:
+        limits = f"{format_number(component.minimum)} to {format_number(component.maximum)}"
+        yield Violation(path, f"goes from {limits}, but minimum must be at most maximum")
+
+
+def _search_is_complete(search: spec_pb2.Search, path: str, _: Bounds) -> Iterator[Violation]:
+    if not search.HasField("simulated_seconds"):
+        yield Violation(child_path(path, "simulated_seconds"), "is missing")
+
+
+def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
+    if joint.HasField("cpu_seconds") and joint.HasField("simulated_packets"):
+        yield Violation(
+            child_path(path, "simulated_packets"),
+            f"is {joint.simulated_packets}, but must be left out where cpu_seconds is given; "
+            "either is a budget for the whole design",
+        )
+
+
+def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
+    yield from _name_is_plain(spec, path)
+    yield from _something_counts(spec, path)
+    yield from _design_ends(spec, child_path(path, "stop"))
+
+
+def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    if spec.name and not _NAME.fullmatch(spec.name):
+        yield Violation(
+            child_path(path, "name"),
+            f"is {show(spec.name)}, but must consist of letters, digits, dots, dashes and "
+            "underscores, with a letter or digit first",
+        )
+
+
+def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    simulated_ms = spec.search.simulated_seconds * 1000
+    if 0 < simulated_ms <= spec.objective.minimum_on_ms:
+        yield Violation(
+            child_path(child_path(path, "objective"), "minimum_on_ms"),
+            f"is {format_number(spec.objective.minimum_on_ms)}, but must be below "
+            f"search.simulated_seconds, which is {format_number(simulated_ms)} ms",
+        )
+
+
+def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    stop, mode = spec.stop, spec.search.mode
+    names = [field.name for field in fields_of(stop)]
+    is_empty = spec.HasField("stop") and not any(stop.HasField(name) for name in names)
+    if mode == spec_pb2.SEARCH_MODE_PAPER and is_empty:
+        keys = ", ".join(names)
+        yield Violation(
+            path, f"must have at least one of the keys {keys} where search.mode is paper"
+        )
+    own_limit = _MODES_WITH_MAXIMUM_RULES.get(mode)
+    if own_limit is not None and stop.HasField("rules"):
+        yield Violation(
+            child_path(path, "rules"),
+            f"is {stop.rules}, but must be left out where search.mode is {own_limit}; "
+            f"use search.{own_limit}.maximum_rules",
+        )
+
+
+def _workers_are_ascending(workers: spec_pb2.Workers, path: str, _: Bounds) -> Iterator[Violation]:
+    if workers.HasField("minimum") and workers.HasField("maximum"):
+        fewest, most = workers.minimum, workers.maximum
+        if fewest > most:
+            yield Violation(
+                path, f"goes from {fewest} to {most}, but minimum must be at most maximum"
+            )
+
+
+def _full_name(message: type[Message]) -> str:
+    return str(descriptor_of(message).full_name)
+
+
+_RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
+    _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.IntegerUniform): _limits_are_ascending,
+    _full_name(spec_pb2.ActionGrid): _grid_is_complete,
+    _full_name(spec_pb2.ComponentRange): _range_is_complete,
+    _full_name(spec_pb2.JointSearch): _length_is_given_once,
+    _full_name(spec_pb2.Search): _search_is_complete,
+    _full_name(spec_pb2.Workers): _workers_are_ascending,
+    _full_name(spec_pb2.DesignSpec): _specification_is_sound,
+}
+
+
+# What is wrong with a complete message: one walk over the descriptors and their constraints.
+
+
+def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Iterator[Violation]:
+    """Everything that is wrong with a message in which the defaults have been filled in.
+
+    A field that may be absent must be present if it is required or has a default.
+    """
+    bounds = bounds or Bounds()
+    for field in fields_of(message):
+        own_path, inner = field_path(path, field), bounds.within(field)
+        if field.is_repeated:
+            yield from _check_repeated(getattr(message, field.name), field, own_path, inner)
+        elif not field.has_presence or message.HasField(field.name):
+            yield from _check_value(getattr(message, field.name), field, own_path, inner)
+        elif _must_be_present(field):
+            yield Violation(own_path, "is missing")
+    for names in oneofs_of(message):
+        if not any(message.HasField(name) for name in names):
+            yield Violation(path, f"must have one of the keys {', '.join(names)}")
+    yield from broken_rules(message, path, bounds)
+
+
+def _check_repeated(
+    values: Any, field: FieldDescriptor, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    constraint = constraint_of(field)
+    most = constraint.max_items or math.inf
+    if not constraint.min_items <= len(values) <= most:
+        limits = Bounds(minimum=constraint.min_items, maximum=most).describe_range()
+        yield Violation(path, f"has {len(values)} entries, but must have {limits}")
+        return
+    for index, value in enumerate(values):
+        yield from _check_value(value, field, f"{path}[{index}]", bounds)
+        if constraint.unique and value in values[:index]:
+            shown = short_name(enum_of(field).values_by_number[value])
+            yield Violation(f"{path}[{index}]", f"repeats {shown}, but the entries must differ")
+
+
+def _check_value(
+    value: Any, field: FieldDescriptor, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_MESSAGE:
+            yield from check(value, path, bounds)
+        case FieldDescriptor.CPPTYPE_ENUM:
+            names = enum_names(enum_of(field))
+            if value not in names.values():
+                yield Violation(path, f"is {value}, but must be one of {', '.join(names)}")
+        case FieldDescriptor.CPPTYPE_STRING:
+            yield from _check_string(value, field, path)
+        case FieldDescriptor.CPPTYPE_BOOL:
+            pass
+        case _:
+            problem = bounds.problem(value)
+            if problem is not None:
+                yield Violation(path, problem)
+
+
+def _check_string(value: str, field: FieldDescriptor, path: str) -> Iterator[Violation]:
+    constraint = constraint_of(field)
+    if constraint.required and not value:
+        yield Violation(path, "is missing")
+    if constraint.max_length and len(value) > constraint.max_length:
+        yield Violation(
+            path,
+            f"is {show(value)} with {len(value)} characters, "
+            f"but must have at most {constraint.max_length}",
+        )
+
+
+def _must_be_present(field: FieldDescriptor) -> bool:
+    optional_message = is_submessage(field) and field.containing_oneof is None
+    return optional_message or constraint_of(field).required or default_tree(field) is not None
+
+
+# From a file to a specification that can be relied on.
+
+
+MAXIMUM_BYTES = 1 << 20
+
+# The default of search.simulated_seconds, which depends on the mode.
+_SIMULATED_SECONDS: Final = {
+    spec_pb2.SEARCH_MODE_PAPER: 100.0,
+    spec_pb2.SEARCH_MODE_JOINT: 30.0,
+    spec_pb2.SEARCH_MODE_PATTERN: 30.0,
+}
+
+
+def load_spec(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
+    """The specification in a YAML file, or in a JSON file named *.json.
+
+    Defaults are filled in and every constraint holds. Raises SpecError, or FileError if the file
+    cannot be read.
+    """
+    return spec_of_tree(load_tree(path), source=os.fspath(path))
+
+
+def load_tree(path: str | os.PathLike[str]) -> Tree:
+    """What a specification's file says, not yet understood. Raises SpecError or FileError."""
+    source = os.fspath(path)
+    text = _decode(read_file(path, limit=MAXIMUM_BYTES), source)
+    return (read_json if source.endswith(".json") else read_yaml)(text, source)
+
+
+def parse_spec(
+    text: str | bytes, *, source: str = "the specification", json: bool = False
+) -> spec_pb2.DesignSpec:
+    """The specification in YAML or JSON text; `source` names it in errors.
+
+    Defaults are filled in and every constraint holds. Raises SpecError, with every independent
+    violation that was found.
+    """
+    return spec_of_tree((read_json if json else read_yaml)(_decode(text, source), source), source)
+
+
+def spec_of_tree(tree: Tree, source: str = "the specification") -> spec_pb2.DesignSpec:
+    """The specification that a tree describes; see `parse_spec`."""
+    if tree is None:
+        raise SpecError(source, [Violation("", "is empty")])
+    spec = spec_pb2.DesignSpec()
+    found = fill(spec, tree)
+    if not spec.search.HasField("simulated_seconds"):
+        # A mode that could not be understood is a violation already.
+        spec.search.simulated_seconds = _SIMULATED_SECONDS.get(spec.search.mode, 100.0)
+    known = [violation.path for violation in found]
+    found += [
+        violation
+        for violation in check(spec)
+        if not any(_related(violation.path, path) for path in known)
+    ]
+    if found:
+        raise SpecError(source, found)
+    return spec
+
+
+def check_spec(spec: spec_pb2.DesignSpec, *, source: str = "the specification") -> None:
+    """Checks a specification that came as a message, complete with defaults. Raises SpecError."""
+    if found := list(check(spec)):
+        raise SpecError(source, found)
+
+
+def _decode(text: str | bytes, source: str) -> str:
+    if len(text) > MAXIMUM_BYTES:
+        raise SpecError(
+            source, [Violation("", f"is too large; at most {MAXIMUM_BYTES} bytes are allowed")]
+        )
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text (byte {error.start})"
+        raise SpecError(source, [Violation("", problem)]) from error
+
+
+def _related(path: str, other: str) -> bool:
+    """Whether one path leads through the other, so that one error may be the other's cause."""
+    shorter, longer = sorted((path, other), key=len)
+    return not shorter or (longer + ".").startswith((f"{shorter}.", f"{shorter}["))

@@ -1,0 +1,246 @@
+"""The reference page: `python -m remy_services.specification.reference proto`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+
+from remy_farm.v1 import spec_pb2
+from remy_services.specification.schema import (
+    Bounds,
+    constraint_of,
+    descriptor_of,
+    enum_of,
+    is_submessage,
+    short_name,
+    submessage_of,
+)
+
+# The comments of the proto files, which generated code does not keep.
+
+
+_SPEC: Final = "remy_farm/v1/spec.proto"
+
+# Field numbers in FileDescriptorProto and DescriptorProto, which make up a location's path.
+_FILE_MESSAGES, _FILE_ENUMS = 4, 5
+_MESSAGE_FIELDS, _MESSAGE_MESSAGES, _MESSAGE_ENUMS = 2, 3, 4
+_ENUM_VALUES = 2
+
+_Path = tuple[int, ...]
+
+
+def read_comments(proto_root: Path) -> dict[str, str]:
+    """The comment above each message, field, enum and enum value of a specification, by full name.
+
+    `proto_root` is the folder that imports start from. Needs grpcio-tools, and raises
+    subprocess.CalledProcessError if they refuse the files.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "spec.binpb")
+        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{proto_root}"]
+        command += ["--include_imports", "--include_source_info", f"--descriptor_set_out={output}"]
+        subprocess.run([*command, _SPEC], check=True)
+        files = descriptor_pb2.FileDescriptorSet.FromString(output.read_bytes())
+    comments = {}
+    for file in files.file:
+        by_path = {
+            tuple(location.path): " ".join(location.leading_comments.split())
+            for location in file.source_code_info.location
+        }
+        for path, name in _names_of_file(file):
+            comments[name] = by_path.get(path, "")
+    return comments
+
+
+def _names_of_file(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[_Path, str]]:
+    for index, message in enumerate(file.message_type):
+        yield from _names_of_message(message, (_FILE_MESSAGES, index), file.package)
+    for index, enum in enumerate(file.enum_type):
+        yield from _names_of_enum(enum, (_FILE_ENUMS, index), file.package)
+
+
+def _names_of_message(
+    message: descriptor_pb2.DescriptorProto, path: _Path, scope: str
+) -> Iterator[tuple[_Path, str]]:
+    name = f"{scope}.{message.name}"
+    yield path, name
+    for index, field in enumerate(message.field):
+        yield (*path, _MESSAGE_FIELDS, index), f"{name}.{field.name}"
+    for index, nested in enumerate(message.nested_type):
+        yield from _names_of_message(nested, (*path, _MESSAGE_MESSAGES, index), name)
+    for index, enum in enumerate(message.enum_type):
+        yield from _names_of_enum(enum, (*path, _MESSAGE_ENUMS, index), name)
+
+
+def _names_of_enum(
+    enum: descriptor_pb2.EnumDescriptorProto, path: _Path, scope: str
+) -> Iterator[tuple[_Path, str]]:
+    yield path, f"{scope}.{enum.name}"
+    for index, value in enumerate(enum.value):
+        # The names of values live in the scope of their enum.
+        yield (*path, _ENUM_VALUES, index), f"{scope}.{value.name}"
+
+
+# The reference of specifications, docs/spec.md: `python -m remy_services.spec.reference proto`.
+#
+# Constraints come from the descriptors that specifications are checked against, words from the
+# comments, so that the page cannot say what the reader does not do.
+
+
+_INTRODUCTION: Final = """\
+# The specification of a design
+
+*Generated from the proto files by `python -m remy_services.specification.reference proto`.*
+
+A design is specified in a YAML file, or in a JSON file whose name ends in `.json`, of at most
+1 MiB. `remy-farm validate SPEC.yaml` checks one, and `examples/` holds specifications to start
+from. Sections in parentheses are those of the paper *TCP ex Machina*.
+
+* Names carry their units, and every number is finite.
+* A missing key takes the default below, and a section without required keys may be left out.
+  A required key that is missing is an error, as are unknown and repeated keys, YAML aliases and
+  YAML tags.
+* Plain words are read by the rules of YAML 1.2: `1e9` is a number, and `on` is text.
+* Wherever a distribution is asked for, a bare number means that value, and a bare list means one
+  of its numbers. The range given for a quantity applies to every value that can be drawn.
+* `[low, high]` may stand for `{low: ..., high: ...}`.
+* `buffer: infinite` and `buffer: 1000` are short for `buffer: {infinite: {}}` and
+  `buffer: {packets: 1000}`.
+
+A complete message (a DesignSpec as it is sent, or kept beside a result) has every default filled
+in.
+
+    name: two-senders
+    network:
+      link_rate_mbps: {uniform: [10, 20]}
+      rtt_ms: 150
+      senders: {integer_uniform: [1, 2]}
+    traffic:
+      exponential_time: {mean_ms: 5000}
+      mean_off_ms: 5000
+"""
+
+_HEADER: Final = "| Key | Value | Unit | Allowed | Default | Meaning |\n|---|---|---|---|---|---|"
+
+
+def reference_page(proto_root: Path) -> str:
+    """The page, in Markdown."""
+    comments = read_comments(proto_root)
+    sections = [_INTRODUCTION]
+    for message in _messages():
+        sections.append(_message_section(message, comments))
+    for enum in _enums():
+        sections.append(_enum_section(enum, comments))
+    return "\n".join(sections)
+
+
+def _messages() -> list[Descriptor]:
+    """Every message of a specification that has fields, in the order of their first mention."""
+    found: list[Descriptor] = []
+
+    def visit(message: Descriptor) -> None:
+        if message in found or not message.fields:
+            return
+        found.append(message)
+        for field in message.fields:
+            if is_submessage(field):
+                visit(submessage_of(field))
+
+    visit(descriptor_of(spec_pb2.DesignSpec))
+    return found
+
+
+def _enums() -> list[EnumDescriptor]:
+    found: list[EnumDescriptor] = []
+    for message in _messages():
+        for field in message.fields:
+            if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM and enum_of(field) not in found:
+                found.append(enum_of(field))
+    return found
+
+
+def _message_section(message: Descriptor, comments: dict[str, str]) -> str:
+    rows = [_field_row(field, comments) for field in message.fields]
+    return "\n".join(
+        [f"## {message.name}", "", comments[message.full_name], "", *_choice(message), _HEADER]
+        + [f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in rows]
+        + [""]
+    )
+
+
+def _choice(message: Descriptor) -> Iterator[str]:
+    for oneof in message.oneofs:
+        if len(oneof.fields) > 1:
+            names = ", ".join(f"`{field.name}`" for field in oneof.fields)
+            yield f"Exactly one of {names} is needed.\n"
+
+
+def _field_row(field: FieldDescriptor, comments: dict[str, str]) -> Sequence[str]:
+    constraint = constraint_of(field)
+    unit = constraint.unit if constraint.unit not in ("", "1") else ""
+    default = "required" if constraint.required else _code(constraint.default)
+    meaning = comments[field.full_name]
+    if not meaning and is_submessage(field):
+        meaning = comments[submessage_of(field).full_name]
+    return (_code(field.name), _value(field), unit, _allowed(field), default, meaning)
+
+
+def _value(field: FieldDescriptor) -> str:
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_MESSAGE:
+            kind = _link(submessage_of(field)) if submessage_of(field).fields else "`{}`"
+        case FieldDescriptor.CPPTYPE_ENUM:
+            kind = _link(enum_of(field))
+        case FieldDescriptor.CPPTYPE_STRING:
+            kind = "text"
+        case FieldDescriptor.CPPTYPE_BOOL:
+            kind = "`true` or `false`"
+        case _:
+            kind = "whole number" if Bounds().within(field).integral else "number"
+    if not field.is_repeated:
+        return kind
+    return f"list of {kind}s" if kind.endswith("number") else f"list of {kind}"
+
+
+def _allowed(field: FieldDescriptor) -> str:
+    constraint = constraint_of(field)
+    limits = []
+    if field.is_repeated:
+        entries = f"{constraint.min_items} to {constraint.max_items} entries"
+        limits.append(f"{entries}, all different" if constraint.unique else entries)
+    if constraint.max_length:
+        limits.append(f"at most {constraint.max_length} characters")
+    bounds = Bounds().within(field)
+    if is_submessage(field) and bounds.integral:
+        limits.append("whole numbers")
+    limits.append(bounds.describe_range())
+    return ", ".join(limit for limit in limits if limit)
+
+
+def _enum_section(enum: EnumDescriptor, comments: dict[str, str]) -> str:
+    scope = enum.full_name.removesuffix(enum.name)
+    values = [value for value in enum.values if value.number != 0]
+    return "\n".join(
+        [f"## {enum.name}", "", comments[enum.full_name], "", "| Value | Meaning |", "|---|---|"]
+        + [f"| `{short_name(value)}` | {comments[scope + value.name]} |" for value in values]
+        + [""]
+    )
+
+
+def _link(descriptor: Descriptor | EnumDescriptor) -> str:
+    return f"[{descriptor.name}](#{descriptor.name.lower()})"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference_page(Path(sys.argv[1] if len(sys.argv) > 1 else "proto")))

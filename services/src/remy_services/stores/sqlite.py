@@ -1,0 +1,454 @@
+"""The store of one machine: an SQLite file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from remy_services.files import reason
+from remy_services.stores.contract import (
+    Commit,
+    Durability,
+    Snapshot,
+    StoredJob,
+    StoreError,
+    StoreUnavailable,
+    check_commit,
+    check_keep,
+    check_page,
+    conflict,
+    exists,
+    fenced,
+    missing,
+)
+
+# What SQLite's errors mean for whoever uses a store.
+
+
+# By primary result code: the low byte of the extended one.
+_MEANINGS = {
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
+    sqlite3.SQLITE_READONLY: "is read-only for this user",
+    sqlite3.SQLITE_BUSY: "is locked by another process",
+    sqlite3.SQLITE_LOCKED: "is locked by another process",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened, or its folder cannot be written to",
+    sqlite3.SQLITE_PERM: "may not be opened by this user",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: its disk is full or fails",
+    sqlite3.SQLITE_NOMEM: "cannot be used: this process is out of memory",
+    sqlite3.SQLITE_PROTOCOL: "is being opened by another process",
+}
+_DAMAGES = {
+    sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy",
+    sqlite3.SQLITE_NOTADB: "is not an SQLite database",
+}
+
+
+def translated(path: Path, error: sqlite3.Error) -> StoreError:
+    """One sentence about the file, as StoreUnavailable where waiting may help."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in _DAMAGES:
+        return StoreError(f"{path} {_DAMAGES[primary]}")
+    if primary in _MEANINGS:
+        return StoreUnavailable(f"{path} {_MEANINGS[primary]}")
+    return StoreUnavailable(f"{path} cannot be used ({error})")
+
+
+# One SQLite file that any thread may use: connections, transactions and the file's layout.
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file holds, and how carefully."""
+
+    #: For people: "a store of jobs".
+    title: str
+    #: SQLite's mark of who a file belongs to.
+    application_id: int
+    schema_version: int
+    #: Statements that make the tables of an empty file.
+    tables: str
+    #: FULL: a transaction is on the disk when it ends; OFF: whenever the system likes.
+    synchronous: str
+
+
+class Database:
+    """A file in WAL mode: readers do not wait for the writer, and one thread writes at a time."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], layout: Layout, *, busy_seconds: float
+    ) -> None:
+        """Opens the file, or makes it (mode 0600) and its folder.
+
+        `busy_seconds` is how long to wait for another process that writes. Raises StoreError.
+        """
+        self.path = Path(path).absolute()
+        self._layout = layout
+        self._busy_seconds = busy_seconds
+        self._write_lock = threading.Lock()
+        self._idle_lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise StoreUnavailable(f"{self.path} cannot be opened ({reason(error)})") from error
+        with self._connection() as connection:
+            self._prepare(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees the file as it is at one moment. Raises StoreError."""
+        with self._connection() as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is made if the block ends, and undone if it raises.
+
+        Raises StoreError, and then nothing has changed.
+        """
+        with self._write_lock, self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Closes the file; it cannot be used afterwards."""
+        self._closed = True
+        self._drop_idle()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = self._take()
+            yield connection
+        except sqlite3.Error as error:
+            # What was wrong with the file when a connection was opened stays with it.
+            if connection is not None:
+                connection.close()
+            self._drop_idle()
+            raise translated(self.path, error) from error
+        except BaseException:
+            if connection is not None:
+                self._undo(connection)
+            raise
+        self._give_back(connection)
+
+    def _take(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{self.path} was closed")
+        with self._idle_lock:
+            if self._idle:
+                return self._idle.pop()
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute(f"PRAGMA synchronous = {self._layout.synchronous}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            connection.close()
+        else:
+            self._give_back(connection)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._idle_lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop_idle(self) -> None:
+        with self._idle_lock:
+            while self._idle:
+                self._idle.pop().close()
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Makes the tables of an empty file; raises StoreError for one of another layout."""
+        if self._is_empty(connection):
+            # WAL mode is kept in the file; it cannot be turned on inside of a transaction.
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise StoreError(
+                    f"{self.path} is on a file system that SQLite's write-ahead log does not work "
+                    "on; a local disk is needed"
+                )
+            connection.execute("BEGIN IMMEDIATE")
+            if self._is_empty(connection):
+                for statement in self._layout.tables.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {self._layout.application_id}")
+                connection.execute(f"PRAGMA user_version = {self._layout.schema_version}")
+            connection.execute("COMMIT")
+        self._check_layout(connection)
+
+    def _is_empty(self, connection: sqlite3.Connection) -> bool:
+        (things,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        return things == 0 and self._application(connection) == 0
+
+    def _application(self, connection: sqlite3.Connection) -> int:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        return int(application)
+
+    def _check_layout(self, connection: sqlite3.Connection) -> None:
+        layout = self._layout
+        if self._application(connection) != layout.application_id:
+            raise StoreError(
+                f"{self.path} is not {layout.title} of remy-farm, but another SQLite database"
+            )
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != layout.schema_version:
+            raise StoreError(
+                f"{self.path} has schema version {version}; this program reads version "
+                f"{layout.schema_version} only"
+            )
+
+
+# The tables of a store of jobs.
+
+
+JOB_TABLES = Layout(
+    title="a store of jobs",
+    application_id=int.from_bytes(b"RMYJ", "big"),
+    schema_version=1,
+    tables="""
+        CREATE TABLE jobs (
+            job_id TEXT PRIMARY KEY,
+            record BLOB NOT NULL,
+            revision INTEGER NOT NULL,
+            token INTEGER NOT NULL,
+            holder TEXT NOT NULL,
+            request_key TEXT UNIQUE
+        );
+        CREATE TABLE events (
+            job_id TEXT NOT NULL,
+            revision INTEGER NOT NULL,
+            event BLOB NOT NULL,
+            PRIMARY KEY (job_id, revision)
+        );
+        CREATE TABLE epochs (
+            job_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            epoch BLOB NOT NULL,
+            PRIMARY KEY (job_id, number)
+        );
+        CREATE TABLE snapshots (
+            job_id TEXT NOT NULL,
+            revision INTEGER NOT NULL,
+            schema_version INTEGER NOT NULL,
+            data BLOB NOT NULL,
+            sha256 BLOB NOT NULL,
+            PRIMARY KEY (job_id, revision)
+        );
+        -- Tokens are never used twice, not even for a job that is deleted and comes back.
+        CREATE TABLE last_token (token INTEGER NOT NULL);
+        INSERT INTO last_token VALUES (0);
+        CREATE TABLE checks (made INTEGER NOT NULL);
+        INSERT INTO checks VALUES (0);
+    """,
+    synchronous="FULL",
+)
+
+
+# The store of one machine: an SQLite file.
+
+
+_TABLES_OF_A_JOB = ("snapshots", "epochs", "events", "jobs")
+
+
+class SqliteStore:
+    """Keeps jobs in a file. See `CheckpointStore`."""
+
+    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 5.0) -> None:
+        """The store in this file, which is made if there is none.
+
+        Another process that writes is waited for `busy_seconds`. Raises StoreError.
+        """
+        self._database = Database(path, JOB_TABLES, busy_seconds=busy_seconds)
+
+    def durability(self) -> Durability:
+        return Durability(
+            kind="sqlite",
+            version=sqlite3.sqlite_version,
+            durable=True,
+            description="every commit is forced to the disk (WAL, synchronous=FULL)",
+        )
+
+    def check(self) -> None:
+        with self._database.writing() as connection:
+            connection.execute("UPDATE checks SET made = made + 1")
+
+    def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
+        check_commit(commit)
+        with self._database.writing() as connection:
+            if request_key is not None:
+                made = connection.execute(
+                    "SELECT job_id FROM jobs WHERE request_key = ?", (request_key,)
+                ).fetchone()
+                if made is not None:
+                    return str(made[0])
+            if _find(connection, job_id) is not None:
+                raise exists(job_id)
+            connection.execute(
+                "INSERT INTO jobs VALUES (?, ?, 0, 0, '', ?)", (job_id, b"", request_key)
+            )
+            _apply(connection, job_id, 0, commit)
+        return job_id
+
+    def acquire(self, job_id: str, holder: str) -> int:
+        with self._database.writing() as connection:
+            _require(connection, job_id)
+            connection.execute("UPDATE last_token SET token = token + 1")
+            (token,) = connection.execute("SELECT token FROM last_token").fetchone()
+            connection.execute(
+                "UPDATE jobs SET token = ?, holder = ? WHERE job_id = ?", (token, holder, job_id)
+            )
+        return int(token)
+
+    def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
+        check_commit(commit)
+        with self._database.writing() as connection:
+            job = _held(connection, job_id, token)
+            if job.revision != revision:
+                raise conflict(job_id, revision, job.revision)
+            _apply(connection, job_id, revision, commit)
+        return revision + len(commit.events)
+
+    def job(self, job_id: str) -> StoredJob:
+        with self._database.reading() as connection:
+            return _require(connection, job_id)
+
+    def jobs(self) -> list[StoredJob]:
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT job_id, record, revision, token FROM jobs")
+            return [StoredJob(*row) for row in rows]
+
+    def snapshots(self, job_id: str) -> list[Snapshot]:
+        with self._database.reading() as connection:
+            _require(connection, job_id)
+            rows = connection.execute(
+                "SELECT revision, schema_version, data, sha256 FROM snapshots "
+                "WHERE job_id = ? ORDER BY revision DESC",
+                (job_id,),
+            )
+            return [Snapshot(*row) for row in rows]
+
+    def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
+        check_keep(keep)
+        with self._database.writing() as connection:
+            _held(connection, job_id, token)
+            connection.execute(
+                "DELETE FROM snapshots WHERE job_id = ?1 AND revision NOT IN (SELECT revision "
+                "FROM snapshots WHERE job_id = ?1 ORDER BY revision DESC LIMIT ?2)",
+                (job_id, keep),
+            )
+
+    def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
+        check_page(after, limit)
+        with self._database.reading() as connection:
+            _require(connection, job_id)
+            return connection.execute(
+                "SELECT revision, event FROM events WHERE job_id = ? AND revision > ? "
+                "ORDER BY revision LIMIT ?",
+                (job_id, after, limit),
+            ).fetchall()
+
+    def epochs(self, job_id: str) -> dict[int, bytes]:
+        with self._database.reading() as connection:
+            _require(connection, job_id)
+            return dict(
+                connection.execute(
+                    "SELECT number, epoch FROM epochs WHERE job_id = ? ORDER BY number", (job_id,)
+                )
+            )
+
+    def epoch(self, job_id: str, number: int) -> bytes | None:
+        with self._database.reading() as connection:
+            _require(connection, job_id)
+            row = connection.execute(
+                "SELECT epoch FROM epochs WHERE job_id = ? AND number = ?", (job_id, number)
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def delete(self, job_id: str, token: int) -> None:
+        with self._database.writing() as connection:
+            _held(connection, job_id, token)
+            for table in _TABLES_OF_A_JOB:
+                connection.execute(f"DELETE FROM {table} WHERE job_id = ?", (job_id,))
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _find(connection: sqlite3.Connection, job_id: str) -> StoredJob | None:
+    row = connection.execute(
+        "SELECT job_id, record, revision, token FROM jobs WHERE job_id = ?", (job_id,)
+    ).fetchone()
+    return None if row is None else StoredJob(*row)
+
+
+def _require(connection: sqlite3.Connection, job_id: str) -> StoredJob:
+    job = _find(connection, job_id)
+    if job is None:
+        raise missing(job_id)
+    return job
+
+
+def _held(connection: sqlite3.Connection, job_id: str, token: int) -> StoredJob:
+    """The job, if it is there and `token`, which nobody has while it is 0, is its newest."""
+    job = _require(connection, job_id)
+    if token == 0 or job.token != token:
+        raise fenced(job_id, token, job.token)
+    return job
+
+
+def _apply(connection: sqlite3.Connection, job_id: str, revision: int, commit: Commit) -> None:
+    """Makes a commit to a job at this revision."""
+    after = revision + len(commit.events)
+    connection.execute(
+        "UPDATE jobs SET record = ?, revision = ? WHERE job_id = ?", (commit.record, after, job_id)
+    )
+    connection.executemany(
+        "INSERT INTO events VALUES (?, ?, ?)",
+        [(job_id, number, event) for number, event in enumerate(commit.events, revision + 1)],
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?)",
+        [(job_id, number, epoch) for number, epoch in commit.epochs.items()],
+    )
+    if commit.snapshot is not None:
+        at = after if commit.snapshot_revision is None else commit.snapshot_revision
+        connection.execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
+            (
+                job_id,
+                at,
+                commit.schema_version,
+                commit.snapshot,
+                hashlib.sha256(commit.snapshot).digest(),
+            ),
+        )

@@ -1,1 +1,0 @@
-"""Stores in SQLite files."""

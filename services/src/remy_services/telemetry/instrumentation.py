@@ -1,0 +1,428 @@
+"""Instrumentation: stores, evaluators and jobs that are counted and timed at work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+
+import prometheus_client
+import structlog
+from prometheus_client import CollectorRegistry
+
+from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
+from remy_farm.v1.job_pb2 import JobState
+from remy_services.evaluation import (
+    Evaluation,
+    EvaluationProgress,
+    OnProgress,
+    Share,
+    SharedEvaluator,
+)
+from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.jobs.states import FAILED, name_of
+from remy_services.stores import (
+    CheckpointStore,
+    Commit,
+    Conflict,
+    Durability,
+    Fenced,
+    Snapshot,
+    StoredJob,
+    StoreError,
+    StoreUnavailable,
+)
+from remy_services.telemetry import catalogue
+from remy_services.telemetry.catalogue import Kind, Metric
+from remy_services.telemetry.samples import JobActivity
+from remy_services.telemetry.tracing import span, trace_parent
+
+# Counters and histograms of what happens, by their entries in the catalogue.
+
+
+# A second series for each counter, with its time of birth, which nobody asks for.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Instruments:
+    """Counts and measures; may be used from any thread."""
+
+    def __init__(self, registry: CollectorRegistry, metrics: Sequence[Metric]) -> None:
+        self._counters: dict[str, prometheus_client.Counter] = {}
+        self._gauges: dict[str, prometheus_client.Gauge] = {}
+        self._histograms: dict[str, prometheus_client.Histogram] = {}
+        for metric in metrics:
+            self._add(metric, registry)
+
+    def _add(self, metric: Metric, registry: CollectorRegistry) -> None:
+        name, text, labels = metric.name, metric.help, metric.labels
+        match metric.kind:
+            case Kind.COUNTER:
+                self._counters[name] = prometheus_client.Counter(
+                    name, text, labels, registry=registry
+                )
+            case Kind.GAUGE:
+                self._gauges[name] = prometheus_client.Gauge(name, text, labels, registry=registry)
+            case Kind.HISTOGRAM:
+                self._histograms[name] = prometheus_client.Histogram(
+                    name, text, labels, buckets=metric.buckets, registry=registry
+                )
+
+    def count(self, metric: Metric, *labels: str, by: float = 1.0) -> None:
+        """Adds `by` >= 0 to a counter."""
+        instrument = self._counters[metric.name]
+        (instrument.labels(*labels) if labels else instrument).inc(by)
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Adds a value, in the metric's unit, to a histogram."""
+        instrument = self._histograms[metric.name]
+        (instrument.labels(*labels) if labels else instrument).observe(value)
+
+    def set(self, metric: Metric, value: float, *labels: str) -> None:
+        """The present value of a gauge."""
+        instrument = self._gauges[metric.name]
+        (instrument.labels(*labels) if labels else instrument).set(value)
+
+    def add(self, metric: Metric, change: float, *labels: str) -> None:
+        """Changes the value of a gauge."""
+        instrument = self._gauges[metric.name]
+        (instrument.labels(*labels) if labels else instrument).inc(change)
+
+    def prepare(self, metric: Metric, *labels: str) -> None:
+        """Has a series begin at 0, so that its first increase is seen as one."""
+        for kind in (self._counters, self._gauges, self._histograms):
+            if metric.name in kind:
+                kind[metric.name].labels(*labels)
+
+
+# Where the time of steps goes.
+
+
+class Phase(StrEnum):
+    """What a step is made of."""
+
+    #: Tasks wait for a worker.
+    WAITING = "waiting"
+    #: Tasks and results are under way, or a task waits on a worker for its turn.
+    TRANSFER = "transfer"
+    #: Processors simulate.
+    SIMULATION = "simulation"
+    #: The store makes a commit durable, or is read.
+    STORE = "store"
+    #: Designers decide what to ask for next.
+    SEARCH = "search"
+
+
+class StepTimes:
+    """Seconds by phase since the process began; may be used from any thread.
+
+    Waiting, transfer and simulation are sums over tasks, many of which run at once; store and
+    search are sums over the coordinator's own work.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds = dict.fromkeys(Phase, 0.0)
+
+    def add(self, phase: Phase, seconds: float) -> None:
+        """So much more was spent; a clock that was set back counts for nothing."""
+        with self._lock:
+            self._seconds[phase] += max(seconds, 0.0)
+
+    def reach(self, totals: Mapping[Phase, float]) -> None:
+        """So much was spent in all; less than before counts for nothing."""
+        with self._lock:
+            for phase, seconds in totals.items():
+                self._seconds[phase] = max(self._seconds[phase], seconds)
+
+    def seconds(self) -> dict[str, float]:
+        """By name of the phase."""
+        with self._lock:
+            return {str(phase): seconds for phase, seconds in self._seconds.items()}
+
+
+def of_tasks(snapshot: BoardSnapshot) -> dict[Phase, float]:
+    """What a board knows of the time of its tasks."""
+    counts = snapshot.counts
+    return {
+        Phase.WAITING: counts.queue_seconds,
+        Phase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
+    }
+
+
+# A store that is watched: how long it takes, what it refuses, how old checkpoints are.
+
+
+_OPERATIONS = (
+    *("check", "create", "acquire", "commit", "job", "jobs", "snapshots"),
+    *("prune_snapshots", "events", "epochs", "epoch", "delete"),
+)
+_REASONS = {Fenced: "fenced", Conflict: "conflict", StoreUnavailable: "unavailable"}
+
+
+class MeasuredStore:
+    """Passes everything on to a CheckpointStore, and answers exactly as it does."""
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        instruments: Instruments,
+        activity: JobActivity,
+        step_times: StepTimes,
+    ) -> None:
+        self._store = store
+        self._instruments = instruments
+        self._activity = activity
+        self._step_times = step_times
+        for operation in _OPERATIONS:
+            instruments.prepare(catalogue.STORE_ERRORS, operation)
+            instruments.prepare(catalogue.STORE_OPERATION, operation)
+        for reason in (*_REASONS.values(), "other"):
+            instruments.prepare(catalogue.CHECKPOINT_FAILURES, reason)
+        durability = self.durability()
+        instruments.set(catalogue.STORE_INFO, 1, durability.kind, durability.version)
+        instruments.set(catalogue.STORE_AVAILABLE, 1)
+
+    def durability(self) -> Durability:
+        durability = self._store.durability()
+        self._instruments.set(catalogue.STORE_DURABLE, durability.durable)
+        return durability
+
+    def check(self) -> None:
+        with self._measured("check"):
+            self._store.check()
+
+    def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
+        with self._measured("create"):
+            return self._store.create(job_id, commit, request_key=request_key)
+
+    def acquire(self, job_id: str, holder: str) -> int:
+        with self._measured("acquire"):
+            token = self._store.acquire(job_id, holder)
+        self._activity.taken(job_id)
+        return token
+
+    def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
+        if commit.snapshot is None:
+            with self._measured("commit"):
+                return self._store.commit(job_id, token, revision, commit)
+        began = time.perf_counter()
+        try:
+            with self._measured("commit"):
+                reached = self._store.commit(job_id, token, revision, commit)
+        except StoreError as error:
+            reason = _REASONS.get(type(error), "other")
+            self._instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
+            raise
+        self._instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
+        self._instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
+        self._activity.checkpointed(job_id, len(commit.snapshot))
+        return reached
+
+    def job(self, job_id: str) -> StoredJob:
+        with self._measured("job"):
+            return self._store.job(job_id)
+
+    def jobs(self) -> list[StoredJob]:
+        with self._measured("jobs"):
+            return self._store.jobs()
+
+    def snapshots(self, job_id: str) -> list[Snapshot]:
+        with self._measured("snapshots"):
+            return self._store.snapshots(job_id)
+
+    def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
+        with self._measured("prune_snapshots"):
+            self._store.prune_snapshots(job_id, token, keep=keep)
+
+    def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
+        with self._measured("events"):
+            return self._store.events(job_id, after=after, limit=limit)
+
+    def epochs(self, job_id: str) -> dict[int, bytes]:
+        with self._measured("epochs"):
+            return self._store.epochs(job_id)
+
+    def epoch(self, job_id: str, number: int) -> bytes | None:
+        with self._measured("epoch"):
+            return self._store.epoch(job_id, number)
+
+    def delete(self, job_id: str, token: int) -> None:
+        with self._measured("delete"):
+            self._store.delete(job_id, token)
+
+    def close(self) -> None:
+        self._store.close()
+
+    @contextmanager
+    def _measured(self, operation: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        except StoreError as error:
+            self._instruments.count(catalogue.STORE_ERRORS, operation)
+            if isinstance(error, Fenced):
+                self._instruments.count(catalogue.FENCING_CONFLICTS)
+            if isinstance(error, StoreUnavailable):
+                self._instruments.set(catalogue.STORE_AVAILABLE, 0)
+            raise
+        seconds = time.perf_counter() - began
+        self._instruments.set(catalogue.STORE_AVAILABLE, 1)
+        self._instruments.observe(catalogue.STORE_OPERATION, seconds, operation)
+        self._step_times.add(Phase.STORE, seconds)
+
+
+# Evaluators that are watched: what they did, and when each job last heard of them.
+
+
+_MS_PER_SECOND = 1000.0
+
+
+class MeasuredEvaluator:
+    """Passes everything on to a SharedEvaluator, and answers exactly as it does."""
+
+    def __init__(
+        self,
+        evaluator: SharedEvaluator,
+        instruments: Instruments,
+        activity: JobActivity,
+        step_times: StepTimes,
+    ) -> None:
+        self._evaluator = evaluator
+        self._instruments = instruments
+        self._activity = activity
+        self._step_times = step_times
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        self._activity.requested(share.job_id)
+        tally = _Tally(self._instruments, request.duration_ms / _MS_PER_SECOND)
+
+        def watch(progress: EvaluationProgress) -> None:
+            if tally.reach(progress.simulations_done, progress.simulated_packets):
+                self._activity.evaluated(share.job_id)
+            if on_progress is not None:
+                on_progress(progress)
+
+        try:
+            evaluation = await self._evaluator.evaluate(
+                replace(share, trace_parent=trace_parent()), request, watch
+            )
+        except Exception:
+            self._instruments.count(catalogue.REQUESTS_FAILED)
+            raise
+        packets = sum(sum(each.packets_sent) for each in evaluation.outcome.outcomes)
+        tally.reach(len(evaluation.outcome.outcomes), packets)
+        self._activity.evaluated(share.job_id)
+        self._instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
+        self._step_times.add(Phase.SIMULATION, evaluation.cpu_seconds)
+        return evaluation
+
+    def info(self) -> design_service_pb2.EvaluatorsInfo:
+        return self._evaluator.info()
+
+    async def close(self) -> None:
+        await self._evaluator.close()
+
+
+class _Tally:
+    """Counts what one request's evaluation has come to, each simulation once."""
+
+    def __init__(self, instruments: Instruments, simulation_seconds: float) -> None:
+        self._instruments = instruments
+        self._simulation_seconds = simulation_seconds
+        self._simulations = 0
+        self._packets = 0
+
+    def reach(self, simulations: int, packets: int) -> bool:
+        """So much is done; whether that is more than before."""
+        more = max(simulations - self._simulations, 0)
+        self._instruments.count(catalogue.EVALUATIONS, by=more)
+        self._instruments.count(catalogue.SIMULATED_SECONDS, by=more * self._simulation_seconds)
+        self._instruments.count(catalogue.SIMULATED_PACKETS, by=max(packets - self._packets, 0))
+        self._simulations = max(simulations, self._simulations)
+        self._packets = max(packets, self._packets)
+        return more > 0
+
+
+# What a coordinator tells of its jobs, as log lines, spans and seconds.
+
+
+_LOG = structlog.stdlib.get_logger("jobs")
+
+
+class JobObserver:
+    """Logs what happens to jobs, traces their steps, and adds up what designers compute."""
+
+    def __init__(self, step_times: StepTimes) -> None:
+        self._step_times = step_times
+
+    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
+        """The change has been committed."""
+        log = _LOG.warning if job.state == FAILED else _LOG.info
+        log(
+            "job changed its state",
+            job_id=job.id,
+            job_name=job.name,
+            before=name_of(before),
+            state=name_of(job.state),
+            why=job.status_message,
+        )
+
+    @contextmanager
+    def step(self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest) -> Iterator[None]:
+        """Surrounds a step: a span, and its identity on every line logged within."""
+        number = job.progress.step + 1
+        with (
+            structlog.contextvars.bound_contextvars(job_id=job.id, step=number),
+            span(
+                "step",
+                job_id=job.id,
+                step=number,
+                candidates=len(request.candidates),
+                specimens=len(request.specimens),
+            ),
+        ):
+            yield
+
+    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
+        """An event of the search has been committed; only its milestones are logged."""
+        match event.WhichOneof("event"):
+            case "epoch_finished":
+                record = event.epoch_finished.record
+                _LOG.info(
+                    "epoch finished",
+                    job_id=job.id,
+                    epoch=record.epoch,
+                    step=event.step,
+                    rules=record.rules,
+                    gain=record.comparison.gain.mean,
+                    accepted=record.comparison.accepted,
+                )
+            case "design_finished":
+                finished = event.design_finished
+                reason = progress_pb2.StopReason.Name(finished.reason)
+                _LOG.info("design finished", job_id=job.id, step=event.step, reason=reason)
+
+    def computed(self, job_id: str, seconds: float) -> None:
+        """A designer has computed for so long."""
+        self._step_times.add(Phase.SEARCH, seconds)
+
+    def store_in_trouble(self, job_id: str, why: str) -> None:
+        """A commit could not be made, and will be tried again."""
+        _LOG.warning("the store takes no commit", job_id=job_id, why=why)
+
+    def store_well_again(self, job_id: str) -> None:
+        """That commit has been made."""
+        _LOG.info("the store takes commits again", job_id=job_id)
+
+    def lost(self, job_id: str, why: str) -> None:
+        """Another coordinator has the job now."""
+        _LOG.warning("job lost to another coordinator", job_id=job_id, why=why)
