@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.programs import ROOT
 
-_DRIVERS = [f"remy_services.{folder}" for folder in ("cli", "embedded", "evaluation", "report")]
+_DRIVERS = [f"remy_services.{folder}" for folder in ("analysis", "cli", "driver", "evaluation")]
 # What a designer that drives itself would need: concurrency, processes, a network, a terminal.
 _CONCURRENCY = "asyncio concurrent.futures multiprocessing signal subprocess".split()
 _EDGES = "click grpc matplotlib ray redis rich sqlite3".split()

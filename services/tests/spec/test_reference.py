@@ -21,7 +21,7 @@ def page() -> str:
 
 def test_the_page_is_up_to_date(page: str) -> None:
     assert (_ROOT / "docs" / "spec.md").read_text(encoding="utf-8") == page, (
-        "docs/spec.md is stale: python -m remy_services.specification.reference proto > docs/spec.md"
+        "docs/spec.md is stale; python -m remy_services.specification.reference proto prints it"
     )
 
 

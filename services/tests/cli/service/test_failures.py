@@ -222,10 +222,10 @@ def test_the_script_for_a_shell(shell: str, run: Any) -> None:
     assert f"_REMY_FARM_COMPLETE={shell}_complete" in result.stdout
 
 
-@pytest.mark.parametrize("module", ["submit", "list_jobs", "status", "watch", "fetch", "doctor"])
+@pytest.mark.parametrize("module", ["submit", "jobs", "watch", "doctor"])
 def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
     script = (
-        f"import sys, remy_services.cli.connecting.{module}\n"
+        f"import sys, remy_services.cli.{module}\n"
         "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
     )
     done = subprocess.run(
