@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -33,7 +34,7 @@ import structlog
 from remy_rpc.logs import set_up_logs
 from remy_rpc.settings import Address, TlsFiles, parse_address
 from remy_rpc.tracing import traces
-from remy_workers.interruption import Shutdown, shut_down_on_signals
+from remy_workers.interruption import Shutdown
 from remy_workers.settings import ExitCode, WorkerSettings
 from remy_workers.telemetry import WorkerMetrics
 from remy_workers.worker import Worker
@@ -45,9 +46,6 @@ _NAMESPACE = "remy-farm"
 _LITTLE = 0.001
 _SECONDS_BETWEEN_LOOKS = 1.0
 _ANSWER_SECONDS = 10.0
-# More than actors take to end what they have begun.
-_ENDING_SECONDS = 4.0
-_LONGEST_END_SECONDS = 8.0
 # A look at the cluster may miss what is just being started.
 _LOOKS_IN_A_ROW = 3
 
@@ -61,22 +59,14 @@ class ClusterLost(Exception):
 
 
 class EvaluationActor:
-    """A worker, in a process on a node of the cluster. Arguments are JSON: nothing is pickled."""
-
-    def __init__(self) -> None:
-        self._shutdown = Shutdown()
+    """A worker, in a process on a node of the cluster."""
 
     def ready(self) -> bool:
         """Answers once the process is there."""
         return True
 
-    def stop(self, why: str) -> bool:
-        """Has `work` end in order."""
-        self._shutdown.request(why)
-        return True
-
     def work(self, launch: str) -> int:
-        """The worker's exit code, in the end. `launch` says for whom to work."""
+        """The worker's exit code, in the end. `launch` is JSON, and says for whom to work."""
         try:
             told = json.loads(launch)
             certificate = told["certificate"].encode()
@@ -88,8 +78,7 @@ class EvaluationActor:
                 tls=TlsFiles(certificate, certificate, told["key"].encode(), told["server_name"]),
             )
             with traces("remy-farm-worker", instance_id=settings.worker_id):
-                metrics = WorkerMetrics(settings.threads)
-                return int(Worker(settings, self._shutdown, metrics).run())
+                return int(Worker(settings, Shutdown(), WorkerMetrics(settings.threads)).run())
         except Exception:
             # An exception would be pickled, and the process is in doubt.
             traceback.print_exc()
@@ -163,59 +152,45 @@ class ClusterWatch:
 
 @dataclass(eq=False)
 class ActorPool:
-    """Keeps actors at work until `shutdown`; `launch` is what they are told, but for their name."""
+    """Keeps actors at work for as long as this process lives."""
 
     sizing: Sizing
     watch: ClusterWatch
+    #: What actors are told, but for their names.
     launch: dict[str, Any]
-    shutdown: Shutdown
     _handles: dict[str, Any] = field(default_factory=dict)
     _running: set[str] = field(default_factory=set)
     _lives: dict[asyncio.Task[ExitCode], str] = field(default_factory=dict)
     _refused: int = 0
 
     async def run(self) -> ExitCode:
-        """How the driver ends. Raises ClusterLost."""
-        stop = asyncio.create_task(asyncio.to_thread(self.shutdown.wait))
-        make = _RAY.remote(
-            num_cpus=self.sizing.threads,
-            # One call to work, one to be stopped by.
-            max_concurrency=2,
-            resources={self.sizing.resource: _LITTLE} if self.sizing.resource else {},
-        )
+        """Why the coordinator has refused all actors. Raises ClusterLost."""
+        resources = {self.sizing.resource: _LITTLE} if self.sizing.resource else {}
+        make = _RAY.remote(num_cpus=self.sizing.threads, resources=resources)
         actor_class = make(EvaluationActor)
-        prefix, number = f"ray-{secrets.token_hex(4)}", 0
-        while not stop.done():
-            for _ in range(await self._missing()):
-                number += 1
-                name = f"{prefix}-{number}"
+        prefix = f"ray-{secrets.token_hex(4)}"
+        names = (f"{prefix}-{number}" for number in itertools.count(1))
+        while True:
+            for name in itertools.islice(names, await self._missing()):
                 with contextlib.suppress(Exception):
-                    start = actor_class.options(name=name).remote
-                    self._handles[name] = await _in_time(start)
+                    self._handles[name] = await _in_time(actor_class.options(name=name).remote)
                     self._lives[asyncio.create_task(self._live(name))] = name
-            await asyncio.wait(
-                {stop, *self._lives},
-                timeout=_SECONDS_BETWEEN_LOOKS,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            if self._lives:
+                await asyncio.wait(self._lives, timeout=_SECONDS_BETWEEN_LOOKS)
+            else:
+                await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
             code = self._collect()
             if code is not ExitCode.DONE and not self._running:
                 return code
-        for name in sorted(self._running):
-            self._handles[name].stop.remote(self.shutdown.why)
-        working = [life for life, name in self._lives.items() if name in self._running]
-        if working:
-            await asyncio.wait(working, timeout=_ENDING_SECONDS)
-        return ExitCode.DONE
 
     async def _live(self, name: str) -> ExitCode:
         """An actor's life, from its wait for room to its end."""
         handle = self._handles[name]
-        launch = json.dumps({**self.launch, "name": name})
         try:
             await handle.ready.remote()
             self._running.add(name)
-            return ExitCode(await handle.work.remote(launch))
+            code: int = await handle.work.remote(json.dumps({**self.launch, "name": name}))
+            return ExitCode(code)
         except (ray.exceptions.RayError, ConnectionError) as error:
             _log.warning("an actor is lost", worker_id=name, why=_first_line(error))
             return ExitCode.DONE
@@ -228,13 +203,12 @@ class ActorPool:
             nodes = {node["NodeID"]: node for node in await _in_time(_RAY.nodes) if node["Alive"]}
             known = await _in_time(ray.util.list_named_actors)
             free = await _in_time(_RAY.available_resources)
-            own = await _in_time(lambda: ray.get_runtime_context().get_node_id())
         except Exception:
             # Ray raises nearly anything here.
             self.watch.silent(time.monotonic())
             return 0
         self.watch.answered(
-            own_node_is_alive=own in nodes,
+            own_node_is_alive=ray.get_runtime_context().get_node_id() in nodes,
             known=frozenset(known),
             running=frozenset(self._running),
             now=time.monotonic(),
@@ -257,9 +231,8 @@ class ActorPool:
         refusal = ExitCode.DONE
         for life in [life for life in self._lives if life.done()]:
             name = self._lives.pop(life)
-            handle = self._handles.pop(name)
             with contextlib.suppress(Exception):
-                ray.kill(handle)
+                ray.kill(self._handles.pop(name))
             code = ExitCode.DONE if life.cancelled() else life.result()
             if code is not ExitCode.DONE:
                 _log.error("an actor has given up", worker_id=name, code=code.name)
@@ -302,15 +275,15 @@ def connect(address: str) -> str:
         raise ClusterLost(f"{address}: {_first_line(error)}") from error
 
 
-def drive(told: dict[str, Any], shutdown: Shutdown) -> ExitCode:
-    """Drives a pool of actors as `RaySettings` of the coordinator say."""
-    sizing = Sizing(told["threads_per_actor"], told["resource"], told["actors"])
-    watch = ClusterWatch(told["patience_seconds"], time.monotonic())
+def drive(told: dict[str, Any]) -> ExitCode:
+    """Drives a pool of actors as the coordinator's settings say."""
     try:
         own = connect(told["address"])
         _log.info("connected to a Ray cluster", address=told["address"])
         launch = {**told, "coordinator": str(Address(own, told["port"]))}
-        return asyncio.run(ActorPool(sizing, watch, launch, shutdown).run())
+        sizing = Sizing(told["threads_per_actor"], told["resource"], told["actors"])
+        watch = ClusterWatch(told["patience_seconds"], time.monotonic())
+        return asyncio.run(ActorPool(sizing, watch, launch).run())
     except ClusterLost as problem:
         _log.error("no Ray cluster", why=str(problem))
         return ExitCode.UNREACHABLE
@@ -325,24 +298,18 @@ def main() -> None:
     Exit codes: 0 told to end; 1 internal error; 3 the cluster cannot be reached, or is lost; 4 not
     allowed; 6 refused by the coordinator.
     """
-    shutdown = Shutdown()
-    shut_down_on_signals(shutdown)
     told = json.loads(sys.stdin.buffer.readline())
     set_up_logs(told["log_level"], worker_id="ray-driver")
 
     def end_with_input() -> None:
-        # Whoever started this process holds the other end, and is gone when that is closed.
+        # Whoever started this process holds the other end, and is gone when that is closed. Ray
+        # ends the actors with it.
         sys.stdin.buffer.read()
-        shutdown.request("input_ended")
-        # Ray may be waited for when the end comes, and would be for long.
-        time.sleep(_LONGEST_END_SECONDS)
         os._exit(ExitCode.DONE)
 
     threading.Thread(target=end_with_input, daemon=True).start()
-    code = drive(told, shutdown)
-    sys.stderr.flush()
     # Ray's threads, and those that wait for its answers, are not waited for.
-    os._exit(code)
+    os._exit(drive(told))
 
 
 if __name__ == "__main__":
