@@ -8,14 +8,20 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "core/elementary.h"
 #include "core/random.h"
 #include "evaluation/digest.h"
 #include "evaluation/evaluator.h"
+#include "evaluation/gradient.h"
 #include "evaluation/objective.h"
 #include "rule_table/dna.h"
+#include "rule_table/message.h"
 #include "rule_table/rule_table.h"
 
 namespace nb = nanobind;
@@ -104,6 +110,126 @@ std::uint64_t derive_path(std::uint64_t seed, const nb::args& path) {
 
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
+std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+// Columns travel as little-endian bytes, which is what the machine has.
+static_assert(std::endian::native == std::endian::little);
+
+template <class Number>
+nb::bytes column(const std::vector<Number>& numbers) {
+  return nb::bytes(numbers.data(), numbers.size() * sizeof(Number));
+}
+
+template <class Row, class Member>
+nb::bytes column(const std::vector<Row>& rows, Member member) {
+  std::vector<double> numbers;
+  numbers.reserve(rows.size());
+  for (const Row& row : rows) {
+    numbers.push_back(row.*member);
+  }
+  return column(numbers);
+}
+
+template <class Row, class Member>
+std::vector<std::uint64_t> integers(const std::vector<Row>& rows, Member member) {
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(rows.size());
+  for (const Row& row : rows) {
+    numbers.push_back(row.*member);
+  }
+  return numbers;
+}
+
+template <class Number>
+std::vector<Number> numbers_of(const nb::bytes& column, const char* name) {
+  if (column.size() % sizeof(Number) != 0) {
+    throw std::invalid_argument(std::string(name) + " has " + std::to_string(column.size()) +
+                                " bytes, which is not a multiple of " +
+                                std::to_string(sizeof(Number)));
+  }
+  std::vector<Number> numbers(column.size() / sizeof(Number));
+  std::memcpy(numbers.data(), column.c_str(), column.size());
+  return numbers;
+}
+
+// What specimens share when only numbers tell them apart; the groups' counts are to be filled in.
+struct SpecimenKind {
+  MeasurementNoise measurement;
+  std::vector<SenderGroup> senders;
+};
+
+std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, const nb::bytes& keys,
+                                     const nb::bytes& link_rates, const nb::bytes& rtts,
+                                     const std::vector<std::uint64_t>& buffers,
+                                     const nb::bytes& losses,
+                                     const std::vector<std::uint32_t>& kind,
+                                     const std::vector<std::uint32_t>& counts) {
+  const auto key = numbers_of<std::uint64_t>(keys, "keys");
+  const auto rate = numbers_of<double>(link_rates, "link_rates_packets_per_ms");
+  const auto rtt = numbers_of<double>(rtts, "rtts_ms");
+  const auto loss = numbers_of<double>(losses, "loss_probabilities");
+  const std::size_t size = key.size();
+  const auto fits = [&](std::size_t entries, bool may_be_empty) {
+    return entries == size || (may_be_empty && entries == 0);
+  };
+  if (!fits(rate.size(), false) || !fits(rtt.size(), false) || !fits(buffers.size(), true) ||
+      !fits(loss.size(), true) || !fits(kind.size(), true)) {
+    throw std::invalid_argument("the columns of the specimens differ in length");
+  }
+  std::vector<Specimen> specimens(size);
+  std::size_t group = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t number = kind.empty() ? 0 : kind[i];
+    if (number >= kinds.size()) {
+      throw std::invalid_argument("a specimen is of kind " + std::to_string(number) + " of " +
+                                  std::to_string(kinds.size()));
+    }
+    Specimen& specimen = specimens[i];
+    specimen.key = key[i];
+    specimen.link_rate_packets_per_ms = rate[i];
+    specimen.rtt_ms = rtt[i];
+    if (!buffers.empty() && buffers[i] > 0) {
+      if (buffers[i] - 1 > std::numeric_limits<std::uint32_t>::max()) {
+        throw std::invalid_argument("a specimen's buffer is larger than 4294967295 packets");
+      }
+      specimen.buffer_packets = static_cast<std::uint32_t>(buffers[i] - 1);
+    }
+    specimen.loss_probability = loss.empty() ? 0 : loss[i];
+    specimen.measurement = kinds[number].measurement;
+    specimen.senders = kinds[number].senders;
+    for (SenderGroup& senders : specimen.senders) {
+      if (group >= counts.size()) {
+        throw std::invalid_argument("the specimens have fewer sender counts than sender groups");
+      }
+      senders.count = counts[group++];
+    }
+  }
+  if (group != counts.size()) {
+    throw std::invalid_argument("the specimens have more sender counts than sender groups");
+  }
+  return specimens;
+}
+
+// What Python code may set from any thread.
+struct Cancellation {
+  std::atomic<bool> flag{false};
+};
+
+// Ctrl-C reaches a caller that waits for the simulator: Python's handlers run in the main thread,
+// and only when they are let.
+void check_signals() {
+  const nb::gil_scoped_acquire acquired;
+  if (PyErr_CheckSignals() != 0) {
+    throw nb::python_error();
+  }
+}
+
+Interruption make_interruption(const Cancellation* cancellation,
+                               std::optional<std::uint64_t> packet_limit) {
+  return Interruption(cancellation == nullptr ? nullptr : &cancellation->flag,
+                      packet_limit.value_or(Interruption::kNoLimit), check_signals);
+}
+
 void bind_numbers(nb::module_& module) {
   module.def("log", &natural_logarithm, "x"_a,
              "Natural logarithm, the same bits on every machine; -inf at 0, NaN below.");
@@ -130,6 +256,9 @@ void bind_numbers(nb::module_& module) {
 
 void bind_table(nb::module_& module) {
   nb::exception<InvalidTable>(module, "InvalidTable", PyExc_ValueError);
+  nb::class_<CompiledTable>(module, "CompiledTable", "A table laid out for look-up. Immutable.")
+      .def(nb::init<const RuleTable&>(), "table"_a)
+      .def_prop_ro("rule_count", &CompiledTable::rule_count, "Number of rules.");
   nb::class_<RuleTable>(module, "RuleTable",
                         "A RemyCC: a tree that divides memory space into rules. Immutable.")
       .def(
@@ -157,6 +286,12 @@ void bind_table(nb::module_& module) {
             return to_bytes(write_dna(table, {metadata.c_str(), metadata.size()}));
           },
           "metadata"_a = nb::bytes("", 0), "The table as a .dna file.")
+      .def_static(
+          "from_message", [](const nb::bytes& message) { return read_message(view(message)); },
+          "message"_a, "Reads a serialized remy_farm.v1.RuleTable. Raises InvalidTable.")
+      .def(
+          "to_message", [](const RuleTable& table) { return to_bytes(write_message(table)); },
+          "The table as a serialized remy_farm.v1.RuleTable.")
       .def_prop_ro("signals", &list_signals, "The axes that the table may look at.")
       .def_prop_ro("domain_upper", &RuleTable::domain_upper, "Upper end of the domain.")
       .def_prop_ro("rule_count", &RuleTable::rule_count, "Number of rules.")
@@ -272,11 +407,12 @@ void bind_evaluation(nb::module_& module) {
   module.def(
       "perturbation_noise",
       [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules) {
+        const PerturbationNoise epsilon(seed, specimen_key);
         std::vector<double> noise;
         noise.reserve(3 * std::size_t{rules});
         for (std::uint32_t rule = 0; rule < rules; ++rule) {
           for (std::uint32_t coordinate = 0; coordinate < 3; ++coordinate) {
-            noise.push_back(perturbation_noise(seed, specimen_key, rule, coordinate));
+            noise.push_back(epsilon(rule, coordinate));
           }
         }
         return noise;
@@ -284,10 +420,27 @@ void bind_evaluation(nb::module_& module) {
       "seed"_a, "specimen_key"_a, "rules"_a,
       "The epsilon of a perturbation on one specimen: three coordinates a rule.");
 
+  module.def(
+      "gradient_moments",
+      [](std::uint64_t seed, const nb::bytes& keys, const nb::bytes& sizes, const nb::bytes& used,
+         std::size_t rules, const std::vector<std::pair<std::size_t, std::size_t>>& ranges) {
+        const auto key = numbers_of<std::uint64_t>(keys, "keys");
+        const auto size = numbers_of<double>(sizes, "sizes");
+        const auto mask = numbers_of<std::uint8_t>(used, "used");
+        const auto [by_rule, by_range] = gradient_moments({seed, key, size, mask, rules}, ranges);
+        return std::make_tuple(column(by_rule.mean), column(by_rule.squares), column(by_range.mean),
+                               column(by_range.squares));
+      },
+      "seed"_a, "keys"_a, "sizes"_a, "used"_a, "rules"_a, "ranges"_a,
+      "Moments of the gradient's samples on specimens (remy_simulator.columns.gradient_moments "
+      "says "
+      "more): columns of mean and squares by rule, then by range. Raises ValueError.");
+
   nb::enum_<Recording>(module, "Recording")
       .value("NOTHING", Recording::kNothing)
       .value("USES", Recording::kUses)
-      .value("MEMORY", Recording::kMemory);
+      .value("MEMORY", Recording::kMemory)
+      .value("USED", Recording::kUsed);
   nb::class_<SignalSummary>(module, "SignalSummary")
       .def_prop_ro("axis", [](const SignalSummary& s) { return static_cast<int>(s.signal); })
       .def_ro("buckets", &SignalSummary::buckets)
@@ -325,16 +478,18 @@ void bind_evaluation(nb::module_& module) {
 
   module.def(
       "evaluate",
-      [](const std::vector<RuleTable>& tables, const std::vector<Candidate>& candidates,
+      [](const std::vector<CompiledTable>& tables, const std::vector<Candidate>& candidates,
          const std::vector<Specimen>& specimens, double duration_ms, std::uint64_t seed,
-         Recording recording, unsigned threads) {
+         Recording recording, unsigned threads, const Cancellation* cancellation,
+         std::optional<std::uint64_t> packet_limit) {
         const EvaluationRequest request{tables,      candidates, specimens,
                                         duration_ms, seed,       recording};
+        Interruption interruption = make_interruption(cancellation, packet_limit);
         const nb::gil_scoped_release released;
-        return evaluate(request, threads);
+        return evaluate(request, threads, &interruption);
       },
       "tables"_a, "candidates"_a, "specimens"_a, "duration_ms"_a, "seed"_a, "recording"_a,
-      "threads"_a,
+      "threads"_a, "cancellation"_a.none() = nb::none(), "packet_limit"_a.none() = nb::none(),
       "Simulates every candidate on every specimen; candidate-major. Releases the GIL. Raises "
       "ValueError.");
   module.def("digest", &digest, "outcomes"_a, "A digest of every sender's exact results.");
@@ -345,6 +500,75 @@ void bind_evaluation(nb::module_& module) {
       },
       "axis"_a, "buckets"_a, "counts"_a,
       "The median of summarized memory values. Raises ValueError.");
+}
+
+void bind_columns(nb::module_& module) {
+  module.attr("MEMORY_BUCKETS") = memory_scale::kBuckets;
+  nb::exception<Interrupted>(module, "Cancelled");
+  nb::class_<Cancellation>(module, "Cancellation",
+                           "Ends evaluations that were given it, from any thread and for good.")
+      .def(nb::init<>())
+      .def(
+          "cancel", [](Cancellation& cancellation) { cancellation.flag = true; },
+          "Evaluations under way, and later ones, raise Cancelled within milliseconds.")
+      .def_prop_ro(
+          "cancelled", [](const Cancellation& cancellation) { return cancellation.flag.load(); },
+          "Whether cancel() has been called.");
+  nb::class_<SpecimenKind>(module, "SpecimenKind")
+      .def(nb::init<MeasurementNoise, std::vector<SenderGroup>>(), "measurement"_a, "senders"_a);
+  nb::class_<OutcomeColumns>(module, "OutcomeColumns")
+      .def_ro("packets_sent", &OutcomeColumns::packets_sent)
+      .def_prop_ro("scores", [](const OutcomeColumns& c) { return column(c.scores); })
+      .def_prop_ro("packets_received",
+                   [](const OutcomeColumns& c) {
+                     return integers(c.senders, &SenderResults::packets_received);
+                   })
+      .def_prop_ro(
+          "sender_packets_sent",
+          [](const OutcomeColumns& c) { return integers(c.senders, &SenderResults::packets_sent); })
+      .def_prop_ro(
+          "packets_lost",
+          [](const OutcomeColumns& c) { return integers(c.senders, &SenderResults::packets_lost); })
+      .def_prop_ro("on_ms",
+                   [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::on_ms); })
+      .def_prop_ro(
+          "share_ms",
+          [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::share_ms); })
+      .def_prop_ro(
+          "delay_sum_ms",
+          [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::delay_sum_ms); })
+      .def_prop_ro(
+          "first_on_ms",
+          [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::first_on_ms); })
+      .def_ro("rule_uses", &OutcomeColumns::rule_uses)
+      .def_prop_ro("used_rules", [](const OutcomeColumns& c) { return column(c.used_rules); })
+      .def_ro("memory_places", &OutcomeColumns::memory_places)
+      .def_ro("memory_counts", &OutcomeColumns::memory_counts);
+  module.def(
+      "evaluate_columns",
+      [](const std::vector<CompiledTable>& tables, const std::vector<Candidate>& candidates,
+         const std::vector<SpecimenKind>& kinds, const nb::bytes& keys, const nb::bytes& link_rates,
+         const nb::bytes& rtts, const std::vector<std::uint64_t>& buffers, const nb::bytes& losses,
+         const std::vector<std::uint32_t>& kind, const std::vector<std::uint32_t>& counts,
+         double duration_ms, std::uint64_t seed, Recording recording,
+         const std::optional<Objective>& objective, unsigned threads,
+         const Cancellation* cancellation, std::optional<std::uint64_t> packet_limit) {
+        const EvaluationRequest request{
+            tables,
+            candidates,
+            make_specimens(kinds, keys, link_rates, rtts, buffers, losses, kind, counts),
+            duration_ms,
+            seed,
+            recording};
+        Interruption interruption = make_interruption(cancellation, packet_limit);
+        const nb::gil_scoped_release released;
+        return evaluate_columns(request, objective, threads, &interruption);
+      },
+      "tables"_a, "candidates"_a, "kinds"_a, "keys"_a, "link_rates"_a, "rtts"_a, "buffers"_a,
+      "losses"_a, "kind"_a, "counts"_a, "duration_ms"_a, "seed"_a, "recording"_a,
+      "objective"_a.none(), "threads"_a, "cancellation"_a.none(), "packet_limit"_a.none(),
+      "Simulates, and scores if there is an objective. Releases the GIL. Raises ValueError and "
+      "Cancelled.");
 }
 
 void bind_objective(nb::module_& module) {
@@ -362,6 +586,17 @@ void bind_objective(nb::module_& module) {
       },
       "objective"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
       "The objective of each sender; None where it cannot be scored.");
+  module.def(
+      "specimen_score",
+      [](const Objective& objective, const Specimen& specimen, const SpecimenOutcome& outcome,
+         double duration_ms) {
+        return specimen_score(objective, specimen, outcome.senders, duration_ms);
+      },
+      "objective"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
+      "Mean over the scored senders, exactly rounded; None if no sender is.");
+  module.def(
+      "exact_sum", [](const std::vector<double>& values) { return exact_sum(values); }, "values"_a,
+      "The exactly rounded sum; not a number if it overflows.");
   module.def(
       "normalized_scores",
       [](double minimum_on_ms, const Specimen& specimen, const SpecimenOutcome& outcome,
@@ -381,4 +616,5 @@ NB_MODULE(_native, module) {
   remy::bind_table(module);
   remy::bind_evaluation(module);
   remy::bind_objective(module);
+  remy::bind_columns(module);
 }

@@ -107,7 +107,7 @@ TEST(Perturbation, MovesEachCoordinateByScaleTimesItsNoise) {
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
     const Coordinates moved = to_coordinates(table.action(rule), bounds);
     const auto noise = [&](std::uint32_t coordinate) {
-      return perturbation_noise(5, kSpecimen, rule, coordinate);
+      return PerturbationNoise(5, kSpecimen)(rule, coordinate);
     };
     EXPECT_NEAR((moved.window_multiple - x.window_multiple) / scale, noise(0), 1e-10);
     EXPECT_NEAR((moved.intersend - x.intersend) / scale, noise(2), 1e-10);
@@ -126,7 +126,7 @@ TEST(Perturbation, NoiseIsStandardNormal) {
   double beyond_two = 0;
   for (std::uint32_t rule = 0; rule < kRules; ++rule) {
     for (std::uint32_t coordinate = 0; coordinate < 3; ++coordinate) {
-      const double e = perturbation_noise(9, kSpecimen, rule, coordinate);
+      const double e = PerturbationNoise(9, kSpecimen)(rule, coordinate);
       sum += e;
       squares += e * e;
       cubes += e * e * e;
@@ -149,11 +149,11 @@ TEST(Perturbation, NoiseIsUncorrelatedBetweenNeighbours) {
   double seeds = 0;
   double specimens = 0;
   for (std::uint32_t rule = 0; rule < kRules; ++rule) {
-    const double e = perturbation_noise(9, kSpecimen, rule, 0);
-    coordinates += e * perturbation_noise(9, kSpecimen, rule, 1);
-    rules += e * perturbation_noise(9, kSpecimen, rule + 1, 0);
-    seeds += e * perturbation_noise(10, kSpecimen, rule, 0);
-    specimens += e * perturbation_noise(9, kSpecimen + 1, rule, 0);
+    const double e = PerturbationNoise(9, kSpecimen)(rule, 0);
+    coordinates += e * PerturbationNoise(9, kSpecimen)(rule, 1);
+    rules += e * PerturbationNoise(9, kSpecimen)(rule + 1, 0);
+    seeds += e * PerturbationNoise(10, kSpecimen)(rule, 0);
+    specimens += e * PerturbationNoise(9, kSpecimen + 1)(rule, 0);
   }
   const double tolerance = 5 / std::sqrt(kRules);
   EXPECT_NEAR(coordinates / kRules, 0, tolerance);

@@ -5,8 +5,11 @@ needs around it, in the same bits on every machine.
 """
 
 from remy_simulator._native import (
+    Cancellation,
+    Cancelled,
     InvalidTable,
     RuleTable,
+    exact_sum,
     exp,
     from_coordinates,
     log,
@@ -19,15 +22,28 @@ from remy_simulator._native import (
     uniform,
 )
 from remy_simulator._native import median as summary_median
-from remy_simulator.evaluator import InvalidRequest, digest, evaluate, native_tables
+from remy_simulator.columns import (
+    ImpossibleOutcome,
+    InvalidRequest,
+    PreparedRequest,
+    evaluate_columns,
+    native_tables,
+)
+from remy_simulator.evaluator import digest, evaluate
 from remy_simulator.fingerprint import fingerprint
 
 __all__ = [
+    "Cancellation",
+    "Cancelled",
+    "ImpossibleOutcome",
     "InvalidRequest",
     "InvalidTable",
+    "PreparedRequest",
     "RuleTable",
     "digest",
     "evaluate",
+    "evaluate_columns",
+    "exact_sum",
     "exp",
     "fingerprint",
     "from_coordinates",

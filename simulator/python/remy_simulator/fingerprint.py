@@ -6,7 +6,8 @@ import functools
 import hashlib
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
-from remy_simulator.evaluator import evaluate
+from remy_simulator import columns
+from remy_simulator.messages import signal_of
 
 _BOUNDS = evaluation_pb2.ActionBounds(
     window_multiple_maximum=1.0,
@@ -24,8 +25,28 @@ def fingerprint() -> str:
     kind of traffic, finite buffers, loss, jitter, and summaries of memory. It takes some
     milliseconds, once.
     """
-    outcome = evaluate(_request())
+    # Digested in the form that outcomes had before they were columns, a message a simulation, so
+    # that designs begun then can be resumed.
+    request = _request()
+    outcome = evaluation_pb2.EvaluationOutcome()
+    for candidate in request.candidates:
+        for specimen in request.specimens:
+            one = evaluation_pb2.EvaluationRequest(candidates=[candidate], specimens=[specimen])
+            one.MergeFrom(columns.shared_part(request))
+            outcome.outcomes.append(_as_object(columns.packed(one)))
     return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _as_object(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.SpecimenOutcome:
+    """What a request for one simulation comes to."""
+    outcome = columns.evaluate_columns(request)
+    (result,) = columns.specimen_outcomes(request, outcome)
+    result.rule_uses.extend(outcome.rule_uses)
+    for (rule, axis), (buckets, counts) in columns.memory_summaries(outcome).items():
+        if not result.rule_memory or result.rule_memory[-1].rule != rule:
+            result.rule_memory.add(rule=rule)
+        result.rule_memory[-1].signals.add(signal=signal_of(axis), buckets=buckets, counts=counts)
+    return result
 
 
 def _request() -> evaluation_pb2.EvaluationRequest:

@@ -6,9 +6,7 @@ from typing import Final
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
 
-ThresholdTuple = tuple[int, float]
 ActionTuple = tuple[float, float, float]
-NodeTuple = tuple[list[ThresholdTuple], ActionTuple]
 
 _SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
@@ -43,46 +41,12 @@ def action_message(action: ActionTuple) -> rule_table_pb2.Action:
 
 def to_native(table: rule_table_pb2.RuleTable) -> _native.RuleTable:
     """A RuleTable message as a native table. Raises InvalidTable."""
-    nodes: list[NodeTuple] = []
-    for index, node in enumerate(table.nodes):
-        kind = node.WhichOneof("kind")
-        if kind == "action":
-            nodes.append(([], action_tuple(node.action)))
-        elif kind == "split" and node.split.thresholds:
-            thresholds = []
-            for threshold in node.split.thresholds:
-                if threshold.signal not in _SIGNALS:
-                    raise _native.InvalidTable(
-                        f"nodes[{index}].split names signal {threshold.signal}, "
-                        "which is not a congestion signal"
-                    )
-                thresholds.append((axis_of(threshold.signal), threshold.value))
-            nodes.append((thresholds, (1.0, 1.0, 1.0)))
-        else:
-            raise _native.InvalidTable(
-                f"nodes[{index}] needs an action, or a split with at least one threshold"
-            )
-    signals = []
-    for signal in table.signals:
-        if signal not in _SIGNALS:
-            raise _native.InvalidTable(f"signals names {signal}, which is not a congestion signal")
-        signals.append(axis_of(signal))
-    return _native.RuleTable(signals, nodes, table.domain_upper)
+    return _native.RuleTable.from_message(table.SerializeToString())
 
 
 def from_native(table: _native.RuleTable) -> rule_table_pb2.RuleTable:
     """The inverse of to_native."""
-    message = rule_table_pb2.RuleTable(
-        signals=[signal_of(axis) for axis in table.signals], domain_upper=table.domain_upper
-    )
-    for thresholds, action in table.nodes():
-        node = message.nodes.add()
-        if thresholds:
-            for axis, value in thresholds:
-                node.split.thresholds.add(signal=signal_of(axis), value=value)
-        else:
-            node.action.CopyFrom(action_message(action))
-    return message
+    return rule_table_pb2.RuleTable.FromString(table.to_message())
 
 
 def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:

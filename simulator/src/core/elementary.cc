@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace remy {
 namespace {
@@ -124,5 +126,53 @@ double exponential(double x) {
 }
 
 double power(double x, double y) { return exponential(y * natural_logarithm(x)); }
+
+double exact_sum(std::span<const double> values) {
+  // Numbers that do not overlap, by increasing size: together they are the sum so far, exactly.
+  std::vector<double> parts;
+  for (double value : values) {
+    std::size_t kept = 0;
+    for (double part : parts) {
+      if (std::fabs(value) < std::fabs(part)) {
+        std::swap(value, part);
+      }
+      const double sum = value + part;
+      const double rest = part - (sum - value);
+      if (rest != 0) {
+        parts[kept++] = rest;
+      }
+      value = sum;
+    }
+    if (!std::isfinite(value)) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    parts.resize(kept);
+    if (value != 0) {
+      parts.push_back(value);
+    }
+  }
+  if (parts.empty()) {
+    return 0;
+  }
+  // Added up from the largest until something is lost.
+  double sum = parts.back();
+  double rest = 0;
+  std::size_t left = parts.size() - 1;
+  while (left > 0 && rest == 0) {
+    const double before = sum;
+    const double part = parts[--left];
+    sum = before + part;
+    rest = part - (sum - before);
+  }
+  // What is lost may be half a unit: then what lies below decides which way it should have gone.
+  if (left > 0 && ((rest < 0 && parts[left - 1] < 0) || (rest > 0 && parts[left - 1] > 0))) {
+    const double twice = 2 * rest;
+    const double other = sum + twice;
+    if (other - sum == twice) {
+      sum = other;
+    }
+  }
+  return sum;
+}
 
 }  // namespace remy

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 namespace remy {
 
 // Elementary functions built from IEEE 754 additions, multiplications and divisions only. The
@@ -18,5 +20,10 @@ double exponential(double x);
 // x to the y for x > 0: exponential(y * natural_logarithm(x)). The relative error grows with the
 // logarithm of the result.
 double power(double x, double y);
+
+// The sum as if it had been computed exactly and then rounded once to nearest, ties to even; not a
+// number if an intermediate sum is not finite (Shewchuk 1997, "Adaptive Precision Floating-Point
+// Arithmetic").
+double exact_sum(std::span<const double> values);
 
 }  // namespace remy

@@ -21,15 +21,14 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t specimen_key, Purpose pur
 }
 
 void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, CompiledTable& table) {
-  const std::uint64_t noise = stream(perturbation.seed, specimen_key, Purpose::kPerturbation);
+  const PerturbationNoise noise(perturbation.seed, specimen_key);
   const std::uint64_t rounding = stream(perturbation.seed, specimen_key, Purpose::kRounding);
   const ActionBounds& bounds = perturbation.bounds;
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
     Coordinates x = to_coordinates(table.action(rule), bounds);
-    const std::uint64_t first = std::uint64_t{rule} * kCoordinates;
-    x.window_multiple += perturbation.scale * normal(noise, first);
-    x.window_increment += perturbation.scale * normal(noise, first + 1);
-    x.intersend += perturbation.scale * normal(noise, first + 2);
+    x.window_multiple += perturbation.scale * noise(rule, 0);
+    x.window_increment += perturbation.scale * noise(rule, 1);
+    x.intersend += perturbation.scale * noise(rule, 2);
     Action action = to_action(x, bounds);
     action.window_increment = std::clamp(
         std::floor(action.window_increment + unit_interval(random_bits(rounding, rule))),
@@ -65,10 +64,11 @@ Action to_action(const Coordinates& coordinates, const ActionBounds& bounds) {
   };
 }
 
-double perturbation_noise(std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rule,
-                          std::uint32_t coordinate) {
-  return normal(stream(seed, specimen_key, Purpose::kPerturbation),
-                std::uint64_t{rule} * kCoordinates + coordinate);
+PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key)
+    : key_(stream(seed, specimen_key, Purpose::kPerturbation)) {}
+
+double PerturbationNoise::operator()(std::uint32_t rule, std::uint32_t coordinate) const {
+  return normal(key_, std::uint64_t{rule} * kCoordinates + coordinate);
 }
 
 void validate(const Candidate& candidate, std::size_t rules) {

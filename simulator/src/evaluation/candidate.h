@@ -50,9 +50,16 @@ Coordinates to_coordinates(const Action& action, const ActionBounds& bounds);
 // The inverse, clamped to the bounds; the increment is not rounded.
 Action to_action(const Coordinates& coordinates, const ActionBounds& bounds);
 
-// epsilon of one coordinate (0, 1, 2) of one rule.
-double perturbation_noise(std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rule,
-                          std::uint32_t coordinate);
+// The epsilon of a perturbation on one specimen.
+class PerturbationNoise {
+ public:
+  PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key);
+  // Of one coordinate (0, 1, 2) of one rule.
+  double operator()(std::uint32_t rule, std::uint32_t coordinate) const;
+
+ private:
+  std::uint64_t key_;
+};
 
 // Throws std::invalid_argument if the candidate cannot be applied to a table of this many rules.
 void validate(const Candidate& candidate, std::size_t rules);

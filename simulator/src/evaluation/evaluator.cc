@@ -4,10 +4,13 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "evaluation/simulation.h"
 
@@ -43,13 +46,12 @@ std::vector<std::size_t> order_of_work(const EvaluationRequest& request) {
   return order;
 }
 
-}  // namespace
-
-std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned threads) {
-  validate(request);
-  const std::vector<CompiledTable> tables(request.tables.begin(), request.tables.end());
+// Calls take(number, outcome) for every simulation, on any thread and in any order. The
+// request must have been validated.
+template <class Take>
+void simulate_all(const EvaluationRequest& request, unsigned threads, Interruption* interruption,
+                  const Take& take) {
   const std::vector<std::size_t> order = order_of_work(request);
-  std::vector<SpecimenOutcome> outcomes(order.size());
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
@@ -60,12 +62,17 @@ std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned
         const std::size_t task = order[turn];
         const Candidate& candidate = request.candidates[task / request.specimens.size()];
         const Specimen& specimen = request.specimens[task % request.specimens.size()];
-        outcomes[task] = simulate(tables, candidate, specimen, request.duration_ms, request.seed,
-                                  request.recording);
+        take(task, simulate(request.tables, candidate, specimen, request.duration_ms, request.seed,
+                            request.recording, interruption));
       }
     } catch (...) {
       const std::scoped_lock lock(failure_mutex);
-      failure = std::current_exception();
+      if (!failure) {
+        failure = std::current_exception();
+      }
+      if (interruption != nullptr) {
+        interruption->stop();
+      }
       next = order.size();
     }
   };
@@ -80,7 +87,133 @@ std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned
   if (failure) {
     std::rethrow_exception(failure);
   }
+}
+
+std::uint64_t packets_sent(const SpecimenOutcome& outcome) {
+  std::uint64_t packets = 0;
+  for (const SenderResults& sender : outcome.senders) {
+    packets += sender.packets_sent;
+  }
+  return packets;
+}
+
+// Sums of what outcomes recorded.
+class Sums {
+ public:
+  Sums(const EvaluationRequest& request)
+      : recording_(request.recording),
+        rules_(request.tables.empty() ? 0 : request.tables.front().rule_count()),
+        uses_(recording_ == Recording::kUses || recording_ == Recording::kMemory ? rules_ : 0),
+        used_(recording_ == Recording::kUsed ? request.specimens.size() * mask_bytes(rules_) : 0),
+        memory_(recording_ == Recording::kMemory ? rules_ : 0) {}
+
+  void add(std::size_t specimen, const SpecimenOutcome& outcome) {
+    for (std::size_t rule = 0; rule < uses_.size(); ++rule) {
+      uses_[rule] += outcome.rule_uses[rule];
+    }
+    if (recording_ == Recording::kUsed) {
+      std::uint8_t* const mask = used_.data() + specimen * mask_bytes(rules_);
+      for (std::size_t rule = 0; rule < rules_; ++rule) {
+        mask[rule / 8] |= static_cast<std::uint8_t>((outcome.rule_uses[rule] > 0) << rule % 8);
+      }
+    }
+    for (const RuleMemory& rule : outcome.rule_memory) {
+      auto& sum = memory_[rule.rule];
+      if (sum == nullptr) {
+        sum = std::make_unique<MemoryCounts>();
+      }
+      for (const SignalSummary& signal : rule.signals) {
+        for (std::size_t i = 0; i < signal.buckets.size(); ++i) {
+          sum->add(signal.signal, signal.buckets[i], signal.counts[i]);
+        }
+      }
+    }
+  }
+
+  void move_to(OutcomeColumns& columns) {
+    columns.rule_uses = std::move(uses_);
+    columns.used_rules = std::move(used_);
+    for (std::size_t rule = 0; rule < memory_.size(); ++rule) {
+      for (std::size_t axis = 0; memory_[rule] != nullptr && axis < kSignals; ++axis) {
+        const auto counts = memory_[rule]->counts(static_cast<Signal>(axis));
+        for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
+          if (counts[bucket] > 0) {
+            columns.memory_places.push_back((rule * kSignals + axis) * counts.size() + bucket);
+            columns.memory_counts.push_back(counts[bucket]);
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  Recording recording_;
+  std::size_t rules_;
+  std::vector<std::uint64_t> uses_;
+  std::vector<std::uint8_t> used_;
+  std::vector<std::unique_ptr<MemoryCounts>> memory_;  // null where a rule was not used
+};
+
+}  // namespace
+
+std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned threads,
+                                      Interruption* interruption) {
+  validate(request);
+  std::vector<SpecimenOutcome> outcomes(request.candidates.size() * request.specimens.size());
+  std::uint64_t packets = 0;
+  simulate_all(request, threads, interruption, [&](std::size_t task, SpecimenOutcome outcome) {
+    outcomes[task] = std::move(outcome);
+  });
+  for (const SpecimenOutcome& outcome : outcomes) {
+    packets += packets_sent(outcome);
+  }
+  if (interruption != nullptr) {
+    interruption->finish(packets);
+  }
   return outcomes;
+}
+
+OutcomeColumns evaluate_columns(const EvaluationRequest& request,
+                                const std::optional<Objective>& objective, unsigned threads,
+                                Interruption* interruption) {
+  validate(request);
+  const std::size_t simulations = request.candidates.size() * request.specimens.size();
+  OutcomeColumns columns;
+  columns.packets_sent.resize(simulations);
+  columns.scores.resize(objective.has_value() ? simulations : 0);
+  // Where each simulation's senders begin.
+  std::vector<std::size_t> first_sender(simulations);
+  if (!objective.has_value()) {
+    std::size_t senders = 0;
+    for (std::size_t task = 0; task < simulations; ++task) {
+      first_sender[task] = senders;
+      senders += sender_count(request.specimens[task % request.specimens.size()]);
+    }
+    columns.senders.resize(senders);
+  }
+  Sums sums(request);
+  std::mutex sums_mutex;
+  simulate_all(
+      request, threads, interruption, [&](std::size_t task, const SpecimenOutcome& outcome) {
+        const std::size_t place = task % request.specimens.size();
+        columns.packets_sent[task] = packets_sent(outcome);
+        if (objective.has_value()) {
+          columns.scores[task] = specimen_score(*objective, request.specimens[place],
+                                                outcome.senders, request.duration_ms)
+                                     .value_or(std::numeric_limits<double>::quiet_NaN());
+        } else {
+          std::copy(outcome.senders.begin(), outcome.senders.end(),
+                    columns.senders.begin() + static_cast<std::ptrdiff_t>(first_sender[task]));
+        }
+        const std::scoped_lock lock(sums_mutex);
+        sums.add(place, outcome);
+      });
+  sums.move_to(columns);
+  if (interruption != nullptr) {
+    interruption->finish(std::accumulate(columns.packets_sent.begin(), columns.packets_sent.end(),
+                                         std::uint64_t{0}));
+  }
+  return columns;
 }
 
 }  // namespace remy

@@ -1,23 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
+#include "core/interruption.h"
 #include "evaluation/candidate.h"
 #include "evaluation/memory_summary.h"
+#include "evaluation/objective.h"
 #include "evaluation/specimen.h"
 #include "network/sender_results.h"
-#include "rule_table/rule_table.h"
+#include "rule_table/compiled_table.h"
 
 namespace remy {
 
-// What is recorded beside the senders' results: nothing, how often each rule was used, or that and
-// a summary of the memory values that triggered each.
-enum class Recording { kNothing, kUses, kMemory };
+// What is recorded beside the senders' results: nothing, how often each rule was used, that and a
+// summary of the memory values that triggered each, or only whether it was used.
+enum class Recording { kNothing, kUses, kMemory, kUsed };
 
 // Every candidate (a change of the first table) is simulated on every specimen.
 struct EvaluationRequest {
-  std::vector<RuleTable> tables;
+  std::vector<CompiledTable> tables;
   std::vector<Candidate> candidates;
   std::vector<Specimen> specimens;
   double duration_ms = 0;
@@ -39,7 +43,35 @@ struct SpecimenOutcome {
 };
 
 // A pure function of the request, bit for bit, whatever the number of threads. Candidate-major,
-// specimens in the request's order. Throws std::invalid_argument for a request that makes no sense.
-std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned threads);
+// specimens in the request's order. Throws std::invalid_argument for a request that makes no sense,
+// and Interrupted.
+std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned threads,
+                                      Interruption* interruption = nullptr);
+
+// The same as a structure of arrays. Sums are of integers, so that an outcome is put together from
+// those of parts of its request in any order.
+struct OutcomeColumns {
+  std::vector<std::uint64_t> packets_sent;  // by simulation
+  // By simulation, where there is an objective; not a number where no sender could be scored.
+  std::vector<double> scores;
+  // One a sender, simulation by simulation, where there is no objective.
+  std::vector<SenderResults> senders;
+  // By rule of the first table, over all simulations.
+  std::vector<std::uint64_t> rule_uses;
+  // By specimen a bit a rule, the lowest first, in whole bytes: whether any candidate used it.
+  std::vector<std::uint8_t> used_rules;
+  // Counts over all simulations that are not 0, by place: of a bucket of an axis of a rule, at
+  // (rule * kSignals + axis) * memory_scale::kBuckets + bucket.
+  std::vector<std::uint64_t> memory_places;
+  std::vector<std::uint64_t> memory_counts;
+};
+
+// Simulates, and scores if there is an objective. Likewise a pure function of its arguments.
+OutcomeColumns evaluate_columns(const EvaluationRequest& request,
+                                const std::optional<Objective>& objective, unsigned threads,
+                                Interruption* interruption = nullptr);
+
+// Bytes that a mask of this many rules takes.
+constexpr std::size_t mask_bytes(std::size_t rules) { return (rules + 7) / 8; }
 
 }  // namespace remy

@@ -36,6 +36,9 @@ class MemoryCounts {
   void add(std::size_t axis, double value) {
     ++counts_[axis][memory_scale::bucket(static_cast<Signal>(axis), value)];
   }
+  void add(Signal signal, std::uint32_t bucket, std::uint64_t count) {
+    counts_[static_cast<std::size_t>(signal)][bucket] += count;
+  }
   std::span<const std::uint64_t> counts(Signal signal) const {
     return counts_[static_cast<std::size_t>(signal)];
   }

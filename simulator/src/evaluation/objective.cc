@@ -1,6 +1,8 @@
 #include "evaluation/objective.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/elementary.h"
 
@@ -66,6 +68,22 @@ SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
                                           specimen.link_rate_packets_per_ms) -
                          binary_logarithm(measured.delay_ms / specimen.rtt_ms);
                 });
+}
+
+std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
+                                     const std::vector<SenderResults>& senders,
+                                     double duration_ms) {
+  std::vector<double> scored;
+  for (const auto& score : objective_scores(objective, specimen, senders, duration_ms)) {
+    if (score.has_value()) {
+      scored.push_back(*score);
+    }
+  }
+  if (scored.empty()) {
+    return std::nullopt;
+  }
+  const double mean = exact_sum(scored) / static_cast<double>(scored.size());
+  return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace remy

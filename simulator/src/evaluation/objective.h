@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "evaluation/evaluator.h"
 #include "evaluation/specimen.h"
+#include "network/sender_results.h"
 
 namespace remy {
 
@@ -46,5 +46,10 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
 // score.
 SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
                                const std::vector<SenderResults>& senders, double duration_ms);
+
+// Mean over the scored senders of the objective, exactly rounded; none if no sender is scored.
+// Infinite where it is not a finite number.
+std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
+                                     const std::vector<SenderResults>& senders, double duration_ms);
 
 }  // namespace remy

@@ -36,16 +36,17 @@ Senders make_senders(std::span<const CompiledTable> tables, const CompiledTable&
 
 template <class Path, class Clock, class Observer>
 std::vector<SenderResults> run(const PathParameters& parameters, const Senders& senders,
-                               const Clock& clock, double duration_ms, Observer& observer) {
-  return Dumbbell<RemyController, Path, Clock, Observer>(parameters, senders.controllers,
-                                                         senders.schedules, clock, observer)
+                               const Clock& clock, double duration_ms, Observer& observer,
+                               Interruption* interruption) {
+  return Dumbbell<RemyController, Path, Clock, Observer>(
+             parameters, senders.controllers, senders.schedules, clock, observer, interruption)
       .run(duration_ms);
 }
 
 template <class Clock, class Observer>
 std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
                                std::uint64_t specimen_seed, const Clock& clock, double duration_ms,
-                               Observer& observer) {
+                               Observer& observer, Interruption* interruption) {
   PathParameters parameters;
   parameters.service_ms = 1 / specimen.link_rate_packets_per_ms;
   parameters.delay_ms = specimen.rtt_ms;
@@ -54,24 +55,28 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
   parameters.loss_key = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
   const bool lossy = specimen.loss_probability > 0;
   if (specimen.buffer_packets.has_value()) {
-    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer)
-                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer);
+    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer,
+                                         interruption)
+                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer,
+                                          interruption);
   }
-  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer)
-               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer);
+  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer,
+                                        interruption)
+               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer,
+                                         interruption);
 }
 
 template <class Observer>
 std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
-                               std::uint64_t specimen_seed, double duration_ms,
-                               Observer& observer) {
+                               std::uint64_t specimen_seed, double duration_ms, Observer& observer,
+                               Interruption* interruption) {
   const MeasurementNoise& noise = specimen.measurement;
   if (!noise.has_jitter() && !noise.has_resolution()) {
-    return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer);
+    return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer, interruption);
   }
   const NoisyClock clock(noise,
                          derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
-  return run(specimen, senders, specimen_seed, clock, duration_ms, observer);
+  return run(specimen, senders, specimen_seed, clock, duration_ms, observer, interruption);
 }
 
 std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
@@ -102,7 +107,7 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
 
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
-                         Recording recording) {
+                         Recording recording, Interruption* interruption) {
   CompiledTable table = tables.front();
   apply(candidate, specimen.key, table);
   const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
@@ -111,18 +116,19 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
   switch (recording) {
     case Recording::kNothing: {
       NoObserver observer;
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
       break;
     }
-    case Recording::kUses: {
+    case Recording::kUses:
+    case Recording::kUsed: {
       UseCounter observer(&table, table.rule_count());
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
       outcome.rule_uses = observer.uses();
       break;
     }
     case Recording::kMemory: {
       MemoryRecorder observer(&table, table.rule_count());
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer);
+      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
       outcome.rule_uses = observer.uses();
       outcome.rule_memory = summarize(observer);
       break;

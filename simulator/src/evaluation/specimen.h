@@ -27,6 +27,9 @@ struct Specimen {
   std::vector<SenderGroup> senders;
 };
 
+// Of all groups.
+std::size_t sender_count(const Specimen& specimen);
+
 // Throws std::invalid_argument with one sentence if the specimen cannot be simulated with this many
 // tables.
 void validate(const Specimen& specimen, std::size_t tables);

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/interruption.h"
 #include "network/clock.h"
 #include "network/packet.h"
 #include "network/path.h"
@@ -30,12 +31,15 @@ namespace remy {
 template <class Controller, class Path, class Clock, class Observer>
 class Dumbbell {
  public:
-  // One controller and one schedule a sender; `observer` must outlive the simulation.
+  // One controller and one schedule a sender. `observer` and `interruption`, unless it is null,
+  // must outlive the simulation.
   Dumbbell(const PathParameters& path, std::span<const Controller> controllers,
-           std::span<const Schedule> schedules, const Clock& clock, Observer& observer)
+           std::span<const Schedule> schedules, const Clock& clock, Observer& observer,
+           Interruption* interruption)
       : path_(path),
         clock_(clock),
         observer_(observer),
+        interruption_(interruption),
         schedules_(schedules.begin(), schedules.end()),
         switches_(static_cast<std::uint32_t>(controllers.size())) {
     senders_.reserve(controllers.size());
@@ -48,7 +52,7 @@ class Dumbbell {
   // A period by bytes ends when all its packets are received or lost; none is sent again, as loss
   // is never signalled to a RemyCC and throughput counts packets.
   //
-  // Simulates from 0 to duration_ms, once. One result a sender.
+  // Simulates from 0 to duration_ms, once. One result a sender. Throws Interrupted.
   std::vector<SenderResults> run(double duration_ms) {
     for (Sender& sender : senders_) {
       sender.results.first_on_ms = duration_ms;
@@ -83,6 +87,7 @@ class Dumbbell {
 
  private:
   static constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
+  static constexpr std::uint64_t kDropsPerLook = 4096;
 
   // What ends the on period that a sender is in.
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
@@ -121,7 +126,7 @@ class Dumbbell {
     const FlowTag flow = path_.front().flow;
     Sender& sender = senders_[flow.sender()];
     const bool is_lost = path_.is_lost(sequence, flow);
-    path_.arrive();
+    path_.arrive([this](std::size_t packets) { look(packets); });
     if (is_lost) [[unlikely]] {
       ++sender.results.packets_lost;
     } else {
@@ -228,12 +233,23 @@ class Dumbbell {
       return true;
     }
     ++sender.results.packets_lost;
+    if (++drops_ % kDropsPerLook == 0) {
+      look(kDropsPerLook);
+    }
     return sender.mode == Mode::kOnForTime || resolve(sender, now_ms);
+  }
+
+  // Every kind of event comes by here in the end: arrivals where the path pauses, drops, switches.
+  [[gnu::noinline]] void look(std::uint64_t packets) {
+    if (interruption_ != nullptr) {
+      interruption_->look(packets);
+    }
   }
 
   void find_horizon() { horizon_ms_ = std::min(switches_.earliest(), end_ms_); }
 
   [[gnu::noinline]] void switch_first() {
+    look(0);
     Sender& sender = senders_[switches_.first()];
     if (sender.mode == Mode::kOff) {
       switch_on(sender, horizon_ms_);
@@ -309,6 +325,7 @@ class Dumbbell {
   Path path_;
   [[no_unique_address]] Clock clock_;
   Observer& observer_;
+  Interruption* interruption_;
   std::vector<Sender> senders_;  // of constant size: the queue links them
   std::vector<Schedule> schedules_;
   SendQueue waiting_;
@@ -316,6 +333,7 @@ class Dumbbell {
   double end_ms_ = 0;
   double horizon_ms_ = 0;  // the next switch, or the end
   std::size_t senders_on_ = 0;
+  std::uint64_t drops_ = 0;
   // Integral from 0 of dt / (number of senders on), over the time when any is.
   double share_ms_ = 0;
   double share_until_ms_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -18,13 +19,21 @@ class PacketRing {
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
+  static constexpr std::size_t kPause = 4096;
+
   bool empty() const { return head_ == tail_; }
   const Packet& front() const { return *head_; }
 
-  void pop() {
-    if (++head_ == end_) [[unlikely]] {
-      head_ = packets_.data();
+  // Removes the first. `paused` is called now and then, with a number of packets that have been
+  // removed since: at most kPause.
+  template <class Paused>
+  [[gnu::always_inline]] void pop(Paused paused) {
+    if (++head_ == pause_) [[unlikely]] {
+      paused(pause());
     }
+  }
+  void pop() {
+    pop([](std::size_t) {});
   }
 
   // Packet number `count`, counted from the last (1) backwards.
@@ -54,6 +63,16 @@ class PacketRing {
  private:
   static constexpr std::size_t kInitialPlaces = 256;
 
+  // The first place to be emptied lies behind a segment: it may be behind all of them. How long the
+  // segment was.
+  [[gnu::noinline]] std::size_t pause() {
+    if (head_ == end_) {
+      head_ = packets_.data();
+    }
+    pause_ = head_ + std::min<std::ptrdiff_t>(kPause, end_ - head_);
+    return std::exchange(segment_, static_cast<std::size_t>(pause_ - head_));
+  }
+
   [[gnu::noinline]] bool grow_and_push(const Packet& packet) {
     if (packets_.size() > kMaximumPackets) {
       return false;
@@ -73,12 +92,17 @@ class PacketRing {
     head_ = packets_.data();
     tail_ = head_ + count;
     end_ = head_ + packets_.size();
+    segment_ = std::min(kPause, packets_.size());
+    pause_ = head_ + segment_;
   }
 
   std::vector<Packet> packets_;
   Packet* head_ = nullptr;
   Packet* tail_ = nullptr;
   Packet* end_ = nullptr;
+  // Where removing pauses, and how many places before that it began.
+  Packet* pause_ = nullptr;
+  std::size_t segment_ = 0;
 };
 
 }  // namespace remy

@@ -76,9 +76,11 @@ class Path {
     }
   }
 
-  // Takes the first packet under way from the path.
-  [[gnu::always_inline]] void arrive() {
-    under_way_.pop();
+  // Takes the first packet under way from the path. `paused` is called now and then, with a number
+  // of packets that have arrived since.
+  template <class Paused>
+  [[gnu::always_inline]] void arrive(Paused paused) {
+    under_way_.pop(paused);
     if (under_way_.empty()) [[unlikely]] {
       next_arrival_ms_ = std::numeric_limits<double>::infinity();
     } else {

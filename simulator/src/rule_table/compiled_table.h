@@ -16,7 +16,7 @@ namespace remy {
 // A rule table laid out for look-up: one load and one branch a level, whatever the signals.
 class CompiledTable {
  public:
-  explicit CompiledTable(const RuleTable& table);
+  CompiledTable(const RuleTable& table);  // implicit: it is the same table
 
   // The rule for a memory value; `memory` is 16-byte aligned, indexed by Signal. Values outside the
   // domain fall into the rule at its border, because inner nodes are all that is compared with.

@@ -1,4 +1,5 @@
 from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
+from remy_farm.v1 import spec_pb2 as _spec_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -13,9 +14,11 @@ class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECORDING_UNSPECIFIED: _ClassVar[Recording]
     RECORDING_USES: _ClassVar[Recording]
     RECORDING_MEMORY: _ClassVar[Recording]
+    RECORDING_USED: _ClassVar[Recording]
 RECORDING_UNSPECIFIED: Recording
 RECORDING_USES: Recording
 RECORDING_MEMORY: Recording
+RECORDING_USED: Recording
 
 class Traffic(_message.Message):
     __slots__ = ("exponential_time", "exponential_bytes", "pareto_bytes", "mean_off_ms")
@@ -90,6 +93,34 @@ class Specimen(_message.Message):
     measurement: Measurement
     def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ...) -> None: ...
 
+class SpecimenKind(_message.Message):
+    __slots__ = ("senders", "measurement")
+    SENDERS_FIELD_NUMBER: _ClassVar[int]
+    MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
+    measurement: Measurement
+    def __init__(self, senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ...) -> None: ...
+
+class SpecimenColumns(_message.Message):
+    __slots__ = ("kinds", "keys", "link_rates_packets_per_ms", "rtts_ms", "buffers", "loss_probabilities", "kind", "sender_counts")
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    LINK_RATES_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    RTTS_MS_FIELD_NUMBER: _ClassVar[int]
+    BUFFERS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITIES_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SENDER_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedCompositeFieldContainer[SpecimenKind]
+    keys: bytes
+    link_rates_packets_per_ms: bytes
+    rtts_ms: bytes
+    buffers: _containers.RepeatedScalarFieldContainer[int]
+    loss_probabilities: bytes
+    kind: _containers.RepeatedScalarFieldContainer[int]
+    sender_counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kinds: _Optional[_Iterable[_Union[SpecimenKind, _Mapping]]] = ..., keys: _Optional[bytes] = ..., link_rates_packets_per_ms: _Optional[bytes] = ..., rtts_ms: _Optional[bytes] = ..., buffers: _Optional[_Iterable[int]] = ..., loss_probabilities: _Optional[bytes] = ..., kind: _Optional[_Iterable[int]] = ..., sender_counts: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class ActionChange(_message.Message):
     __slots__ = ("rule", "action")
     RULE_FIELD_NUMBER: _ClassVar[int]
@@ -139,20 +170,26 @@ class Candidate(_message.Message):
     def __init__(self, actions: _Optional[_Union[ActionChanges, _Mapping]] = ..., perturbation: _Optional[_Union[Perturbation, _Mapping]] = ...) -> None: ...
 
 class EvaluationRequest(_message.Message):
-    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording")
+    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording", "objective", "specimen_columns", "bounds")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     SPECIMENS_FIELD_NUMBER: _ClassVar[int]
     DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     RECORDING_FIELD_NUMBER: _ClassVar[int]
+    OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    SPECIMEN_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
     candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
     specimens: _containers.RepeatedCompositeFieldContainer[Specimen]
     duration_ms: float
     seed: int
     recording: Recording
-    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ...) -> None: ...
+    objective: _spec_pb2.Objective
+    specimen_columns: SpecimenColumns
+    bounds: ActionBounds
+    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ...) -> None: ...
 
 class SignalSummary(_message.Message):
     __slots__ = ("signal", "buckets", "counts")
@@ -194,8 +231,46 @@ class SpecimenOutcome(_message.Message):
     rule_memory: _containers.RepeatedCompositeFieldContainer[RuleMemory]
     def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., rule_memory: _Optional[_Iterable[_Union[RuleMemory, _Mapping]]] = ...) -> None: ...
 
+class SenderColumns(_message.Message):
+    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
+    PACKETS_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_LOST_FIELD_NUMBER: _ClassVar[int]
+    ON_MS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_MS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_SUM_MS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    packets_received: _containers.RepeatedScalarFieldContainer[int]
+    packets_sent: _containers.RepeatedScalarFieldContainer[int]
+    packets_lost: _containers.RepeatedScalarFieldContainer[int]
+    on_ms: bytes
+    share_ms: bytes
+    delay_sum_ms: bytes
+    first_on_ms: bytes
+    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[bytes] = ..., share_ms: _Optional[bytes] = ..., delay_sum_ms: _Optional[bytes] = ..., first_on_ms: _Optional[bytes] = ...) -> None: ...
+
+class MemoryColumns(_message.Message):
+    __slots__ = ("places", "counts")
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    places: _containers.RepeatedScalarFieldContainer[int]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, places: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class EvaluationOutcome(_message.Message):
-    __slots__ = ("outcomes",)
+    __slots__ = ("outcomes", "packets_sent", "scores", "senders", "rule_uses", "used_rules", "memory")
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    SENDERS_FIELD_NUMBER: _ClassVar[int]
+    RULE_USES_FIELD_NUMBER: _ClassVar[int]
+    USED_RULES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     outcomes: _containers.RepeatedCompositeFieldContainer[SpecimenOutcome]
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[SpecimenOutcome, _Mapping]]] = ...) -> None: ...
+    packets_sent: _containers.RepeatedScalarFieldContainer[int]
+    scores: bytes
+    senders: SenderColumns
+    rule_uses: _containers.RepeatedScalarFieldContainer[int]
+    used_rules: bytes
+    memory: MemoryColumns
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[SpecimenOutcome, _Mapping]]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., scores: _Optional[bytes] = ..., senders: _Optional[_Union[SenderColumns, _Mapping]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., used_rules: _Optional[bytes] = ..., memory: _Optional[_Union[MemoryColumns, _Mapping]] = ...) -> None: ...

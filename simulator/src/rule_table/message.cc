@@ -1,0 +1,144 @@
+#include "rule_table/message.h"
+
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "rule_table/wire.h"
+
+namespace remy {
+namespace {
+
+using wire::Field;
+using wire::Type;
+
+// On the wire signals are counted from 1.
+std::uint64_t number_of(Signal signal) { return static_cast<std::uint64_t>(signal) + 1; }
+
+Signal signal_of(std::uint64_t number, const std::string& place) {
+  if (number < 1 || number > kSignals) {
+    throw InvalidTable(place + " names signal " +
+                       std::to_string(static_cast<std::int32_t>(number)) +
+                       ", which is not a congestion signal");
+  }
+  return static_cast<Signal>(number - 1);
+}
+
+template <class Handle>
+void for_each_field(std::string_view message, const Handle& handle) {
+  while (!message.empty()) {
+    handle(wire::take_field(message));
+  }
+}
+
+double double_of(const Field& field) { return std::bit_cast<double>(field.integer); }
+
+Action read_action(std::string_view message) {
+  Action action{0, 0, 0};
+  for_each_field(message, [&](const Field& field) {
+    if (field.type == Type::kFixed64 && field.number == 1) {
+      action.window_multiple = double_of(field);
+    } else if (field.type == Type::kFixed64 && field.number == 2) {
+      action.window_increment = double_of(field);
+    } else if (field.type == Type::kFixed64 && field.number == 3) {
+      action.intersend_ms = double_of(field);
+    }
+  });
+  return action;
+}
+
+Threshold read_threshold(std::string_view message, const std::string& place) {
+  std::uint64_t signal = 0;
+  double value = 0;
+  for_each_field(message, [&](const Field& field) {
+    if (field.number == 1 && field.type == Type::kVarint) {
+      signal = field.integer;
+    } else if (field.number == 2 && field.type == Type::kFixed64) {
+      value = double_of(field);
+    }
+  });
+  return {signal_of(signal, place), value};
+}
+
+Node read_node(std::string_view message, std::size_t index) {
+  const std::string place = "nodes[" + std::to_string(index) + "]";
+  Node node;
+  bool is_rule = false;
+  for_each_field(message, [&](const Field& field) {
+    if (field.number == 1 && field.type == Type::kBytes) {
+      is_rule = false;
+      for_each_field(field.bytes, [&](const Field& inner) {
+        if (inner.number == 1 && inner.type == Type::kBytes) {
+          node.thresholds.push_back(read_threshold(inner.bytes, place + ".split"));
+        }
+      });
+    } else if (field.number == 2 && field.type == Type::kBytes) {
+      is_rule = true;
+      node.thresholds.clear();
+      node.action = read_action(field.bytes);
+    }
+  });
+  if (!is_rule && node.thresholds.empty()) {
+    throw InvalidTable(place + " needs an action, or a split with at least one threshold");
+  }
+  return node;
+}
+
+}  // namespace
+
+std::string write_message(const RuleTable& table) {
+  std::string message;
+  std::string signals;
+  for (const Signal signal : table.signals()) {
+    signals.push_back(static_cast<char>(number_of(signal)));
+  }
+  if (!signals.empty()) {
+    wire::append_bytes(message, 1, signals);
+  }
+  for (const Node& node : table.nodes()) {
+    std::string kind;
+    for (const Threshold& threshold : node.thresholds) {
+      std::string entry;
+      wire::append_varint(entry, 1, number_of(threshold.signal));
+      wire::append_double(entry, 2, threshold.value);
+      wire::append_bytes(kind, 1, entry);
+    }
+    if (node.thresholds.empty()) {
+      wire::append_double(kind, 1, node.action.window_multiple);
+      wire::append_double(kind, 2, node.action.window_increment);
+      wire::append_double(kind, 3, node.action.intersend_ms);
+    }
+    std::string whole;
+    wire::append_bytes(whole, node.thresholds.empty() ? 2 : 1, kind);
+    wire::append_bytes(message, 2, whole);
+  }
+  wire::append_double(message, 3, table.domain_upper());
+  return message;
+}
+
+RuleTable read_message(std::string_view message) {
+  std::vector<Signal> signals;
+  std::vector<Node> nodes;
+  double domain_upper = 0;
+  try {
+    for_each_field(message, [&](const Field& field) {
+      if (field.number == 1 && field.type == Type::kVarint) {
+        signals.push_back(signal_of(field.integer, "signals"));
+      } else if (field.number == 1 && field.type == Type::kBytes) {
+        for (std::string_view packed = field.bytes; !packed.empty();) {
+          signals.push_back(signal_of(wire::take_varint(packed), "signals"));
+        }
+      } else if (field.number == 2 && field.type == Type::kBytes) {
+        nodes.push_back(read_node(field.bytes, nodes.size()));
+      } else if (field.number == 3 && field.type == Type::kFixed64) {
+        domain_upper = double_of(field);
+      }
+    });
+  } catch (const wire::Malformed& problem) {
+    throw InvalidTable(std::string("the rule table's message ") + problem.what());
+  }
+  return RuleTable(std::move(signals), std::move(nodes), domain_upper);
+}
+
+}  // namespace remy
