@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.programs import ROOT
-from remy_services.client.settings import Address
+from remy_rpc.settings import Address
 from remy_workers.telemetry import WorkerMetrics, served
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.stores.local_redis import free_port

@@ -6,8 +6,10 @@ import threading
 from types import TracebackType
 
 from remy_farm.v1 import job_pb2
-from remy_services.client.connection import Backoff, Connection
-from remy_services.client.settings import ConnectionSettings, parse_address
+from remy_rpc.retry import RetryPolicy
+from remy_rpc.settings import parse_address
+from remy_services.client.connection import Connection
+from remy_services.client.settings import ConnectionSettings
 from remy_services.client.watching import watch_job
 from services.tests.coordinator.running_server import DEADLINE_SECONDS
 
@@ -17,7 +19,7 @@ def connect(address: str) -> Connection:
     return Connection(
         ConnectionSettings(parse_address(address)),
         patience_seconds=DEADLINE_SECONDS,
-        backoff=Backoff(first_seconds=0.02, most_seconds=0.2),
+        retry=RetryPolicy(first_seconds=0.02, most_seconds=0.2),
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from remy_rpc.settings import Address
 from remy_services.cli import coordinator, simulate
 from remy_services.cli.main import main
-from remy_services.client import Address
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")

@@ -8,8 +8,8 @@ from google.rpc import error_details_pb2
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
+from remy_rpc.settings import Address, Token
 from remy_services.client import (
-    Address,
     BadRequest,
     Connection,
     ConnectionSettings,
@@ -17,7 +17,6 @@ from remy_services.client import (
     NotAllowed,
     Refused,
     ServerFailed,
-    Token,
     Unreachable,
 )
 from services.tests.client.scripted_service import Failure, ScriptedService, later

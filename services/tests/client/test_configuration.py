@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.client import Given, SettingsError, configuration_path, read_configuration
+from remy_rpc.settings import SettingsError
+from remy_services.client import Given, configuration_path, read_configuration
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
+from remy_rpc.retry import RetryPolicy
 from remy_services.client import (
     Connection,
     ConnectionBack,
@@ -19,7 +20,6 @@ from remy_services.client import (
     ServerFailed,
     watch_job,
 )
-from remy_services.client.connection import Backoff
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 LENGTH = 12
@@ -65,8 +65,8 @@ def test_no_entry_is_lost_or_repeated(cuts: list[tuple[int, bool, Failure]]) -> 
         reached = max(reached, cut)
     service.script("WatchJob", [RUNNING, *events(reached + 1, LENGTH), SUCCEEDED])
     server = service.serve()
-    settings, backoff = ConnectionSettings(service.address), Backoff(first_seconds=0.001)
-    with Connection(settings, patience_seconds=60, backoff=backoff) as connection:
+    settings, retry = ConnectionSettings(service.address), RetryPolicy(first_seconds=0.001)
+    with Connection(settings, patience_seconds=60, retry=retry) as connection:
         updates = list(watch_job(connection, "demo"))
     server.stop(grace=None).wait()
     assert revisions(updates) == list(range(1, LENGTH + 1))

@@ -16,7 +16,7 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
-from remy_services.client.settings import Address
+from remy_rpc.settings import Address
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.server import CoordinatorServer

@@ -10,13 +10,8 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client.settings import Address
-from remy_services.coordinator.settings import (
-    ServerSettings,
-    SettingsError,
-    TlsFiles,
-    parse_listen_address,
-)
+from remy_rpc.settings import Address, SettingsError, parse_listen_address
+from remy_services.coordinator.settings import ServerSettings, ServerTls
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 from services.tests.stores.certificates import Certificates, make_certificates
@@ -27,8 +22,8 @@ def _made(folder: Path) -> Certificates:
     return make_certificates(folder)
 
 
-def _tls(made: Certificates, *, client_ca: Path | None = None) -> TlsFiles:
-    return TlsFiles(made.certificate, made.key, client_ca)
+def _tls(made: Certificates, *, client_ca: Path | None = None) -> ServerTls:
+    return ServerTls(made.certificate, made.key, client_ca)
 
 
 def _trusting(authority: Path, client: Certificates | None = None) -> grpc.ChannelCredentials:
@@ -74,7 +69,7 @@ def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Pat
     first, second = _made(tmp_path / "first"), _made(tmp_path / "second")
     used = tmp_path / "used"
     shutil.copytree(tmp_path / "first", used)
-    files = TlsFiles(used / "cert.pem", used / "key.pem")
+    files = ServerTls(used / "cert.pem", used / "key.pem")
     with RunningServer(settings_for(tmp_path, tls=files)) as server:
         assert _code(server, _trusting(first.authority)) == grpc.StatusCode.OK
 
@@ -106,14 +101,14 @@ def test_files_that_make_no_sense_end_the_coordinator(
 
 def test_a_key_of_another_certificate_ends_the_coordinator(tmp_path: Path) -> None:
     made, other = _made(tmp_path / "made"), _made(tmp_path / "other")
-    files = TlsFiles(made.certificate, other.key)
+    files = ServerTls(made.certificate, other.key)
     server = RunningServer(settings_for(tmp_path, tls=files))
     with pytest.raises(SettingsError, match="is not the key of the certificate"), server:
         pass
 
 
 def test_files_that_are_not_there_end_the_coordinator(tmp_path: Path) -> None:
-    files = TlsFiles(tmp_path / "none", tmp_path / "none")
+    files = ServerTls(tmp_path / "none", tmp_path / "none")
     with (
         pytest.raises(FileError, match="cannot be read"),
         RunningServer(settings_for(tmp_path, tls=files)),
@@ -129,7 +124,7 @@ class TestOutsideOfLoopback:
         return settings_for(tmp_path, listen=Address("0.0.0.0", 0))
 
     def test_both_are_needed(self, settings: ServerSettings, tmp_path: Path) -> None:
-        tls, tokens = TlsFiles(tmp_path, tmp_path), tmp_path
+        tls, tokens = ServerTls(tmp_path, tmp_path), tmp_path
         with pytest.raises(SettingsError, match="--tls-cert and --tls-key and --tokens-file are"):
             settings.check()
         with pytest.raises(SettingsError, match=r"--tls-cert and --tls-key is missing"):
@@ -155,5 +150,5 @@ class TestOutsideOfLoopback:
     "text", ["", "host", ":1", "host:", "host:x", "host:65536", "::1:5", "a b:1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be HOST:PORT"):
+    with pytest.raises(SettingsError, match="must be HOST:PORT"):
         parse_listen_address(text)

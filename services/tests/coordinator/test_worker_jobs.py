@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.settings import SettingsError
+from remy_rpc.settings import SettingsError
 from remy_services.jobs.states import CANCELLED
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec

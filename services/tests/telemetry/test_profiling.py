@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from remy_services.telemetry.tracing import Profiler, step_report
+from remy_services.telemetry.profiling import Profiler, step_report
 
 
 def a_spinning_function(stop: threading.Event) -> None:

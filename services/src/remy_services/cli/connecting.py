@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_rpc.settings import SettingsError
 from remy_services.cli.common import FILE, FiniteRange
 from remy_services.cli.failures import ExitCode, Failure, complain
 from remy_services.cli.job_views import state_name
@@ -24,7 +25,6 @@ from remy_services.client import (
     NotAllowed,
     ServerFailed,
     ServiceError,
-    SettingsError,
     Unreachable,
     configuration_path,
     read_configuration,

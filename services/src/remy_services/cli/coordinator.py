@@ -337,8 +337,8 @@ def coordinator_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 if TYPE_CHECKING:
-    from remy_services.client.settings import Address
-    from remy_services.coordinator.settings import ServerSettings, TlsFiles
+    from remy_rpc.settings import Address
+    from remy_services.coordinator.settings import ServerSettings, ServerTls
 
 
 @click.command(
@@ -360,11 +360,11 @@ def command(
     SIGTERM or Ctrl-C leaves a checkpoint of every job; the next coordinator on the same store goes
     on from there, also after a crash.
     """
+    from remy_rpc.logs import set_up_logs
+    from remy_rpc.settings import SettingsError
     from remy_services.coordinator.exports import ExportSettings, exported
     from remy_services.coordinator.server import serve
-    from remy_services.coordinator.settings import SettingsError
     from remy_services.stores import StoreError
-    from remy_services.telemetry.logs import set_up_logs
 
     set_up_logs(log_level)
     settings = _settings(**options)
@@ -434,19 +434,19 @@ def _optional(text: str | None) -> Address | None:
 
 
 def _address(text: str) -> Address:
-    from remy_services.coordinator.settings import parse_listen_address
+    from remy_rpc.settings import SettingsError, parse_listen_address
 
     try:
         return parse_listen_address(text)
-    except ValueError as error:
+    except SettingsError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _tls(cert: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
-    from remy_services.coordinator.settings import TlsFiles
+def _tls(cert: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
+    from remy_services.coordinator.settings import ServerTls
 
     if cert is not None and key is not None:
-        return TlsFiles(cert, key, client_ca)
+        return ServerTls(cert, key, client_ca)
     if cert is None and key is None and client_ca is None:
         return None
     raise click.UsageError("TLS needs both --tls-cert and --tls-key")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_rpc.settings import SettingsError
 from remy_services.analysis.wording import several
 from remy_services.cli.common import FiniteRange, json_option, print_json, print_pairs
 from remy_services.cli.connecting import (
@@ -20,8 +21,15 @@ from remy_services.cli.connecting import (
 )
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.job_views import message_tree
-from remy_services.client import DesignClient, Given, SettingsError
-from remy_services.client.diagnosis import Check, Finding, Verdict, Versions, diagnose
+from remy_services.client import (
+    Check,
+    DesignClient,
+    Finding,
+    Given,
+    Verdict,
+    Versions,
+    diagnose,
+)
 from remy_simulator import fingerprint
 
 # `remy-farm info`: what a coordinator says of itself.

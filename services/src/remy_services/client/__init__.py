@@ -1,7 +1,8 @@
 """What a program needs to talk to a coordinator: address, TLS, token, deadlines, retries.
 
 `settings_of` puts together how to reach it, a `Connection` carries the calls, `DesignClient` has a
-method for each request, and `watch_job` follows a job through lost connections.
+method for each request, `watch_job` follows a job through lost connections, and `diagnose` says
+what is in the way.
 """
 
 from remy_services.client.connection import Connection
@@ -13,24 +14,21 @@ from remy_services.client.design_client import (
     export_job,
     import_job,
 )
+from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
 from remy_services.client.settings import (
-    Address,
-    BadRequest,
     ConnectionSettings,
     Given,
+    configuration_path,
+    read_configuration,
+    settings_of,
+)
+from remy_services.client.status import (
+    BadRequest,
     NotAllowed,
     Refused,
     ServerFailed,
     ServiceError,
-    SettingsError,
-    TlsSettings,
-    Token,
     Unreachable,
-    configuration_path,
-    parse_address,
-    read_configuration,
-    read_token_file,
-    settings_of,
 )
 from remy_services.client.watching import ConnectionBack, ConnectionLost, Update, watch_job
 
@@ -38,29 +36,28 @@ __all__ = [
     "FINAL_STATES",
     "MOST_ARCHIVE_BYTES",
     "WORKING_STATES",
-    "Address",
     "BadRequest",
+    "Check",
     "Connection",
     "ConnectionBack",
     "ConnectionLost",
     "ConnectionSettings",
     "DesignClient",
+    "Finding",
     "Given",
     "NotAllowed",
     "Refused",
     "ServerFailed",
     "ServiceError",
-    "SettingsError",
-    "TlsSettings",
-    "Token",
     "Unreachable",
     "Update",
+    "Verdict",
+    "Versions",
     "configuration_path",
+    "diagnose",
     "export_job",
     "import_job",
-    "parse_address",
     "read_configuration",
-    "read_token_file",
     "settings_of",
     "watch_job",
 ]

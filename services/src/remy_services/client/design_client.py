@@ -1,4 +1,4 @@
-"""The requests of DesignService as functions."""
+"""The requests of DesignService as functions, and jobs moved as files, in parts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from google.protobuf.message import DecodeError, Message
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.client.connection import Connection
-from remy_services.client.settings import Refused, ServerFailed
-from remy_services.client.status import CallFailure
+from remy_services.client.status import Refused, ServerFailed
 from remy_services.files import FileError
-
-# What a job's state means to somebody who waits for it.
-
 
 FINAL_STATES: Final = frozenset(
     {job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED}
@@ -33,12 +29,11 @@ WORKING_STATES: Final = frozenset(
         job_pb2.JOB_STATE_CANCELLING,
     }
 )
-
-
-# The requests of DesignService as functions.
-
+MOST_ARCHIVE_BYTES: Final = 1 << 30
 
 _PAGE_SIZE = 500
+_PART_BYTES = 256 << 10
+_TRANSFER_SECONDS = 600.0
 
 
 class DesignClient:
@@ -153,15 +148,6 @@ class DesignClient:
         return job
 
 
-# Moving a job as one file, in parts.
-
-
-MOST_ARCHIVE_BYTES = 1 << 30
-
-_PART_BYTES = 256 << 10
-_DEADLINE_SECONDS = 600.0
-
-
 def export_job(connection: Connection, job: str) -> bytes:
     """A job's archive, as a serialized SealedJobArchive whose digest was checked.
 
@@ -170,8 +156,11 @@ def export_job(connection: Connection, job: str) -> bytes:
 
     def receive() -> bytes:
         request = messages.ExportJobRequest(job=job)
-        stream = connection.stream("ExportJob", request, deadline_seconds=_DEADLINE_SECONDS)
-        return b"".join(response.part for response in stream)
+        stream = connection.stream("ExportJob", request, deadline_seconds=_TRANSFER_SECONDS)
+        try:
+            return b"".join(response.part for response in stream)
+        except grpc.RpcError as error:
+            raise connection.error(error) from None
 
     content = connection.repeat(receive)
     problem = archive_problem(content)
@@ -190,12 +179,9 @@ def import_job(connection: Connection, content: bytes, *, source: str) -> job_pb
     problem = archive_problem(content)
     if problem is not None:
         raise FileError(f"{source} {problem}")
-    try:
-        response: messages.ImportJobResponse = connection.call_once(
-            "ImportJob", _parts(content), deadline_seconds=_DEADLINE_SECONDS
-        )
-    except grpc.RpcError as error:
-        raise connection.error(CallFailure(error)) from None
+    response: messages.ImportJobResponse = connection.call_once(
+        "ImportJob", _parts(content), deadline_seconds=_TRANSFER_SECONDS
+    )
     return response.job
 
 

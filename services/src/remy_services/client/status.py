@@ -9,15 +9,8 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from remy_services.client.settings import (
-    Address,
-    BadRequest,
-    NotAllowed,
-    Refused,
-    ServerFailed,
-    ServiceError,
-    Unreachable,
-)
+from remy_rpc.channel import PLAIN_AT_TLS
+from remy_rpc.settings import Address
 
 # More would not help whoever reads the message.
 _MOST_SHOWN = 8
@@ -32,6 +25,54 @@ _TLS_CAUSES = (
     ("Hostname Verification Check failed", "its certificate is for another name"),
     ("not in peer certificate", "its certificate is for another name"),
 )
+# Where the coordinator says when to ask again.
+_PASSING_WITH_HINT = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED)
+
+
+class ServiceError(Exception):
+    """A request to a coordinator failed; its text is one sentence for the user."""
+
+    def __init__(
+        self,
+        message: str,
+        code: grpc.StatusCode,
+        *,
+        advice: str = "",
+        is_passing: bool = False,
+        retry_seconds: float | None = None,
+    ) -> None:
+        super().__init__(f"{message}; {advice}" if advice else message)
+        #: What happened, without the advice what to do.
+        self.message = message
+        #: As the coordinator, or the transport in its place, has it.
+        self.code = code
+        #: Whether the same request may succeed a little later.
+        self.is_passing = is_passing
+        #: When the coordinator wants to be asked again; None if it does not say.
+        self.retry_seconds = retry_seconds
+        #: Whether the request had been sent before, and may have taken effect then.
+        self.is_repeated = False
+
+
+class Unreachable(ServiceError):
+    """The coordinator could not be reached, or did not answer in time; later it may."""
+
+
+class NotAllowed(ServiceError):
+    """The token is missing, unknown, or has too low a role."""
+
+
+class BadRequest(ServiceError):
+    """What was asked for makes no sense, whatever the state of the farm."""
+
+
+class Refused(ServiceError):
+    """What was asked for cannot be done now: no such job, not in this state, over a limit."""
+
+
+class ServerFailed(ServiceError):
+    """A defect of the coordinator; its log has the details."""
+
 
 _KINDS: dict[grpc.StatusCode, type[ServiceError]] = {
     grpc.StatusCode.UNAVAILABLE: Unreachable,
@@ -45,75 +86,72 @@ _KINDS: dict[grpc.StatusCode, type[ServiceError]] = {
     grpc.StatusCode.UNKNOWN: ServerFailed,
     grpc.StatusCode.DATA_LOSS: ServerFailed,
 }
-# Where the coordinator says when to ask again.
-_PASSING_WITH_HINT = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED)
 
 
-class CallFailure:
-    """A failed call, taken apart."""
+def is_unanswered(error: grpc.RpcError) -> bool:
+    """Whether the failure is the transport's: nobody at the other end has said anything."""
+    assert isinstance(error, grpc.Call)
+    return error.code() == grpc.StatusCode.UNAVAILABLE and not _details(error)
 
-    def __init__(self, error: grpc.RpcError) -> None:
-        # Every error that a call raises is the call, too; the types do not say so.
-        assert isinstance(error, grpc.Call)
-        self.code: grpc.StatusCode = error.code()
-        self._message: str = error.details() or ""
-        self._details: list[Message] = _details(error)
 
-    @property
-    def retry_seconds(self) -> float | None:
-        """When the coordinator wants to be asked again; None if it does not say."""
-        for detail in self._details:
-            if isinstance(detail, error_details_pb2.RetryInfo):
-                milliseconds: int = detail.retry_delay.ToMilliseconds()
-                return milliseconds / 1000
-        return None
+def service_error(
+    error: grpc.RpcError,
+    address: Address,
+    *,
+    deadline_seconds: float | None = None,
+    is_plain_at_tls: bool = False,
+) -> ServiceError:
+    """The exception for a failed call, with a sentence that says what to do where that is known.
 
-    @property
-    def is_passing(self) -> bool:
-        """Whether the same request may succeed a little later.
+    `is_plain_at_tls`: what listens there speaks TLS, and was spoken to in plain text.
+    """
+    # Every error that a call raises is the call, too; the types do not say so.
+    assert isinstance(error, grpc.Call)
+    code: grpc.StatusCode = error.code()
+    kind = _KINDS.get(code, Refused)
+    if is_plain_at_tls:
+        return kind(f"the coordinator at {address} cannot be reached: {PLAIN_AT_TLS}", code)
+    details = _details(error)
+    retry_seconds = None
+    for detail in details:
+        if isinstance(detail, error_details_pb2.RetryInfo):
+            retry_seconds = detail.retry_delay.ToMilliseconds() / 1000
+    # CANCELLED is how a coordinator that shuts down ends its calls; clients here never cancel a
+    # call that they still wait for.
+    is_passing = code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+    is_passing = is_passing or (code in _PASSING_WITH_HINT and retry_seconds is not None)
+    message, advice = _sentence(code, error.details() or "", details, address, deadline_seconds)
+    return kind(message, code, advice=advice, is_passing=is_passing, retry_seconds=retry_seconds)
 
-        CANCELLED is how a coordinator that shuts down ends its calls; clients here never cancel a
-        call that they still wait for.
-        """
-        if self.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            return True
-        return self.code in _PASSING_WITH_HINT and self.retry_seconds is not None
 
-    def error(self, address: Address, *, deadline_seconds: float | None = None) -> ServiceError:
-        """The exception for it, with a sentence that says what to do where that is known."""
-        kind = _KINDS.get(self.code, Refused)
-        message = self._sentence(address, deadline_seconds)
-        return kind(message, self.code, advice=self._advice())
-
-    def _sentence(self, address: Address, deadline_seconds: float | None) -> str:
-        message = _with_parts(self._message.rstrip("."), _parts(self._details))
-        match self.code:
-            case grpc.StatusCode.UNAVAILABLE if not self._details:
-                cause = _transport_error(self._message)
-                return f"the coordinator at {address} cannot be reached ({cause})"
-            case grpc.StatusCode.CANCELLED:
-                return f"the coordinator at {address} ended the call ({message})"
-            case grpc.StatusCode.DEADLINE_EXCEEDED:
-                within = "" if deadline_seconds is None else f" within {deadline_seconds:g} s"
-                return f"the coordinator at {address} did not answer{within}"
-            case grpc.StatusCode.UNIMPLEMENTED:
-                return (
-                    f"what answers at {address} does not know this request: it is an older "
-                    f"coordinator than this client, or none ({message})"
-                )
-            case grpc.StatusCode.INTERNAL | grpc.StatusCode.UNKNOWN | grpc.StatusCode.DATA_LOSS:
-                return f"the coordinator at {address} failed ({message}); its log says more"
-        return message
-
-    def _advice(self) -> str:
-        match self.code:
-            case grpc.StatusCode.UNAVAILABLE if not self._details:
-                return _DOCTOR
-            case grpc.StatusCode.DEADLINE_EXCEEDED:
-                return _DOCTOR
-            case grpc.StatusCode.UNAUTHENTICATED:
-                return _HOW_TO_GIVE_A_TOKEN
-        return ""
+def _sentence(
+    code: grpc.StatusCode,
+    text: str,
+    details: list[Message],
+    address: Address,
+    deadline_seconds: float | None,
+) -> tuple[str, str]:
+    """What happened, and what to do, which may be empty."""
+    message = _with_parts(text.rstrip("."), _parts(details))
+    match code:
+        case grpc.StatusCode.UNAVAILABLE if not details:
+            cause = _transport_error(text)
+            return f"the coordinator at {address} cannot be reached ({cause})", _DOCTOR
+        case grpc.StatusCode.CANCELLED:
+            return f"the coordinator at {address} ended the call ({message})", ""
+        case grpc.StatusCode.DEADLINE_EXCEEDED:
+            within = "" if deadline_seconds is None else f" within {deadline_seconds:g} s"
+            return f"the coordinator at {address} did not answer{within}", _DOCTOR
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return (
+                f"what answers at {address} does not know this request: it is an older "
+                f"coordinator than this client, or none ({message})"
+            ), ""
+        case grpc.StatusCode.INTERNAL | grpc.StatusCode.UNKNOWN | grpc.StatusCode.DATA_LOSS:
+            return f"the coordinator at {address} failed ({message}); its log says more", ""
+        case grpc.StatusCode.UNAUTHENTICATED:
+            return message, _HOW_TO_GIVE_A_TOKEN
+    return message, ""
 
 
 def _details(error: grpc.Call) -> list[Message]:

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import grpc
+import tenacity
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import FINAL_STATES
-from remy_services.client.settings import ServerFailed
-from remy_services.client.status import CallFailure
+from remy_services.client.status import ServerFailed, ServiceError
 
-# A job's history as it arrives in pieces, put together. Pure.
+# Where a stream ends before the job does, nothing says how long to wait.
+_SECONDS_AFTER_EARLY_END = 1.0
 
 
 class GapInHistory(Exception):
@@ -23,7 +24,7 @@ class GapInHistory(Exception):
 
 
 class HistoryCursor:
-    """Knows how far the history has been seen, so that no entry is lost or repeated."""
+    """Knows how far a job's history has been seen, so that no entry is lost or repeated."""
 
     def __init__(self, after_revision: int = 0) -> None:
         #: Of the last entry that was taken.
@@ -44,9 +45,6 @@ class HistoryCursor:
         return True
 
 
-# Watching a job through everything that may happen to the connection.
-
-
 @dataclass(frozen=True)
 class ConnectionLost:
     """The coordinator has gone away; the watch goes on when it is back."""
@@ -60,9 +58,6 @@ class ConnectionBack:
     """The first sign of the coordinator after it was gone."""
 
 
-# Where a stream ends before the job does, nothing says how long to wait.
-_SECONDS_AFTER_EARLY_END = 1.0
-
 Update = job_pb2.Job | job_pb2.JobEvent | ConnectionLost | ConnectionBack
 
 
@@ -73,8 +68,13 @@ def watch_job(connection: Connection, job: str, *, after_revision: int = 0) -> I
     that goes away is waited for without end, if it has been there once. Raises ServiceError.
     """
     watch = _Watch(connection, job, after_revision)
-    while not watch.is_over:
-        yield from watch.run()
+    for attempt in connection.retrying(stop=watch.stop, sleep=watch.sleep_in_next_attempt):
+        with attempt:
+            for update in watch.run():
+                if not isinstance(update, ConnectionLost):
+                    # It has been heard of: the waits begin anew.
+                    attempt.retry_state.attempt_number = 1
+                yield update
 
 
 class _Watch:
@@ -85,29 +85,45 @@ class _Watch:
         # Replaced by the id, which stays unambiguous.
         self._job = job
         self._cursor = HistoryCursor(after_revision)
-        self._patience = connection.patience()
+        self._was_heard = False
         self._is_lost = False
         self._is_final = False
-        self.is_over = False
+        self._trouble: ServiceError | None = None
+        self._sleep_seconds = 0.0
+        self._give_up = tenacity.stop_before_delay(connection.patience_seconds)
+
+    def stop(self, state: tenacity.RetryCallState) -> bool:
+        """Whether to give up; never, once the coordinator has been there."""
+        return not self._was_heard and self._give_up(state)
+
+    def sleep_in_next_attempt(self, seconds: float) -> None:
+        """Before that the loss of the connection is to be told."""
+        self._sleep_seconds = seconds
 
     def run(self) -> Iterator[Update]:
-        """The updates of one connection, and the wait for another if it breaks."""
-        request = messages.WatchJobRequest(job=self._job, after_revision=self._cursor.revision)
-        stream = self._connection.stream("WatchJob", request, deadline_seconds=None)
-        try:
-            for response in stream:
-                yield from self._take(response)
-        except grpc.RpcError as error:
-            yield from self._wait(CallFailure(error))
-        else:
-            self.is_over = self._is_final
-            if not self.is_over:
-                time.sleep(_SECONDS_AFTER_EARLY_END)
-        finally:
-            stream.cancel()
+        """The updates of one connection after another, until one breaks. Raises ServiceError."""
+        if self._trouble is not None:
+            if not self._is_lost:
+                self._is_lost = True
+                yield ConnectionLost(self._trouble.message)
+            time.sleep(self._sleep_seconds)
+        while True:
+            request = messages.WatchJobRequest(job=self._job, after_revision=self._cursor.revision)
+            stream = self._connection.stream("WatchJob", request, deadline_seconds=None)
+            try:
+                for response in stream:
+                    yield from self._take(response)
+            except grpc.RpcError as error:
+                self._trouble = self._connection.error(error)
+                raise self._trouble from None
+            finally:
+                stream.cancel()
+            if self._is_final:
+                return
+            time.sleep(_SECONDS_AFTER_EARLY_END)
 
     def _take(self, response: messages.WatchJobResponse) -> Iterator[Update]:
-        self._patience = self._connection.patience(is_endless=True)
+        self._was_heard = True
         if self._is_lost:
             self._is_lost = False
             yield ConnectionBack()
@@ -127,13 +143,3 @@ class _Watch:
                 f"the coordinator at {address} left something out: {error}",
                 grpc.StatusCode.DATA_LOSS,
             ) from error
-
-    def _wait(self, failure: CallFailure) -> Iterator[Update]:
-        why = self._connection.error(failure)
-        delay = self._connection.wait_seconds(self._patience, failure)
-        if delay is None:
-            raise why from None
-        if not self._is_lost:
-            self._is_lost = True
-            yield ConnectionLost(why.message)
-        time.sleep(delay)

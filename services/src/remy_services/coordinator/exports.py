@@ -12,12 +12,13 @@ from pathlib import Path
 import structlog
 
 from remy_farm.v1 import job_pb2
-from remy_services.client.settings import Address
+from remy_rpc.settings import Address, SettingsError
+from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.settings import SettingsError, Surroundings, TlsFiles
+from remy_services.coordinator.settings import ServerTls, Surroundings
 from remy_services.jobs.states import FINAL
+from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
-from remy_services.telemetry.tracing import Profiler, traces
 
 _log = structlog.get_logger()
 
@@ -32,7 +33,7 @@ class ExportSettings:
     profile_folder: Path = field(default_factory=Path.cwd)
     profile_seconds: float = 30.0
     #: Whose certificates are watched.
-    tls: TlsFiles | None = None
+    tls: ServerTls | None = None
 
 
 @contextmanager
@@ -87,7 +88,7 @@ def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
         yield keeper.job if keeper.job.state in FINAL else farm.shown(keeper)
 
 
-def _certificates(tls: TlsFiles | None) -> Mapping[str, Path]:
+def _certificates(tls: ServerTls | None) -> Mapping[str, Path]:
     if tls is None:
         return {}
     files = {"server": tls.certificate, "client_authority": tls.client_ca}

@@ -17,8 +17,8 @@ from grpc_reflection.v1alpha import reflection
 
 import remy_simulator
 from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
-from remy_services.client.connection import SERVER_OPTIONS
-from remy_services.client.settings import Address
+from remy_rpc.channel import SERVER_OPTIONS
+from remy_rpc.settings import Address, SettingsError
 from remy_services.coordinator.access import Doorkeeper
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import DesignService
@@ -26,7 +26,7 @@ from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.job_handle import Environment, now, patiently
 from remy_services.coordinator.maintenance import Mirroring, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
-from remy_services.coordinator.settings import ServerSettings, SettingsError, Surroundings
+from remy_services.coordinator.settings import ServerSettings, Surroundings
 from remy_services.coordinator.tls import ReloadingTls, TokenWatch
 from remy_services.evaluation import SharedEvaluator
 from remy_services.evaluation.local import LocalFleet

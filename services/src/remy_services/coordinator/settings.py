@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 
-from remy_services.client.settings import Address
+from remy_rpc.settings import Address, SettingsError
 from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.job_handle import Observer, SilentObserver
 from remy_services.evaluation import SharedEvaluator
@@ -44,32 +43,11 @@ class Surroundings:
     on_farm: Callable[[Farm], None] = _nothing
 
 
-# Where a server listens.
-
-
-_ADDRESS = re.compile(
-    r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})"
-)
-
-
-def parse_listen_address(text: str) -> Address:
-    """The address in "HOST:PORT" or "[IPV6]:PORT", where port 0 is any that is free. Raises
-    ValueError with a sentence."""
-    match = _ADDRESS.fullmatch(text)
-    if match is None or int(match["port"]) > 65535:
-        raise ValueError(f"{text!r} must be HOST:PORT, as in 127.0.0.1:50051 or [::1]:50051")
-    return Address(match["ipv6"] or match["host"], int(match["port"]))
-
-
 # How the server is set up.
 
 
-class SettingsError(Exception):
-    """Settings that contradict each other, or would be unsafe. One sentence for the user."""
-
-
 @dataclass(frozen=True)
-class TlsFiles:
+class ServerTls:
     """Paths of PEM files."""
 
     certificate: Path
@@ -101,7 +79,7 @@ class ServerSettings:
     reproductions: Path | None = None
     #: Serves health alone, in plain text; None: only the other address does.
     health_listen: Address | None = None
-    tls: TlsFiles | None = None
+    tls: ServerTls | None = None
     tokens_file: Path | None = None
     #: Whether to serve others than this machine without TLS and tokens.
     is_insecure: bool = False

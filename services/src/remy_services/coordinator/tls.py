@@ -14,8 +14,9 @@ import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from remy_rpc.settings import SettingsError
 from remy_services.coordinator.access import Doorkeeper, Tokens
-from remy_services.coordinator.settings import SettingsError, TlsFiles
+from remy_services.coordinator.settings import ServerTls
 from remy_services.files import FileError, read_file
 
 # Files that may change while they are in use: certificates, tokens.
@@ -52,7 +53,7 @@ class ReloadingTls:
     New files that make no sense are told of in the log, and the last good ones go on being used.
     """
 
-    def __init__(self, files: TlsFiles) -> None:
+    def __init__(self, files: ServerTls) -> None:
         """Raises SettingsError or FileError if they cannot be used."""
         self._files = files
         paths = (files.certificate, files.key, files.client_ca)
@@ -90,7 +91,7 @@ class ReloadingTls:
         return configuration
 
 
-def _read(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
+def _read(files: ServerTls) -> grpc.ServerCertificateConfiguration:
     _certificate(files.certificate)
     chain = read_file(files.certificate, limit=_MOST_BYTES)
     key = read_file(files.key, limit=_MOST_BYTES)
@@ -109,7 +110,7 @@ def _certificate(path: Path) -> x509.Certificate:
         raise SettingsError(f"{path} holds no certificate in PEM form") from error
 
 
-def _check_pair(files: TlsFiles) -> None:
+def _check_pair(files: ServerTls) -> None:
     """A renewal may have replaced one of the two files only, so far."""
     try:
         key = load_pem_private_key(read_file(files.key, limit=_MOST_BYTES), password=None)

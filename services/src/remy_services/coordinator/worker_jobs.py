@@ -11,8 +11,8 @@ from pathlib import Path
 import structlog
 
 from remy_farm.v1 import spec_pb2
+from remy_rpc.settings import SettingsError
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.settings import SettingsError
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes import (
     ConfigurationError,

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
 from remy_farm.v1.job_pb2 import JobState
+from remy_rpc.tracing import span, trace_parent
 from remy_services.evaluation import (
     Evaluation,
     EvaluationProgress,
@@ -38,7 +39,6 @@ from remy_services.stores import (
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
 from remy_services.telemetry.samples import JobActivity
-from remy_services.telemetry.tracing import span, trace_parent
 
 # Counters and histograms of what happens, by their entries in the catalogue.
 

@@ -226,7 +226,16 @@ def test_the_doctor_where_nobody_is(run: Any, doctor: Doctor) -> None:
     assert lines[1].strip().startswith("-> start the coordinator there")
 
 
-def test_the_doctor_about_settings(doctor: Doctor) -> None:
-    exit_code, tree = doctor("--token-file", "/nowhere")
+def test_the_doctor_about_settings(doctor: Doctor, tmp_path: Path) -> None:
+    exit_code, tree = doctor("--token-file", tmp_path / "nowhere")
     assert exit_code == 2
-    assert "/nowhere" in problem(tree)
+    assert str(tmp_path / "nowhere") in problem(tree)
+
+
+def test_every_command_says_that_plain_text_meets_tls(run: Any, secured: Secured) -> None:
+    for words in (["list"], ["watch", "some-job"], ["info"], ["submit", "examples/demo.yaml"]):
+        result = run(*words, "--coordinator", secured.coordinator.address)
+        assert result.exit_code == 3
+        assert "it speaks TLS, and this side is set to plain text" in result.stderr
+        assert "--tls-ca" in result.stderr
+        assert "trying again" not in result.stderr

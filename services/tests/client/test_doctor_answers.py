@@ -1,7 +1,7 @@
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client.diagnosis import (
+from remy_services.client.doctor import (
     Finding,
     Verdict,
     Versions,

@@ -10,15 +10,14 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_rpc.settings import Address, TlsFiles
 from remy_services.client import (
-    Address,
     Connection,
     ConnectionSettings,
     DesignClient,
-    TlsSettings,
     Unreachable,
 )
-from remy_services.client.diagnosis import Verdict, check_tls
+from remy_services.client.doctor import Verdict, check_tls
 from rpc.tests.certificates import Authority, Pair
 from services.tests.client.scripted_service import ScriptedService
 
@@ -58,7 +57,7 @@ def serve() -> Iterator[Serve]:
         yield start
 
 
-def check(address: Address, tls: TlsSettings | None) -> list[tuple[Verdict, str]]:
+def check(address: Address, tls: TlsFiles | None) -> list[tuple[Verdict, str]]:
     findings = check_tls(
         ConnectionSettings(address, tls), now=datetime.now(UTC), timeout_seconds=TIMEOUT_SECONDS
     )
@@ -66,7 +65,7 @@ def check(address: Address, tls: TlsSettings | None) -> list[tuple[Verdict, str]
     return [(finding.verdict, finding.text) for finding in findings]
 
 
-def answers(address: Address, tls: TlsSettings | None) -> bool:
+def answers(address: Address, tls: TlsFiles | None) -> bool:
     """Whether the client gets through: what the diagnosis must agree with."""
     with Connection(ConnectionSettings(address, tls), patience_seconds=0) as connection:
         try:
@@ -75,8 +74,8 @@ def answers(address: Address, tls: TlsSettings | None) -> bool:
             return False
 
 
-def trusting(authority: Authority, **more: Any) -> TlsSettings:
-    return TlsSettings(ca=str(authority.path), **more)
+def trusting(authority: Authority, **more: Any) -> TlsFiles:
+    return TlsFiles(ca=authority.path, **more)
 
 
 def test_a_sound_certificate(serve: Serve, authority: Authority) -> None:
@@ -125,7 +124,7 @@ def test_a_certificate_that_nobody_knows(
     is_named: bool, serve: Serve, authority: Authority, stranger: Authority
 ) -> None:
     address = serve(authority.issue("127.0.0.1"))
-    tls = trusting(stranger) if is_named else TlsSettings()
+    tls = trusting(stranger) if is_named else TlsFiles()
     ((verdict, text),) = check(address, tls)
     assert verdict == Verdict.PROBLEM
     assert "is not signed by any of those" in text
@@ -141,13 +140,13 @@ def test_mutual_tls(serve: Serve, authority: Authority, stranger: Authority) -> 
     assert "wants to see a certificate of this client" in text
     assert not answers(address, trusting(authority))
 
-    tls = trusting(authority, cert=str(foreign.cert), key=str(foreign.key))
+    tls = trusting(authority, cert=foreign.cert, key=foreign.key)
     verdict, text = check(address, tls)[0]
     assert verdict == Verdict.PROBLEM
     assert f"does not accept the certificate in {foreign.cert}" in text
     assert not answers(address, tls)
 
-    tls = trusting(authority, cert=str(own.cert), key=str(own.key))
+    tls = trusting(authority, cert=own.cert, key=own.key)
     assert [verdict for verdict, _ in check(address, tls)] == [Verdict.OK]
     assert answers(address, tls)
 
@@ -161,7 +160,7 @@ def test_the_clients_own_certificate_ends(
 ) -> None:
     address = serve(authority.issue("127.0.0.1"))
     own = authority.issue("ann", begins=timedelta(days=-9), ends=timedelta(days=ends))
-    found = check(address, trusting(authority, cert=str(own.cert), key=str(own.key)))
+    found = check(address, trusting(authority, cert=own.cert, key=own.key))
     assert found[-1][0] == verdict
     assert words in found[-1][1]
 
@@ -169,7 +168,7 @@ def test_the_clients_own_certificate_ends(
 def test_a_key_of_another_certificate(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"))
     one, other = authority.issue("ann"), authority.issue("ann")
-    ((verdict, text),) = check(address, trusting(authority, cert=str(one.cert), key=str(other.key)))
+    ((verdict, text),) = check(address, trusting(authority, cert=one.cert, key=other.key))
     assert verdict == Verdict.PROBLEM
     assert "cannot be used" in text
 

@@ -6,8 +6,9 @@ import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client import Address, ConnectionSettings, Token
-from remy_services.client.diagnosis import Check, Finding, Verdict, Versions, diagnose
+from remy_rpc.settings import Address, Token
+from remy_services.client import ConnectionSettings
+from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 OWN = Versions(client="1.2", simulator="3.4", simulator_digest="d")
