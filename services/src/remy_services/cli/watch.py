@@ -468,6 +468,8 @@ def watch_campaign(client: DesignClient, campaign: str, view: CampaignView) -> l
             if is_first:
                 raise
             view.lost(str(error))
+            # With little patience of its own, the request has not waited.
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
             continue
         is_first = False
         if not jobs:
