@@ -21,15 +21,8 @@ from remy_services.cli.connecting import (
 )
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.job_views import message_tree
-from remy_services.client import (
-    Check,
-    DesignClient,
-    Finding,
-    Given,
-    Verdict,
-    Versions,
-    diagnose,
-)
+from remy_services.client import DesignClient, Given
+from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
 from remy_simulator import fingerprint
 
 # `remy-farm info`: what a coordinator says of itself.

@@ -1,8 +1,8 @@
 """What a program needs to talk to a coordinator: address, TLS, token, deadlines, retries.
 
 `settings_of` puts together how to reach it, a `Connection` carries the calls, `DesignClient` has a
-method for each request, `watch_job` follows a job through lost connections, and `diagnose` says
-what is in the way.
+method for each request, `watch_job` follows a job through lost connections, and `doctor`
+says what is in the way.
 """
 
 from remy_services.client.connection import Connection
@@ -14,7 +14,6 @@ from remy_services.client.design_client import (
     export_job,
     import_job,
 )
-from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
 from remy_services.client.settings import (
     ConnectionSettings,
     Given,
@@ -37,13 +36,11 @@ __all__ = [
     "MOST_ARCHIVE_BYTES",
     "WORKING_STATES",
     "BadRequest",
-    "Check",
     "Connection",
     "ConnectionBack",
     "ConnectionLost",
     "ConnectionSettings",
     "DesignClient",
-    "Finding",
     "Given",
     "NotAllowed",
     "Refused",
@@ -51,10 +48,7 @@ __all__ = [
     "ServiceError",
     "Unreachable",
     "Update",
-    "Verdict",
-    "Versions",
     "configuration_path",
-    "diagnose",
     "export_job",
     "import_job",
     "read_configuration",
