@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.request import urlopen
 
@@ -21,6 +22,8 @@ from tests.waiting import wait_until
 
 _DEADLINE_SECONDS: Final = 120.0
 _REMY_FARM: Final = Path(sys.executable).with_name("remy-farm")
+# Empty, and ours: libraries make folders where they find none.
+_CONFIGURATION: Final = TemporaryDirectory(prefix="remy-farm-configuration-")
 
 
 def environment(**settings: str) -> dict[str, str | None]:
@@ -28,7 +31,7 @@ def environment(**settings: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith("REMY_FARM_")
     }
-    return {**found, "XDG_CONFIG_HOME": "/nowhere", "COLUMNS": "100", **settings}
+    return {**found, "XDG_CONFIG_HOME": _CONFIGURATION.name, "COLUMNS": "100", **settings}
 
 
 def environment_of_process(**settings: str) -> dict[str, str]:
