@@ -27,9 +27,6 @@ from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
 from remy_simulator.objective import mean_of_scored, sender_scores
 
-# The yardstick's network model, and the specimens that are used for nothing but measuring.
-
-
 SPECIMENS = 512
 SIMULATED_SECONDS = 100.0
 #: A sender on for less is left out: no candidate can influence its score by much.
@@ -59,7 +56,7 @@ _MS_PER_SECOND = 1000.0
 def benchmark_spec(
     delta: float = 1.0, settings: Iterable[tuple[str, Tree]] = (), *, source: str = "the benchmark"
 ) -> spec_pb2.DesignSpec:
-    """A design for the yardstick's networks.
+    """A design for the benchmark's networks.
 
     `settings` are (path, value) pairs as `vary` takes them. Raises SpecError; `source` is what it
     names.
@@ -85,9 +82,6 @@ def held_out_request(table: RuleTable, specimens: int) -> evaluation_pb2.Evaluat
     )
 
 
-# What a table scores on the yardstick's specimens.
-
-
 #: Numbers of senders that are told apart: first and last of each group.
 GROUPS: Final = ((1, 1), (2, 4), (5, 9), (10, 16))
 
@@ -95,7 +89,7 @@ _NATURAL_LOGARITHM_OF_2: Final = remy_simulator.log(2.0)
 
 
 @dataclass(frozen=True)
-class YardstickScore:
+class BenchmarkScore:
     """Means with their standard errors; None where nothing could be scored."""
 
     #: Over specimens; a specimen's score is the mean over its senders.
@@ -114,7 +108,7 @@ def group_name(group: tuple[int, int]) -> str:
 
 def measure_table(
     table: RuleTable, evaluate: Evaluate, *, delta: float = 1.0, specimens: int = SPECIMENS
-) -> YardstickScore:
+) -> BenchmarkScore:
     """Simulates a table on the held-out specimens, and scores it by `normalized_scores`."""
     request = held_out_request(table, specimens)
     outcome = evaluate(request)
@@ -153,10 +147,10 @@ def normalized_scores(
     ]
 
 
-def summarize(scores: Sequence[Sequence[float | None]]) -> YardstickScore:
+def summarize(scores: Sequence[Sequence[float | None]]) -> BenchmarkScore:
     """The means of scores by specimen and sender; None is left out."""
     means = [mean_of_scored(senders) for senders in scores]
-    return YardstickScore(
+    return BenchmarkScore(
         mean=estimate(means),
         pooled=_pooled(scores),
         groups=tuple(
@@ -191,15 +185,12 @@ def _pooled(scores: Sequence[Sequence[float | None]]) -> Estimate | None:
     return Estimate(mean, error, senders)
 
 
-# What the published tables score, and where their files are.
-
-
 REFERENCE_VARIABLE: Final = "REMY_REFERENCE_DIR"
 
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """A published table's score on the yardstick."""
+    """A published table's score on the benchmark."""
 
     name: str
     rules: int
@@ -209,7 +200,7 @@ class PublishedScore:
     groups: tuple[float, ...]
 
     @classmethod
-    def measured(cls, name: str, rules: int, score: YardstickScore) -> PublishedScore:
+    def measured(cls, name: str, rules: int, score: BenchmarkScore) -> PublishedScore:
         """Of a table that was just measured."""
         mean, pooled, *groups = (
             each.mean if each else math.nan for each in (score.mean, score.pooled, *score.groups)
@@ -248,9 +239,6 @@ def _files() -> Iterator[Path]:
         yield from (Path(folder) / "remyccs").glob("*.dna")
 
 
-# A design whose published tables are measured when it is over.
-
-
 @dataclass(frozen=True)
 class Published:
     """A table that a design published, and what it had cost."""
@@ -272,7 +260,7 @@ class CurvePoint:
     rules: int
     cpu_seconds: float
     wall_seconds: float
-    score: YardstickScore
+    score: BenchmarkScore
 
 
 @dataclass(frozen=True)
@@ -348,9 +336,6 @@ def measure_curve(
         )
 
 
-# Curves of searches: as a table, and when they pass a score.
-
-
 @dataclass(frozen=True)
 class Passing:
     """When a search was above a score for the first time; None if it never was."""
@@ -384,7 +369,7 @@ class SeedCurve:
         return Passing(threshold, None, None)
 
 
-def groups_below(score: YardstickScore, published: tuple[PublishedScore, ...]) -> list[str]:
+def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -> list[str]:
     """The numbers of senders for which a published table is better."""
     return [
         group_name(group)
@@ -393,7 +378,7 @@ def groups_below(score: YardstickScore, published: tuple[PublishedScore, ...]) -
     ]
 
 
-def score_tree(score: YardstickScore) -> dict[str, Any]:
+def score_tree(score: BenchmarkScore) -> dict[str, Any]:
     """A score as JSON."""
     return {
         **_estimate("mean", score.mean),

@@ -30,9 +30,6 @@ from remy_services.specification.reading import Tree, read_yaml
 from remy_services.specification.schema import format_number, show
 from remy_simulator import RuleTable
 
-# A sweep: the values that one setting of a specification takes, as a text and as names.
-
-
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
@@ -90,9 +87,6 @@ def _words(value: Tree) -> list[str]:
 
 def _error(text: str, problem: str) -> SpecError:
     return SpecError("--sweep", [Violation(show(text), problem)])
-
-
-# The designs of a campaign: every combination of the values of its sweeps.
 
 
 _MOST_MEMBERS = 10_000
@@ -157,9 +151,6 @@ def _with_usable_names(members: list[Member]) -> list[Member]:
     ]
 
 
-# The members of a campaign side by side: every one on specimens that the same seed draws.
-
-
 # Names the comparison's specimens. The members' own seeds differ, and these must not.
 _COMPARISON = 0x63616D706169676E
 
@@ -214,9 +205,6 @@ def undominated(points: Sequence[tuple[float, float] | None]) -> list[bool]:
         )
         for point in points
     ]
-
-
-# campaign.json: the members that are finished, and how they compare.
 
 
 _MOST_BYTES = 64 << 20
@@ -303,9 +291,6 @@ def _estimate(tree: dict[str, Any] | None) -> Estimate | None:
     return None if tree is None else Estimate(**tree)
 
 
-# The comparison of a campaign's members as a table and as one page that loads nothing else.
-
-
 HEAD = (
     "",
     "member",
@@ -340,7 +325,7 @@ def cells(number: int, record: MemberRecord) -> tuple[str, ...]:
 
 def render(name: str, records: Sequence[MemberRecord], *, picture_png: bytes) -> str:
     """The page as HTML."""
-    css = resources.files("remy_services.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
     rows = [cells(number, record) for number, record in enumerate(records, start=1)]
     return wording.document(
         title=f"{name}: a campaign",

@@ -30,8 +30,6 @@ from remy_services.evaluation.measures import Estimate, Evaluate, Trial, try_tab
 from remy_services.remycc import ReadableRule, readable_rules
 from remy_simulator import RuleTable
 
-# How far a study has got.
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -48,9 +46,6 @@ OnProgress = Callable[[Progress], None]
 
 def unheard(_: Progress) -> None:
     """For whom nobody waits."""
-
-
-# Where tables are measured: always on the same specimens, so that they compare one by one.
 
 
 # Names the specimens on which what was chosen on others is measured again.
@@ -89,18 +84,6 @@ class Bench:
     def fresh(self) -> Bench:
         """As many other specimens of the same specification."""
         return replace(self, seed=remy_simulator.mix(self.seed, _FRESH))
-
-
-# What each signal of a table is worth: the loss when the table cannot see it.
-#
-# A table without a signal is made by merging its cells. For every point of the other signals'
-# space,
-# the rules met on the way along the signal's axis become one, whose action is their mean weighted
-# by
-# use. Regions on both sides of a threshold are laid over each other for that, so that the merged
-# table still divides wherever the table did on another signal. How often each piece is used is
-# measured, with the table's rules cut into these pieces: they act as before, so that nothing else
-# changes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +199,6 @@ def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> 
 
 def _concatenate(below: Column, above: Column) -> Column:
     return below + above
-
-
-# How two tables differ.
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,6 @@ from remy_farm.v1 import progress_pb2
 from remy_services.analysis.benchmark import PublishedScore, SeedCurve
 from remy_services.analysis.campaign import MemberRecord, undominated
 
-# How the plots look: large enough for a phone, quiet, and safe for colour-blind readers.
-
-
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
 MUTED = "#8a949e"
@@ -62,9 +59,6 @@ def to_png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor="white", metadata={"Software": None})
     return buffer.getvalue()
-
-
-# What a design did, as far as its plots and tables show it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +149,6 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
         evaluations=evaluations,
         finished=finished,
     )
-
-
-# The score of a design over its steps and its CPU time.
 
 
 # With more epochs than this their lines would cover the plot.
@@ -262,9 +253,6 @@ def _add_cpu_axis(axes: Axes, cpu_seconds: Sequence[tuple[int, float]]) -> None:
     top.set_xlabel("CPU time", fontsize=9, color=MUTED, loc="left")
 
 
-# The throughput-delay plot (TCP ex Machina, Figure 4): up and to the right is better.
-
-
 # Delays that span more than this factor are shown on a logarithmic axis.
 _LARGEST_LINEAR_SPAN = 3.0
 
@@ -352,9 +340,6 @@ def _use_logarithmic_delays(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-# The throughput-delay picture of a campaign: a point for each member.
-
-
 # More names than this would leave no room; the page has them beside their numbers.
 _MOST_NAMES = 12
 
@@ -424,9 +409,6 @@ def point(record: MemberRecord) -> tuple[float, float] | None:
     if comparison.delay_over_rtt is None or comparison.throughput_over_link_rate is None:
         return None
     return comparison.delay_over_rtt, comparison.throughput_over_link_rate
-
-
-# The score of published tables over the CPU time of the searches that published them.
 
 
 # What is below says nothing but that a search has just begun.

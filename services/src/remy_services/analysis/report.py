@@ -32,9 +32,6 @@ from remy_services.remycc import ReadableRule, readable_rules
 from remy_services.specification import validation_specimens
 from remy_simulator import RuleTable
 
-# What a design gained: its first table and its last on the same fresh specimens.
-
-
 # Names the report's networks under a design's seed. Those of the search are named by small numbers.
 _REPORT = 0x7265706F7274
 
@@ -77,9 +74,6 @@ def measure_gain(
     )
 
 
-# What a report is made from.
-
-
 REPORT_HTML = "report.html"
 SCORE_PNG = "score.png"
 THROUGHPUT_DELAY_PNG = "throughput-delay.png"
@@ -101,9 +95,6 @@ class ReportContent:
     gain: Gain
     files: Sequence[str]
     """Names of the files beside the report, in the order to show them."""
-
-
-# The rules of a table in words, one row each.
 
 
 ACTION_HEAD = ("window multiple", "increment", "intersend ms")
@@ -140,16 +131,13 @@ def _interval(low: float, high: float, domain_upper: float) -> str:
     return f"{low:.6g} .. {high:.6g}"
 
 
-# The report as one page that loads nothing else.
-
-
 # Tables longer than this show their most telling rows only.
 _MOST_ROWS = 40
 
 
 def render(content: ReportContent, *, score_png: bytes, throughput_delay_png: bytes) -> str:
     """The page as HTML."""
-    css = resources.files("remy_services.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
     return wording.document(
         title=f"{content.name}: a RemyCC",
         css=css,
@@ -303,9 +291,6 @@ def _origin(content: ReportContent) -> Iterator[str]:
     )
     yield wording.paragraph(f"Beside this page: {', '.join(content.files)}.")
     yield wording.folded("The specification, complete with its defaults", content.spec_yaml)
-
-
-# Writing a design's report: two plots and a page that holds them.
 
 
 def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None:

@@ -12,14 +12,9 @@ from remy_services.specification.networks import KILOBITS_PER_PACKET
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
 from remy_simulator.messages import native_bounds
 
-# What goes wrong when a table is explained.
-
 
 class ExplainError(Exception):
     """Why a table cannot be explained; a clause that speaks of the table as "it"."""
-
-
-# The tree of a rule table as a value, and the overlay of two trees.
 
 
 Action = tuple[float, float, float]
@@ -209,9 +204,6 @@ def without_axis(thresholds: Sequence[Threshold], axis: int) -> tuple[tuple[Thre
 def _spread(number: int, bits: Sequence[int]) -> int:
     """The number whose bit bits[i] is bit i of `number`; the others are 0."""
     return sum((number >> i & 1) << bit for i, bit in enumerate(bits))
-
-
-# Actions explained: what a sender under one of them does, their mean, how far apart they are.
 
 
 _LARGEST_WINDOW: Final = 1e6

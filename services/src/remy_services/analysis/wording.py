@@ -9,9 +9,6 @@ from collections.abc import Iterable, Sequence
 from remy_farm.v1 import progress_pb2
 from remy_services.evaluation.measures import Estimate
 
-# How numbers and events are worded for people, on the command line and on the page.
-
-
 _PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 _STOP_REASONS = {
@@ -91,9 +88,6 @@ def _decimals(error: float) -> int:
     """Digits after the point up to the error's second significant one."""
     exponent = int(f"{error:e}".partition("e")[2])
     return 1 - exponent
-
-
-# Small pieces of HTML. Text is escaped here and nowhere else.
 
 
 escape = html.escape

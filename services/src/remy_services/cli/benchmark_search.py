@@ -19,11 +19,11 @@ from remy_services.analysis.benchmark import (
     QUOTED_DELTA,
     SIMULATED_SECONDS,
     SPECIMENS,
+    BenchmarkScore,
     Passing,
     PublishedScore,
     SearchRun,
     SeedCurve,
-    YardstickScore,
     benchmark_spec,
     group_name,
     groups_below,
@@ -52,9 +52,6 @@ from remy_services.files import write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
 from remy_services.specification.reading import Tree, read_yaml
 
-# Scores of RemyCC files on the yardstick, and how scores are shown.
-
-
 SCORE_HEAD = ("mean", "pooled", *(f"n={group_name(group)}" for group in GROUPS))
 
 
@@ -64,7 +61,7 @@ class MeasuredFile:
 
     path: Path
     rules: int
-    score: YardstickScore
+    score: BenchmarkScore
 
     def as_published(self) -> PublishedScore:
         """To draw beside the curves of searches."""
@@ -86,7 +83,7 @@ def measure_files(
     ]
 
 
-def score_cells(score: YardstickScore) -> list[str]:
+def score_cells(score: BenchmarkScore) -> list[str]:
     """As SCORE_HEAD says."""
     return [with_error(each) for each in (score.mean, score.pooled, *score.groups)]
 
@@ -117,9 +114,6 @@ def tables_tree(tables: Sequence[MeasuredFile], *, delta: float, specimens: int)
             for each in tables
         ],
     }
-
-
-# Searches on the yardstick: one after another, each measured when it is over.
 
 
 # The best published score on delta = 1, and what a search is expected to reach beyond it.
@@ -252,9 +246,6 @@ def _passing(passing: Passing) -> str:
 
 def _say(sentence: str) -> None:
     click.echo(sentence, err=True)
-
-
-# `remy-farm benchmark-search`: tables and searches on the yardstick.
 
 
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")

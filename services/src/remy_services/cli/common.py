@@ -15,9 +15,6 @@ from rich.table import Table
 from remy_services.analysis.explain import Progress
 from remy_simulator.cpus import allowed_cpus
 
-# Options that several commands share.
-
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 FILE = click.Path(dir_okay=False)
@@ -68,9 +65,6 @@ def json_option() -> Callable[[_Command], _Command]:
     )
 
 
-# How results are shown: as one JSON object, or to people.
-
-
 # Tables that go to a file or a pipe are not folded to a screen's width.
 _WIDTH_OFF_SCREEN = 240
 
@@ -100,9 +94,6 @@ def plain_table(*columns: str, left: int = 0) -> Table:
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < left else "right", no_wrap=True)
     return table
-
-
-# How far a measurement has got, as lines on standard error.
 
 
 _SECONDS_BETWEEN_LINES = 2.0

@@ -33,9 +33,6 @@ from remy_services.client import (
 from remy_services.client.connection import PATIENCE_SECONDS
 from remy_services.client.settings import CONFIGURATION_VARIABLE
 
-# Flags that say how to reach a coordinator, and failures of its answers as exit codes.
-
-
 _CODES: tuple[tuple[type[ServiceError], ExitCode], ...] = (
     (BadRequest, ExitCode.BAD_INPUT),
     (Unreachable, ExitCode.UNREACHABLE),
@@ -165,9 +162,6 @@ def taken(values: dict[str, Any]) -> Given:
     """What the flags of the connection say; they are no longer among `values` then."""
     names = ("coordinator", "token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
     return Given(**{name: values.pop(name) for name in names}, insecure=values.pop("insecure"))
-
-
-# Arguments and flags that commands on jobs share.
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -14,9 +14,6 @@ import click
 from remy_services.cli.common import FiniteRange
 from remy_simulator.cpus import allowed_cpus
 
-# A setting: a flag, an environment variable and a key of a file at once.
-
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 #: What the environment's variables begin with; --listen is REMY_FARM_COORDINATOR_LISTEN.
@@ -28,9 +25,6 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 def setting(*names: str, **attributes: Any) -> Decorator:
     """click.option, with the variable and the default in the help text."""
     return click.option(*names, **{"show_envvar": True, "show_default": True, **attributes})
-
-
-# Settings in a file.
 
 
 _MOST_CONFIG_BYTES = 1 << 20
@@ -85,9 +79,6 @@ CONFIG = setting(
     help="YAML file with settings by the names of the flags, without dashes in front; flags "
     "and the environment go before it.",
 )
-
-
-# Who evaluates for the jobs.
 
 
 EVALUATION_OPTIONS: tuple[Decorator, ...] = (
@@ -149,9 +140,6 @@ EVALUATION_OPTIONS: tuple[Decorator, ...] = (
         "writes it.",
     ),
 )
-
-
-# Where jobs are kept, and what each may have.
 
 
 STORE_OPTIONS: tuple[Decorator, ...] = (
@@ -223,9 +211,6 @@ STORE_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
-# Where the coordinator serves, to whom, and how it ends.
-
-
 SERVING_OPTIONS: tuple[Decorator, ...] = (
     setting(
         "--listen",
@@ -293,9 +278,6 @@ SERVING_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
-# What the coordinator lets people see of itself.
-
-
 TELEMETRY_OPTIONS: tuple[Decorator, ...] = (
     setting(
         "--metrics-listen",
@@ -331,9 +313,6 @@ def coordinator_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-# `remy-farm coordinator`: the server that a team's designs share.
 
 
 if TYPE_CHECKING:

@@ -45,9 +45,6 @@ from remy_services.files import FileError, write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification import check_spec, content_digest, load_spec, load_tree
 
-# `remy-farm design --sweep`: a design for each combination of settings, one after another.
-
-
 CAMPAIGN_JSON = "campaign.json"
 CAMPAIGN_HTML = "campaign.html"
 CAMPAIGN_PNG = "campaign.png"
@@ -133,9 +130,6 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
 
 def _say(sentence: str) -> None:
     click.echo(sentence, err=True)
-
-
-# `remy-farm design`: the search for a RemyCC on this machine.
 
 
 @click.command("design")

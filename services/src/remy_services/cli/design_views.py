@@ -45,9 +45,6 @@ from remy_services.evaluation.measures import Estimate, Summary
 from remy_services.files import read_file
 from remy_services.specification import to_yaml
 
-# The command that goes on with an interrupted design.
-
-
 _COMMAND_LINE = ParameterSource.COMMANDLINE
 
 
@@ -67,9 +64,6 @@ def resume_command(context: click.Context) -> str:
             values = value if parameter.multiple else [value]
             words += [word for each in values for word in (parameter.opts[0], str(each))]
     return shlex.join([*words, "--resume"])
-
-
-# The milestones of a design in words.
 
 
 def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
@@ -103,9 +97,6 @@ def _gain(comparison: progress_pb2.Comparison) -> str:
         f"score {with_error(comparison.before)} -> {with_error(comparison.after)} on fresh "
         f"specimens (gain {with_error(comparison.gain, signed=True)})"
     )
-
-
-# Where a design stands, put together from what its run tells, and told in words.
 
 
 @dataclass(slots=True)
@@ -152,9 +143,6 @@ class DesignStatus:
 def start_sentence(start: RunStarted) -> str | None:
     """What to say of a run that goes on; None for a new design."""
     return f"resumed after step {start.steps}" if start.resumed else None
-
-
-# Showing a design's progress: live on a terminal, as plain lines elsewhere.
 
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -234,9 +222,6 @@ def shown_progress(*, quiet: bool) -> Iterator[Observer | None]:
 def _say(sentence: str | None) -> None:
     if sentence is not None:
         click.echo(sentence, err=True)
-
-
-# What a design came to: its report, and the figures that it ends with.
 
 
 _PROVENANCE_BYTES = 1 << 20
@@ -373,9 +358,6 @@ def _files_so_far(folder: OutDirectory) -> Sequence[str]:
 
 def _all_files(out: str) -> Sequence[str]:
     return [*REPORT_FILES, *_design_files(OutDirectory(out))]
-
-
-# The members of a campaign side by side, for people.
 
 
 def print_members(records: Sequence[MemberRecord]) -> None:

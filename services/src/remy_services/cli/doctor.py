@@ -25,8 +25,6 @@ from remy_services.client import DesignClient, Given
 from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
 from remy_simulator import fingerprint
 
-# `remy-farm info`: what a coordinator says of itself.
-
 
 @click.command("info")
 @json_option()
@@ -56,9 +54,6 @@ def _pairs(info: messages.GetServerInfoResponse, address: str) -> list[tuple[str
         ("jobs", f"{info.running_jobs} running, {info.waiting_jobs} waiting"),
         ("you", f"{info.caller or 'nobody in particular'}, role {info.role or 'none'}"),
     ]
-
-
-# `remy-farm doctor`: what is wrong with the way to a coordinator, or with the coordinator.
 
 
 _CODES = {

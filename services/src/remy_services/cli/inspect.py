@@ -52,8 +52,6 @@ from remy_services.remycc import (
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
-# What `remy-farm inspect --json` prints.
-
 
 def rules_tree(
     table: RuleTable, readable: Sequence[ReadableRule], uses: Sequence[int] | None
@@ -167,9 +165,6 @@ def _estimate(name: str, value: Estimate | None) -> dict[str, float | None]:
         f"{name}_mean": value.mean if value else None,
         f"{name}_stderr": value.standard_error if value else None,
     }
-
-
-# What `remy-farm inspect` shows to people.
 
 
 _EFFECT_HEAD = ("settles at", "Mbit/s")
@@ -297,9 +292,6 @@ def _effect_cells(action: Action) -> tuple[str, str]:
     window = settled_window_packets(action)
     grows = window is None and action[1] > 0
     return "grows" if grows else number(window), number(pacing_rate_mbps(action))
-
-
-# `remy-farm inspect`: a RemyCC's rules, and what explains them.
 
 
 @click.command("inspect")

@@ -23,9 +23,6 @@ from remy_services.specification import to_yaml
 from remy_services.specification.reading import read_yaml
 from remy_services.specification.schema import enum_of, fields_of
 
-# A series of numbers as one line of bars. Pure.
-
-
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-=^*#@"
 
@@ -50,9 +47,6 @@ def _condensed(values: Sequence[float], width: int) -> list[float]:
         return list(values)
     ends = [round(number * len(values) / width) for number in range(width + 1)]
     return [fmean(values[first:last]) for first, last in itertools.pairwise(ends)]
-
-
-# Protocol Buffers messages as --json prints them.
 
 
 def message_tree(message: Message) -> Any:
@@ -104,9 +98,6 @@ def _value(field: FieldDescriptor, value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-# A job in words and figures for people.
 
 
 _FAILURES = {
@@ -207,9 +198,6 @@ def moment(time: Timestamp) -> str:
     return local.strftime("%Y-%m-%d %H:%M:%S")
 
 
-# Jobs as the rows of a table.
-
-
 _COLUMNS = ("name", "id", "state", "owner", "epoch", "rules", "step", "done", "score", "CPU time")
 
 
@@ -232,9 +220,6 @@ def job_table(jobs: Iterable[job_pb2.Job]) -> Table:
             moment(job.create_time) if job.HasField("create_time") else "-",
         )
     return table
-
-
-# One job on standard output.
 
 
 def print_job(job: job_pb2.Job, *, as_json: bool) -> None:

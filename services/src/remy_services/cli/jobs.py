@@ -29,9 +29,6 @@ from remy_services.cli.job_views import (
 from remy_services.client import DesignClient, watch_job
 from remy_services.files import write_file
 
-# `remy-farm list`: the jobs of a coordinator.
-
-
 _STATES = {
     state_name(state): state
     for state in cast("list[job_pb2.JobState]", job_pb2.JobState.values())
@@ -89,9 +86,6 @@ def list_command(
         click.echo(f"the newest {limit}; --all lists the others, too", err=True)
 
 
-# `remy-farm status`: one job.
-
-
 @click.command("status")
 @job_argument()
 @json_option()
@@ -102,9 +96,6 @@ def status_command(client: DesignClient, job: str, as_json: bool) -> None:
     JOB is a job's id, or its name where that is unambiguous.
     """
     print_job(client.get(job), as_json=as_json)
-
-
-# `remy-farm compare`: jobs side by side.
 
 
 @click.command("compare")
@@ -135,9 +126,6 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
     for difference in response.differences:
         table.add_row(difference.path, *(value or "-" for value in difference.values))
     print_table(table)
-
-
-# `remy-farm fetch`: a job's RemyCC as a file.
 
 
 _FORMATS = {
@@ -180,9 +168,6 @@ def fetch_command(
         )
     else:
         click.echo(f"{out}: {several(response.rules, 'rule')}")
-
-
-# A job's progress history as rows. Pure.
 
 
 Value = str | int | float | bool | None
@@ -284,9 +269,6 @@ def _estimate(estimate: progress_pb2.Estimate | None) -> tuple[float | None, flo
     return estimate.mean, error
 
 
-# Rows as the content of files: CSV, JSON, Parquet.
-
-
 Columns = Mapping[str, type]
 
 
@@ -335,9 +317,6 @@ FORMATS: Mapping[str, Callable[[Columns, Sequence[Row]], bytes]] = {
     ".json": to_json,
     ".parquet": to_parquet,
 }
-
-
-# `remy-farm history`: how a job got to where it is, as a table and as a plot.
 
 
 @click.command("history")

@@ -15,8 +15,6 @@ from click.shell_completion import CompletionItem
 
 from remy_services.cli import failures
 
-# A group of commands that are imported when they are used, and that fail in one sentence.
-
 
 class CommandReference(NamedTuple):
     """Where a command is, and its line in the help text."""
@@ -91,12 +89,6 @@ def _forget_standard_output() -> None:
     os.close(nowhere)
 
 
-# Commands of members that are installed beside this one, and that it does not depend on.
-#
-# A member announces a command with an entry point of the group `remy_farm.commands`: the command's
-# name, and the module whose `command` it is.
-
-
 _GROUP: Final = "remy_farm.commands"
 _SECTION: Final = "Commands of other parts that are installed here"
 
@@ -113,9 +105,6 @@ def _summary(distribution: object) -> str:
     """What the member says that it is."""
     metadata = getattr(distribution, "metadata", {})
     return f"{metadata.get('Summary') or 'Installed without a description'}."
-
-
-# The entry point of `remy-farm`.
 
 
 _COMMANDS = {

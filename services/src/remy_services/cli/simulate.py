@@ -41,8 +41,6 @@ from remy_services.evaluation.measures import (
 from remy_services.remycc import read_remycc, write_remycc
 from remy_services.specification import SpecError, load_spec, to_yaml
 
-# `remy-farm evaluate`: a RemyCC on networks drawn from a specification.
-
 
 @click.command("evaluate")
 @click.option(
@@ -145,9 +143,6 @@ def _cells(summary: Summary) -> tuple[str, str, str, str]:
         number(summary.throughput_over_link_rate),
         number(summary.delay_over_rtt),
     )
-
-
-# `remy-farm simulate`: RemyCCs on one network.
 
 
 _POSITIVE = FiniteRange(min=0, min_open=True)
@@ -351,9 +346,6 @@ def _print_simulation(
     print_pairs(pairs)
 
 
-# `remy-farm convert`: between the reference tool's format and ours.
-
-
 @click.command("convert")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
@@ -363,9 +355,6 @@ def convert_command(source: str, target: str) -> None:
     OUT is replaced in one step, or left as it was.
     """
     write_remycc(target, read_remycc(source))
-
-
-# `remy-farm validate`: what a specification asks for, or all that is wrong with it.
 
 
 @click.command("validate")
@@ -384,9 +373,6 @@ def validate_command(context: click.Context, spec_path: str) -> None:
         context.exit(failures.ExitCode.BAD_INPUT)
     click.echo(f"# {spec_path} is valid; with all defaults it reads:")
     click.echo(to_yaml(spec), nl=False)
-
-
-# `remy-farm completion`: the script for a shell that completes commands, flags and jobs.
 
 
 _VARIABLE = "_REMY_FARM_COMPLETE"

@@ -28,9 +28,6 @@ from remy_services.client import (
 from remy_services.files import read_file, write_file
 from remy_services.specification import load_spec, load_tree
 
-# What a specification's file and its sweeps ask a coordinator for.
-
-
 _LONGEST_NAME = 200
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -74,9 +71,6 @@ def _member_name(base: str, settings: str, number: int) -> str:
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{base[: _LONGEST_NAME - 6]}_{number}"
-
-
-# `remy-farm submit`: a design job for a coordinator.
 
 
 @click.command("submit")
@@ -183,9 +177,6 @@ def _say_submitted(
         click.echo(f"the campaign is {campaign}", err=on_standard_error)
 
 
-# `remy-farm fork`: a new job from another's epoch.
-
-
 @click.command("fork")
 @job_argument()
 @click.option(
@@ -223,9 +214,6 @@ def fork_command(
     print_change(new, as_json=as_json)
     if not as_json:
         click.echo(f"to watch: remy-farm watch {new.id}", err=True)
-
-
-# `remy-farm extend`: larger budgets for a job.
 
 
 _COUNT = click.IntRange(1, 2**32 - 1)
@@ -291,9 +279,6 @@ def extend_command(
     print_change(client.extend(found.id, stop=stop, joint_steps=steps), as_json=as_json)
 
 
-# Commands that ask for a change of one job's state.
-
-
 def changing_command(
     name: str, change: Callable[[DesignClient, str], job_pb2.Job], help_text: str
 ) -> click.Command:
@@ -309,17 +294,11 @@ def changing_command(
     return command
 
 
-# `remy-farm pause`.
-
-
 pause_command = changing_command(
     "pause",
     DesignClient.pause,
     "Have a job keep what it has and evaluate nothing until it is resumed.",
 )
-
-
-# `remy-farm resume`.
 
 
 resume_command = changing_command(
@@ -329,15 +308,9 @@ resume_command = changing_command(
 )
 
 
-# `remy-farm cancel`.
-
-
 cancel_command = changing_command(
     "cancel", DesignClient.cancel, "End a job. Its best table stays, and 'extend' has it go on."
 )
-
-
-# `remy-farm delete`: a job and all that is stored of it.
 
 
 @click.command("delete")
@@ -360,9 +333,6 @@ def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> 
         click.echo(f"{job_views.called(found)} is deleted")
 
 
-# `remy-farm export-job`: a job with everything stored of it, as one file.
-
-
 @click.command("export-job")
 @job_argument()
 @click.option("--out", "-o", required=True, type=FILE, metavar="FILE", help="The archive.")
@@ -379,9 +349,6 @@ def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) 
         print_json({"job": job, "file": out, "bytes": len(content)})
     else:
         click.echo(f"{out}: {job}, {len(content)} bytes")
-
-
-# `remy-farm import-job`: a job that was exported, for another coordinator.
 
 
 @click.command("import-job")

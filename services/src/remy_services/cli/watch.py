@@ -48,9 +48,6 @@ from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import content_digest
 from remy_services.specification.reading import Tree, read_yaml
 
-# Where a watched job stands, and the entries of its history in words.
-
-
 _SCORES_KEPT = 2000
 
 
@@ -93,9 +90,6 @@ def history_sentence(event: job_pb2.JobEvent) -> str | None:
             by = event.budget_changed.by
             return f"budget changed by {by}" if by else "budget changed"
     return None
-
-
-# Showing a watched job: live on a terminal, as plain lines elsewhere.
 
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -243,9 +237,6 @@ def _say(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-# Following one job to its end.
-
-
 # What draws the score's course; more would take long to send of an old job.
 _ENTRIES_OF_THE_PAST = 500
 
@@ -273,9 +264,6 @@ def watch_one(
             case ConnectionBack():
                 view.back()
     return job
-
-
-# Showing the jobs of a campaign: live on a terminal, as plain lines elsewhere.
 
 
 # What fits on a small screen.
@@ -368,9 +356,6 @@ def campaign_view(*, quiet: bool) -> Iterator[CampaignView]:
         yield PlainCampaignView()
 
 
-# What a campaign on a coordinator came to: its RemyCCs side by side, as an embedded campaign's.
-
-
 @dataclass(frozen=True)
 class CampaignResult:
     """The jobs as they ended, and the comparison of those that have a RemyCC to show."""
@@ -449,9 +434,6 @@ def _settings(client: DesignClient, jobs: Sequence[job_pb2.Job]) -> dict[str, di
     }
 
 
-# Following the jobs of a campaign to their ends.
-
-
 _SECONDS_BETWEEN_LOOKS = 2.0
 
 
@@ -483,9 +465,6 @@ def watch_campaign(client: DesignClient, campaign: str, view: CampaignView) -> l
 def _jobs(client: DesignClient, campaign: str) -> list[job_pb2.Job]:
     """Oldest first."""
     return list(client.list_all(messages.ListJobsRequest(campaign=campaign)))[::-1]
-
-
-# Watching as commands do it: a view meanwhile, the result at the end, Ctrl-C in between.
 
 
 def watch_job_to_its_end(
@@ -531,9 +510,6 @@ def _may_be_left(what_goes_on: str, words: str) -> Iterator[None]:
 def _exit_after(jobs: list[job_pb2.Job]) -> None:
     has_failed = any(job.state != job_pb2.JOB_STATE_SUCCEEDED for job in jobs)
     click.get_current_context().exit(ExitCode.JOB_FAILED if has_failed else 0)
-
-
-# `remy-farm watch`: a job, or all jobs of a campaign, until they end.
 
 
 @click.command("watch")

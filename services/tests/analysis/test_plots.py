@@ -13,7 +13,7 @@ from remy_services.analysis.plots import (
     plot_score,
     plot_throughput_delay,
 )
-from services.tests.report.small_design import small_events
+from services.tests.analysis.small_design import small_events
 
 
 def assert_is_png(data: bytes) -> None:

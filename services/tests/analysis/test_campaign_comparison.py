@@ -13,7 +13,7 @@ from remy_services.analysis.campaign import (
 from remy_services.analysis.plots import plot_members
 from remy_services.evaluation.measures import Estimate
 from remy_services.files import FileError
-from services.tests.report.test_plots import assert_is_png
+from services.tests.analysis.test_plots import assert_is_png
 
 RECORD = MemberRecord(
     name="delta=0.1,signals=rtt_ratio",

@@ -3,7 +3,7 @@ from hypothesis import given
 
 from remy_services.analysis.explain import compare_tables
 from remy_simulator import RuleTable
-from services.tests.explain.tables import small_bench, tables
+from services.tests.analysis.tables import small_bench, tables
 
 TABLE = RuleTable([0, 2], [([], (0.9, 4.0, 1.0))]).split(0, [(0, 1.0), (2, 1.2)])
 

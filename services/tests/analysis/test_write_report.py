@@ -7,7 +7,7 @@ import pytest
 
 from remy_services.analysis.report import REPORT_FILES, write_report
 from remy_services.files import FileError
-from services.tests.report.small_design import small_content
+from services.tests.analysis.small_design import small_content
 
 _VOID = {"meta", "img", "br", "link", "input"}
 

@@ -8,7 +8,7 @@ from remy_services.analysis.trees import (
     pacing_rate_mbps,
     settled_window_packets,
 )
-from services.tests.explain.tables import actions
+from services.tests.analysis.tables import actions
 
 weighted = st.lists(st.tuples(actions, st.integers(0, 1000)), min_size=1, max_size=8)
 

@@ -1,5 +1,5 @@
 from remy_services.analysis.plots import collect_history
-from services.tests.report.small_design import small_events
+from services.tests.analysis.small_design import small_events
 
 
 def test_only_steps_that_improve_are_on_the_line_and_each_visit_has_its_own() -> None:

@@ -3,7 +3,7 @@ import pytest
 import remy_simulator
 from remy_services.evaluation.measures import Trial, estimate, try_table
 from remy_simulator import RuleTable
-from services.tests.report.small_design import FINAL, FIRST, small_gain, small_spec
+from services.tests.analysis.small_design import FINAL, FIRST, small_gain, small_spec
 
 
 def trial(table: RuleTable, seed: int = 3) -> Trial:

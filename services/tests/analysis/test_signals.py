@@ -9,7 +9,7 @@ from remy_services.analysis.explain import (
 )
 from remy_services.analysis.trees import ActionScale, leaves
 from remy_simulator import RuleTable
-from services.tests.explain.tables import DOMAIN_UPPER, Memory, memories, small_bench, tables
+from services.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, small_bench, tables
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)

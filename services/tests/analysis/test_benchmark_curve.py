@@ -3,10 +3,10 @@ import io
 
 from remy_services.analysis.benchmark import (
     QUOTED,
+    BenchmarkScore,
     CurvePoint,
     Published,
     SeedCurve,
-    YardstickScore,
     best_groups,
     groups_below,
     summary_tree,
@@ -16,7 +16,7 @@ from remy_services.analysis.benchmark import (
 from remy_services.analysis.plots import plot_curves
 from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
-from services.tests.report.test_plots import assert_is_png
+from services.tests.analysis.test_plots import assert_is_png
 
 TABLE = RuleTable([0], [([], (0.9, 3.0, 3.0))])
 
@@ -28,7 +28,7 @@ def point(cpu_seconds: float, mean: float, pooled: float, *groups: float) -> Cur
         rules=8,
         cpu_seconds=cpu_seconds,
         wall_seconds=cpu_seconds / 2,
-        score=YardstickScore(
+        score=BenchmarkScore(
             mean=Estimate(mean, 0.01, 16),
             pooled=Estimate(pooled, 0.01, 100),
             groups=tuple(Estimate(value, None, 4) for value in groups or (mean,) * 4),

@@ -18,7 +18,7 @@ from remy_services.analysis.trees import (
 )
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
-from services.tests.explain.tables import DOMAIN_UPPER, Memory, memories, tables
+from services.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, tables
 from services.tests.remycc.tables import published
 
 WHOLE = Box.whole(DOMAIN_UPPER)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from remy_services.analysis.merging import is_without_loss, merge_siblings
 from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
-from services.tests.explain.tables import small_bench, tables
+from services.tests.analysis.tables import small_bench, tables
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
