@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -123,11 +124,7 @@ def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
 
 
 def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -> None:
-    request = requests("joint", 1)[0]
-    del request.specimens[1:]
-    del request.candidates[1:]
-    # Longer than anybody waits.
-    request.duration_ms = 1e12
+    request = _endless_request()
     with WorkerFarm(reproductions=tmp_path) as farm:
         running = _begin(farm, request)
         for _ in range(3):
@@ -140,6 +137,43 @@ def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -
     (kept,) = tmp_path.iterdir()
     assert str(kept) in str(raised.value)
     assert evaluation_pb2.EvaluationRequest.FromString(kept.read_bytes()) == request
+
+
+def _endless_request() -> evaluation_pb2.EvaluationRequest:
+    """One simulation, longer than anybody waits."""
+    request = requests("joint", 1)[0]
+    del request.specimens[1:]
+    del request.candidates[1:]
+    request.duration_ms = 1e12
+    return request
+
+
+def test_a_simulation_without_end_keeps_no_worker_from_ending(farm: WorkerFarm) -> None:
+    worker = farm.start_worker()
+    running = _begin(farm, _endless_request())
+    farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
+    worker.terminate()
+    assert worker.wait(_PATIENCE_SECONDS) == _DONE
+    assert not running.done()
+    counts = farm.fleet.snapshot().counts
+    assert counts.workers_left == {"goodbye": 1}
+    # It was handed back: nothing is held against it.
+    assert not counts.leases_ended["goodbye"]
+
+
+def test_a_simulation_that_nobody_waits_for_any_more_makes_room(farm: WorkerFarm) -> None:
+    farm.start_worker()
+
+    async def begin_and_withdraw() -> None:
+        evaluation = asyncio.create_task(farm.fleet.evaluate(Share("endless"), _endless_request()))
+        while farm.fleet.snapshot().tasks_running == 0:
+            await asyncio.sleep(0.01)
+        evaluation.cancel()
+        await asyncio.gather(evaluation, return_exceptions=True)
+
+    farm.call(begin_and_withdraw())
+    request = requests("joint", 1)[0]
+    assert farm.evaluate(request) == remy_simulator.evaluate(request)
 
 
 def test_a_worker_of_another_simulator_gets_nothing() -> None:

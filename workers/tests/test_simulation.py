@@ -6,9 +6,12 @@ import hashlib
 
 import pytest
 
-from remy_farm.v1 import rule_table_pb2, worker_service_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_simulator import InvalidTable
-from remy_workers.simulation import TableCache, UnknownTables
+from remy_workers.simulation import TableCache, UnknownTables, start_simulation_threads
+from remy_workers.task_queue import SendQueue, Task, TaskQueue
+from remy_workers.telemetry import WorkerMetrics
+from tests.waiting import wait_until
 
 
 def _message(*, is_valid: bool = True) -> worker_service_pb2.TablesKnown:
@@ -48,3 +51,35 @@ def test_tables_that_the_simulator_does_not_take_are_told_apart() -> None:
     known.update(message)
     with pytest.raises(InvalidTable):
         known.find(message.digest)
+
+
+def test_a_simulation_longer_than_anybody_waits_ends_when_it_is_cancelled() -> None:
+    request = evaluation_pb2.EvaluationRequest(
+        candidates=[evaluation_pb2.Candidate()],
+        specimens=[
+            evaluation_pb2.Specimen(
+                key=1,
+                link_rate_packets_per_ms=1.0,
+                rtt_ms=50.0,
+                senders=[
+                    {
+                        "count": 2,
+                        "traffic": {"exponential_time": {"mean_ms": 500.0}, "mean_off_ms": 500.0},
+                    }
+                ],
+            )
+        ],
+        duration_ms=1e15,
+        seed=3,
+    )
+    known, message = TableCache(), _message()
+    known.update(message)
+    queue, stream = TaskQueue(), SendQueue()
+    queue.attach(stream, 1)
+    metrics = WorkerMetrics(1)
+    start_simulation_threads(1, queue, metrics, pin=False, on_failure=lambda: None)
+    queue.put(Task(7, "job", request, known.find(message.digest)))
+    assert next(stream).HasField("credit")
+    wait_until(lambda: queue.running == 1)
+    queue.cancel([7])
+    assert list(next(stream).returned.lease_ids) == [7]

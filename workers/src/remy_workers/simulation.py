@@ -76,7 +76,11 @@ def simulate(task: Task) -> Answer:
     """Does a task in the calling thread, without the GIL for nearly all of the time."""
     began, began_cpu = time.monotonic(), time.thread_time()
     try:
-        outcome = remy_simulator.evaluate(task.request, tables=task.tables)
+        outcome = remy_simulator.evaluate(
+            task.request, tables=task.tables, cancellation=task.cancellation
+        )
+    except remy_simulator.Cancelled:
+        return Answer()
     except remy_simulator.InvalidRequest as problem:
         return Answer(refusal(task.lease_id, str(problem)), is_refusal=True)
     content = outcome.SerializeToString(deterministic=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
-from remy_simulator import RuleTable
+from remy_simulator import Cancellation, RuleTable
 
 _HEARTBEAT = worker_service_pb2.WorkRequest(heartbeat=worker_service_pb2.Heartbeat())
 
@@ -22,8 +22,8 @@ class Task:
     request: evaluation_pb2.EvaluationRequest
     tables: Sequence[RuleTable]
     trace_parent: str = ""
-    #: Nobody waits for the result any more: the simulation is to end early.
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    #: Ends its simulation within milliseconds, once nobody waits for the result any more.
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 def refusal(lease_id: int, why: str) -> worker_service_pb2.WorkRequest:
@@ -102,7 +102,7 @@ class TaskQueue:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.RLock())
         self._waiting: OrderedDict[int, Task] = OrderedDict()
         self._running: dict[int, Task] = {}
         self._stream: SendQueue | None = None
@@ -146,7 +146,7 @@ class TaskQueue:
             self._return(dropped)
             for lease_id in lease_ids:
                 if lease_id in self._running:
-                    self._running[lease_id].cancelled.set()
+                    self._running[lease_id].cancellation.cancel()
             return len(dropped)
 
     def send(self, message: worker_service_pb2.WorkRequest) -> None:
@@ -161,13 +161,19 @@ class TaskQueue:
             if self._stream is not None:
                 self._stream.heartbeat()
 
-    def interrupt_if_detached(self) -> None:
-        """Ends what runs for a coordinator that has gone away."""
+    def interrupt(self) -> None:
+        """Ends what runs early: for a coordinator that has gone away, or for this worker's end."""
         with self._changed:
-            if self._stream is None:
-                self._interrupt()
+            for task in self._running.values():
+                task.cancellation.cancel()
 
     # For the threads that simulate.
+
+    @property
+    def running(self) -> int:
+        """How many tasks are being simulated."""
+        with self._changed:
+            return len(self._running)
 
     def get(self) -> Task:
         """The next task; waits for one."""
@@ -185,7 +191,7 @@ class TaskQueue:
                 # It has been returned.
                 return False
             self._changed.notify_all()
-            if answer is None or task.cancelled.is_set():
+            if answer is None or task.cancellation.cancelled:
                 self._return([task.lease_id])
                 return False
             if self._stream is not None:
@@ -217,14 +223,10 @@ class TaskQueue:
         """Returns and interrupts what still runs, and sends no more than what waits to be sent."""
         with self._changed:
             self._return(list(self._running))
-            self._interrupt()
+            self.interrupt()
             self._running.clear()
             if self._stream is not None:
                 self._stream.close()
-
-    def _interrupt(self) -> None:
-        for task in self._running.values():
-            task.cancelled.set()
 
     def _return(self, lease_ids: Sequence[int]) -> None:
         if lease_ids and self._stream is not None:

@@ -142,7 +142,8 @@ class Worker:
         self._metrics = metrics
         self._queue = TaskQueue()
         self._heartbeat = Heartbeat(self._queue.heartbeat)
-        # The call that is under way.
+        # Of the call that is under way, or of the next one.
+        self._session = self._new_session()
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition()
 
@@ -188,7 +189,7 @@ class Worker:
         """One call, until it ends. Whether the coordinator welcomed it. Raises Refused."""
         settings = self._settings
         metadata = call_metadata(settings.token)
-        session = Session(settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
+        session = self._session = self._new_session()
         with open_channel(settings.coordinator, settings.tls, user_agent="remy-worker") as channel:
             stream = SendQueue()
             stream.put(hello(settings))
@@ -211,10 +212,14 @@ class Worker:
             _log.warning("not connected", coordinator=str(settings.coordinator), why=why)
         return session.was_welcome
 
+    def _new_session(self) -> Session:
+        return Session(self._settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
+
     def _leave(self, session: Session) -> None:
         self._queue.detach()
+        self._session = self._new_session()
         # What runs is of use if the coordinator is back before it is done, and not for long.
-        patience = threading.Timer(self._settings.drain_seconds, self._queue.interrupt_if_detached)
+        patience = threading.Timer(self._settings.drain_seconds, self._interrupt_if_away)
         patience.daemon = True
         patience.start()
         if session.was_welcome:
@@ -222,6 +227,10 @@ class Worker:
         with self._call_is_over:
             self._call = None
             self._call_is_over.notify_all()
+
+    def _interrupt_if_away(self) -> None:
+        if not self._session.was_welcome:
+            self._queue.interrupt()
 
     def _account_for(self, error: grpc.RpcError) -> str:
         """Why a call broke, for people. Raises Refused if there is no use in another one."""
