@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rule_table/dna.h"
+#include "table/dna.h"
 
 namespace remy {
 

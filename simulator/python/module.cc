@@ -20,9 +20,9 @@
 #include "evaluation/evaluator.h"
 #include "evaluation/gradient.h"
 #include "evaluation/objective.h"
-#include "rule_table/dna.h"
-#include "rule_table/message.h"
-#include "rule_table/rule_table.h"
+#include "table/dna.h"
+#include "table/message.h"
+#include "table/rule_table.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -275,17 +275,22 @@ void bind_table(nb::module_& module) {
           "InvalidTable.")
       .def_static(
           "from_dna",
-          [](const nb::bytes& data) {
-            DnaFile file = read_dna({data.c_str(), data.size()});
+          [](const nb::bytes& data, double time_unit_ms) {
+            DnaFile file = read_dna(view(data), time_unit_ms);
             return std::make_pair(std::move(file.table), to_bytes(file.metadata));
           },
-          "data"_a, "Reads a .dna file: (table, metadata). Raises InvalidTable.")
+          "data"_a, "time_unit_ms"_a = 1.0,
+          "Reads a .dna file whose unit of time is time_unit_ms: (table, metadata), in ms. Raises "
+          "InvalidTable.")
       .def(
           "to_dna",
           [](const RuleTable& table, const nb::bytes& metadata) {
             return to_bytes(write_dna(table, {metadata.c_str(), metadata.size()}));
           },
-          "metadata"_a = nb::bytes("", 0), "The table as a .dna file.")
+          "metadata"_a = nb::bytes("", 0),
+          "The table as a .dna file, in ms. Raises InvalidTable for an increment that is not an "
+          "integer "
+          "of 32 bits.")
       .def_static(
           "from_message", [](const nb::bytes& message) { return read_message(view(message)); },
           "message"_a, "Reads a serialized remy_farm.v1.RuleTable. Raises InvalidTable.")

@@ -1,4 +1,4 @@
-#include "network/clock.h"
+#include "senders/clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rule_table/compiled_table.h"
+#include "table/compiled_table.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "rule_table/wire.h"
+#include "table/wire.h"
 
 // Messages of .dna files, field by field, so that tests can make files that our writer never makes.
 namespace remy::dna_builder {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "dna_builder.h"
-#include "rule_table/dna.h"
+#include "table/dna.h"
 
 namespace remy {
 namespace {
@@ -67,12 +67,12 @@ TEST(DnaRefusals, BoundsAreFiniteNotNegativeAndNotInverted) {
             "children[0].domain.upper.rec_send_ewma is 2; it must be at least the lower bound, 3.");
 }
 
-TEST(DnaRefusals, TheDomainStartsAt0AndEndsAlikeOnAllActiveAxes) {
+TEST(DnaRefusals, TheDomainStartsAt0AndIsNotEmpty) {
   EXPECT_EQ(refusal(domain({0, 0, 1}, {}) + leaf(1)),
             "The tree's root has the lower bound 1 on RTT_RATIO; it must be 0 on every axis.");
-  EXPECT_EQ(refusal(domain({}, {8, 8, 9}) + leaf(1)),
-            "The tree's root has the upper bounds 8 and 9; they must be the same on every active "
-            "axis.");
+  EXPECT_EQ(refusal(domain({}, {8, 8, 9}) + leaf(1)), "accepted");
+  EXPECT_EQ(refusal(domain({}, {8, 0, 9}) + leaf(1)),
+            "The tree's root has the upper bound 0 on REC_EWMA; it must be above 0.");
   EXPECT_EQ(refusal(domain({}, {0, 0, 0}) + leaf(1)),
             "The tree's root has the upper bound 0 on SEND_EWMA; it must be above 0.");
   EXPECT_EQ(refusal(domain({}, {1, 8, 9}, {1}) + leaf(1)), "accepted");
@@ -124,6 +124,14 @@ TEST(DnaRefusals, ChildrenCoverTheirParentOnce) {
   EXPECT_EQ(refusal(whole_domain() + child(whole_domain() + leaf(1))),
             "The tree's root is divided into children that all have its own domain; they must "
             "divide it.");
+}
+
+TEST(DnaRefusals, EmptyCellsDoNotHideGaps) {
+  const std::string empty = child(domain({0, 0, 0}, {16384, 16384, 0}) + leaf(3));
+  const std::string gap = domain({0, 0, 3}, {16384, 16384, 16384}) + leaf(2);
+  EXPECT_NE(refusal(whole_domain() + empty + child(lower_half()) + child(gap)), "accepted");
+  EXPECT_NE(refusal(whole_domain() + empty + child(lower_half())), "accepted");
+  EXPECT_NE(refusal(whole_domain() + empty + empty), "accepted");
 }
 
 TEST(DnaRefusals, ThresholdsLieInsideTheParent) {

@@ -1,4 +1,4 @@
-#include "rule_table/dna.h"
+#include "table/dna.h"
 
 #include <gtest/gtest.h>
 
@@ -54,27 +54,74 @@ TEST(Dna, KeepsRulesThatAreNeverUsed) {
   EXPECT_EQ(read_dna(write_dna(table)).table, table);
 }
 
-TEST(Dna, RoundsIncrementsToTheNearestIntegerTiesToEven) {
+TEST(Dna, HoldsIncrementsOf32Bits) {
   const auto written = [](double increment) {
     const RuleTable table = RuleTable::single_rule(kPaperSignals, {1, increment, 3});
     return read_dna(write_dna(table)).table.action(0).window_increment;
   };
-  EXPECT_EQ(written(2.5), 2);
-  EXPECT_EQ(written(3.5), 4);
-  EXPECT_EQ(written(-1.4), -1);
+  EXPECT_EQ(written(2), 2);
+  EXPECT_EQ(written(-0.0), 0);
+  EXPECT_EQ(written(-1), -1);
   EXPECT_EQ(written(2147483647), 2147483647);
   EXPECT_EQ(written(-2147483648), -2147483648);
 }
 
 TEST(Dna, RefusesToWriteIncrementsThatDoNotFit) {
-  const RuleTable table = RuleTable::single_rule(kPaperSignals, {1, 3e9, 3});
-  try {
-    write_dna(table);
-    FAIL() << "accepted";
-  } catch (const InvalidTable& error) {
-    EXPECT_STREQ(error.what(),
-                 "Rule 0 has window_increment 3e+09; a .dna file holds increments from -2147483648 "
-                 "to 2147483647.");
+  for (const auto& [increment, shown] :
+       {std::pair{3e9, "3e+09"}, std::pair{-2147483649.0, "-2147483649"}, std::pair{1.5, "1.5"}}) {
+    try {
+      write_dna(RuleTable::single_rule(kPaperSignals, {1, increment, 3}));
+      ADD_FAILURE() << "accepted " << shown;
+    } catch (const InvalidTable& error) {
+      EXPECT_EQ(std::string(error.what()), std::string("Rule 0 has window_increment ") + shown +
+                                               "; a .dna file holds whole increments from "
+                                               "-2147483648 to 2147483647.");
+    }
+  }
+}
+
+TEST(Dna, EmptyCellsAreDroppedWhereTheRestDividesTheirParent) {
+  const auto cell = [](double low, double high, std::int32_t increment) {
+    return child(domain({0, 0, low}, {16384, 16384, high}) + leaf(increment));
+  };
+  const std::string halves = cell(0, 2, 1) + cell(2, 16384, 2);
+  const RuleTable expected = read_dna(whole_domain() + halves).table;
+  for (const std::string& file : {cell(0, 0, 3) + halves, halves + cell(2, 2, 3),
+                                  cell(0, 0, 3) + halves + cell(16384, 16384, 4)}) {
+    EXPECT_EQ(read_dna(whole_domain() + file).table, expected);
+  }
+  // One that is left alone is the node itself.
+  const std::string alone = whole_domain() + leaf(1);
+  EXPECT_EQ(read_dna(whole_domain() + child(alone) + cell(0, 0, 3) + cell(5, 5, 3)).table,
+            read_dna(alone).table);
+  // A division at the lower edge is one: its empty cells stay, and so do the rules' numbers.
+  EXPECT_EQ(read_dna(whole_domain() + cell(0, 0, 1) + cell(0, 16384, 2)).table.rule_count(), 2U);
+}
+
+TEST(Dna, TheDomainEndsAtTheLargestBound) {
+  const auto halves = [](double upper) {
+    return domain({}, {8, 9, upper}) + child(domain({}, {8, 9, 2}) + leaf(1)) +
+           child(domain({0, 0, 2}, {8, 9, upper}) + leaf(2));
+  };
+  const RuleTable table = read_dna(halves(5)).table;
+  EXPECT_EQ(table.domain_upper(), 9);
+  EXPECT_EQ(table.find({8.5, 0, 1.9, 0}), 0U);
+  EXPECT_EQ(table.find({0, 100, 7, 0}), 1U);
+}
+
+TEST(Dna, TimesAreInTheUnitThatIsGiven) {
+  const std::string file = domain({}, {100, 100, 100}) +
+                           child(domain({}, {4, 100, 100}) + leaf(1, 0.5, 3)) +
+                           child(domain({4}, {100, 100, 100}) + leaf(2, 0.5, 30));
+  const RuleTable tenths = read_dna(file, 0.5).table;
+  EXPECT_EQ(tenths.region(0).upper[0], 2);
+  EXPECT_EQ(tenths.action(0), (Action{0.5, 1, 1.5}));
+  EXPECT_EQ(tenths.action(1), (Action{0.5, 2, 15}));
+  EXPECT_EQ(tenths.domain_upper(), 100);  // rtt_ratio has no unit
+  EXPECT_EQ(read_dna(file, 2).table.domain_upper(), 200);
+  EXPECT_EQ(read_dna(two_halves(), 0.5).table.nodes()[0].thresholds[0].value, 2);
+  for (const double unit_ms : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(read_dna(file, unit_ms), InvalidTable);
   }
 }
 

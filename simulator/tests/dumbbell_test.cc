@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/random.h"
+#include "elements/packet_ring.h"
 #include "evaluation/evaluator.h"
-#include "network/packet_ring.h"
 #include "random_cases.h"
 #include "slow_dumbbell.h"
 

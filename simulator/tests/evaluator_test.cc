@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "evaluation/digest.h"
-#include "network/packet.h"
 #include "random_cases.h"
+#include "senders/packet.h"
 
 namespace remy {
 namespace {

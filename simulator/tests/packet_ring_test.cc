@@ -1,4 +1,4 @@
-#include "network/packet_ring.h"
+#include "elements/packet_ring.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "core/random.h"
 #include "evaluation/specimen.h"
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

@@ -1,4 +1,4 @@
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "random_cases.h"
-#include "rule_table/compiled_table.h"
+#include "table/compiled_table.h"
 
 namespace remy {
 namespace {

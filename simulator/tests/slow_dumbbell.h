@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "evaluation/specimen.h"
-#include "network/sender_results.h"
-#include "rule_table/rule_table.h"
+#include "senders/packet.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

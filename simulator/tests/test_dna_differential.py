@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,6 +201,40 @@ def without_what_old_files_lack(root: dna.WhiskerTree, signals: list[int]) -> dn
                 memory_range.lower.ClearField("slow_rec_rec_ewma")
                 memory_range.upper.ClearField("slow_rec_rec_ewma")
     return root
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "time_unit_ms", "domain_upper"),
+    [
+        ("sigcomm2013-sec5.6-competitive.dna", 15, 1.0, 163840.0),
+        ("sigcomm2013-sec5.5-datacenter-10us.dna", 8, 0.01, 163840.0),
+        ("sigcomm2013-general-delta1-sibling-tenth-ms.dna", 197, 0.1, 16384.0),
+    ],
+)
+def test_published_files_with_empty_cells_and_uneven_bounds_are_read(
+    name: str, rules: int, time_unit_ms: float, domain_upper: float
+) -> None:
+    """Every look-up finds the rule whose half-open cell in the file holds the memory."""
+    path = REFERENCE / "remyccs" / name
+    if not path.exists():
+        pytest.skip(f"{name} is absent: set REMY_REFERENCE_DIR to the folder of reference material")
+    table, _ = RuleTable.from_dna(path.read_bytes(), time_unit_ms)
+    assert table.rule_count == rules
+    assert table.domain_upper == domain_upper
+    published = dna.WhiskerTree.FromString(path.read_bytes())
+    units = (time_unit_ms, time_unit_ms, 1.0, time_unit_ms)
+    draws = random.Random(name)
+    for _ in range(300):
+        point = [2.0 ** draws.uniform(-12, 13) for _ in AXES]
+        memory = [value * unit for value, unit in zip(point, units, strict=True)]
+        multiple, increment, intersend = slow_look_up(published, point)
+        assert table.action(table.find(memory)) == (multiple, increment, intersend * time_unit_ms)
+
+
+@pytest.mark.parametrize("path", sorted((REFERENCE / "remyccs").glob("*.dna")), ids=str)
+def test_every_published_file_is_read(path: Path) -> None:
+    table, metadata = RuleTable.from_dna(path.read_bytes())
+    assert RuleTable.from_dna(table.to_dna(metadata)) == (table, metadata)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-#include "rule_table/wire.h"
+#include "table/wire.h"
 
 #include <gtest/gtest.h>
 

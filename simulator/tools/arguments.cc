@@ -14,12 +14,14 @@ const char* const kUsage =
     "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --link-mbps X\n"
     "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss P]\n"
     "                     [--jitter-ms J] [--timestamp-resolution-ms R]\n"
+    "                     [--time-unit-ms U]\n"
     "                     --seconds S [--seed K] [--json]\n"
     "\n"
     "Simulates N senders that share one link and run a RemyCC (several: in turn), each on and off\n"
     "for exponentially distributed times, and prints what each of them got. A sender sees each\n"
     "ACK late by an exponentially distributed jitter of mean J, and times in whole multiples of "
-    "R.\n";
+    "R.\n"
+    "A .dna file does not tell its unit of time; it is U, 1 unless given.\n";
 
 namespace {
 
@@ -67,6 +69,8 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
   } else if (name == "timestamp-resolution-ms") {
     arguments.timestamp_resolution_ms =
         parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "time-unit-ms") {
+    arguments.time_unit_ms = parse_positive(name, text);
   } else if (name == "seconds") {
     arguments.seconds = parse_positive(name, text);
   } else if (name == "seed") {
@@ -77,7 +81,7 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
 }  // namespace
 
 Arguments parse_arguments(int argc, char** argv) {
-  static const std::array<option, 15> options = {{
+  static const std::array<option, 16> options = {{
       {"remycc", required_argument, nullptr, 'r'},
       {"senders", required_argument, nullptr, 'r'},
       {"link-mbps", required_argument, nullptr, 'r'},
@@ -90,6 +94,7 @@ Arguments parse_arguments(int argc, char** argv) {
       {"loss", required_argument, nullptr, 'o'},
       {"jitter-ms", required_argument, nullptr, 'o'},
       {"timestamp-resolution-ms", required_argument, nullptr, 'o'},
+      {"time-unit-ms", required_argument, nullptr, 'o'},
       {"json", no_argument, nullptr, 'j'},
       {"help", no_argument, nullptr, 'h'},
       {nullptr, 0, nullptr, 0},

@@ -26,6 +26,7 @@ struct Arguments {
   double loss = 0;
   double jitter_ms = 0;  // mean of an exponential distribution
   double timestamp_resolution_ms = 0;
+  double time_unit_ms = 1;  // of the .dna files
   double seconds = 0;
   std::uint64_t seed = 1;
   bool json = false;

@@ -1,30 +1,51 @@
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "arguments.h"
 #include "evaluation/evaluator.h"
 #include "report.h"
-#include "rule_table/dna.h"
+#include "table/dna.h"
 
 namespace {
 
-remy::RuleTable read_table(const std::string& path) {
+// As much as `remy-farm` takes: no table comes near, and some files have no end.
+constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
+
+std::string read_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw remy::UsageError(path + ": is a directory, but must be a .dna file");
+  }
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
+  std::string bytes;
+  std::array<char, std::size_t{1} << 16> piece{};
+  while (file.read(piece.data(), piece.size()), file.gcount() > 0) {
+    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (bytes.size() > kMaximumBytes) {
+      throw remy::UsageError(path + ": holds more than 64 MiB, which is no rule table");
+    }
+  }
+  if (!file.eof()) {
     throw remy::UsageError(path + ": " + std::strerror(errno));
   }
+  return bytes;
+}
+
+remy::RuleTable read_table(const std::string& path, double time_unit_ms) {
+  const std::string bytes = read_file(path);
   if (bytes.starts_with('{')) {
     throw remy::UsageError(path +
                            ": holds JSON, but must be a .dna file; remy-farm convert makes one");
   }
   try {
-    return remy::read_dna(bytes).table;
+    return remy::read_dna(bytes, time_unit_ms).table;
   } catch (const remy::InvalidTable& problem) {
     throw remy::UsageError(path + ": " + problem.what());
   }
@@ -42,7 +63,7 @@ remy::EvaluationRequest make_request(const remy::Arguments& arguments) {
                           arguments.timestamp_resolution_ms};
   const remy::Traffic traffic{remy::ExponentialTime{arguments.on_ms}, arguments.off_ms};
   for (const std::string& path : arguments.remyccs) {
-    request.tables.push_back(read_table(path));
+    request.tables.push_back(read_table(path, arguments.time_unit_ms));
   }
   const auto tables = static_cast<std::uint32_t>(request.tables.size());
   for (std::uint32_t sender = 0; sender < arguments.senders; ++sender) {

@@ -207,18 +207,24 @@ def signal_name(axis: int) -> str:
 MAXIMUM_BYTES: Final = 64 << 20
 
 
-def read_remycc(path: str | os.PathLike[str]) -> RemyCC:
+def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> RemyCC:
     """The RemyCC in a .dna or .json file; of another name, the content tells which it is.
 
-    Raises RemyCCError if it holds none, or FileError if it cannot be read.
+    `time_unit_ms` is the unit of time of a .dna file, which does not tell; a .json file is in ms.
+    Raises RemyCCError if it holds no RemyCC, or FileError if it cannot be read.
     """
     data = read_file(path, limit=MAXIMUM_BYTES)
     suffix = _suffix(path)
     is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))
+    if is_json and time_unit_ms != 1.0:
+        raise RemyCCError(
+            f"{os.fspath(path)} is in milliseconds, as all .json files are; a time unit of "
+            f"{time_unit_ms:g} ms can be that of .dna files only"
+        )
     try:
         if is_json:
             return RemyCC.from_message(from_json(data))
-        return RemyCC(*RuleTable.from_dna(data))
+        return RemyCC(*RuleTable.from_dna(data, time_unit_ms))
     except InvalidJson as error:
         raise RemyCCError(f"{os.fspath(path)} {error}") from error
     except InvalidTable as error:
@@ -232,15 +238,24 @@ def read_remycc(path: str | os.PathLike[str]) -> RemyCC:
 def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
     """Writes a .dna or .json file, as the name says, completely or not at all.
 
-    A .dna file holds whole window increments only: they are rounded. Raises RemyCCError if the
-    name ends in neither, and FileError if the file cannot be written.
+    Raises RemyCCError if the name ends in neither, or if a window increment is no integer of 32
+    bits, which is all that a .dna file holds; FileError if the file cannot be written.
     """
     check_remycc_name(path)
-    write_file(path, to_bytes(remycc, _suffix(path)))
+    try:
+        data = to_bytes(remycc, _suffix(path))
+    except InvalidTable as error:
+        raise RemyCCError(
+            f"{os.fspath(path)} cannot be written: {str(error).rstrip('.')}"
+        ) from error
+    write_file(path, data)
 
 
 def to_bytes(remycc: RemyCC, suffix: str) -> bytes:
-    """What a file of the RemyCC holds if its name ends in `suffix`, ".json" or ".dna"."""
+    """What a file of the RemyCC holds if its name ends in `suffix`, ".json" or ".dna".
+
+    Raises remy_simulator.InvalidTable if a .dna file cannot hold it.
+    """
     if suffix == ".json":
         return to_json(remycc.to_message()).encode()
     return remycc.table.to_dna(remycc.dna_metadata)

@@ -1,7 +1,10 @@
 from pathlib import Path
 from typing import Any
 
-from remy_services.remycc import read_remycc
+import pytest
+
+from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_simulator import RuleTable
 
 
 def test_there_and_back_again_is_the_same_table(
@@ -12,6 +15,34 @@ def test_there_and_back_again_is_the_same_table(
     assert run("convert", dna, back).exit_code == 0
     assert read_remycc(dna).table == read_remycc(remycc_file).table
     assert back.read_bytes() == remycc_file.read_bytes()
+
+
+@pytest.mark.parametrize("increment", [1.5, 3e9])
+def test_an_increment_that_does_not_fit_is_a_sentence(
+    run: Any, tmp_path: Path, increment: float
+) -> None:
+    source, target = tmp_path / "odd.json", tmp_path / "odd.dna"
+    write_remycc(source, RemyCC(RuleTable([0], [([], (1.0, increment, 3.0))])))
+    result = run("convert", source, target)
+    assert result.exit_code == 2
+    assert "odd.dna cannot be written: Rule 0 has window_increment" in result.stderr
+    assert "whole increments from -2147483648 to 2147483647" in result.stderr
+    assert not target.exists()
+
+
+def test_a_file_may_have_another_unit_of_time(run: Any, tmp_path: Path) -> None:
+    source, target = tmp_path / "tenths.dna", tmp_path / "whole.json"
+    table = RuleTable([0, 2], [([], (1.0, 1.0, 30.0))]).split(0, [(0, 20.0), (2, 1.5)])
+    write_remycc(source, RemyCC(table))
+    assert run("convert", source, target, "--time-unit-ms", "0.1").exit_code == 0
+    converted = read_remycc(target).table
+    assert converted.action(0) == (1.0, 1.0, 3.0)
+    assert converted.region(0)[1][0] == 2.0
+    assert converted.region(0)[1][2] == 1.5
+    refused = run("convert", target, tmp_path / "again.json", "--time-unit-ms", "0.1")
+    assert refused.exit_code == 2
+    assert "is in milliseconds, as all .json files are" in refused.stderr
+    assert run("convert", source, target, "--time-unit-ms", "0").exit_code == 2
 
 
 def test_a_failed_conversion_leaves_the_target_as_it_was(run: Any, tmp_path: Path) -> None:

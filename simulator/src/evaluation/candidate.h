@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "rule_table/compiled_table.h"
+#include "table/compiled_table.h"
 
 namespace remy {
 

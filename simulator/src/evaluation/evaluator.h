@@ -10,8 +10,8 @@
 #include "evaluation/memory_summary.h"
 #include "evaluation/objective.h"
 #include "evaluation/specimen.h"
-#include "network/sender_results.h"
-#include "rule_table/compiled_table.h"
+#include "senders/packet.h"
+#include "table/compiled_table.h"
 
 namespace remy {
 

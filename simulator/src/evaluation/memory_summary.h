@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "evaluation/specimen.h"
-#include "network/sender_results.h"
+#include "senders/packet.h"
 
 namespace remy {
 

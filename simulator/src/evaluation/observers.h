@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evaluation/memory_summary.h"
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "core/random.h"
+#include "elements/path.h"
 #include "evaluation/observers.h"
-#include "network/clock.h"
 #include "network/dumbbell.h"
-#include "network/path.h"
-#include "network/remy_controller.h"
+#include "senders/clock.h"
+#include "senders/remy_controller.h"
 
 namespace remy {
 namespace {

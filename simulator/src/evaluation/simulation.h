@@ -4,7 +4,7 @@
 #include <span>
 
 #include "evaluation/evaluator.h"
-#include "rule_table/compiled_table.h"
+#include "table/compiled_table.h"
 
 namespace remy {
 

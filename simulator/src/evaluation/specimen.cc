@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "network/packet.h"
+#include "senders/packet.h"
 
 namespace remy {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "network/clock.h"
-#include "network/traffic.h"
+#include "senders/clock.h"
+#include "senders/traffic.h"
 
 namespace remy {
 

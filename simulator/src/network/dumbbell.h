@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "core/interruption.h"
-#include "network/clock.h"
-#include "network/packet.h"
-#include "network/path.h"
+#include "elements/path.h"
 #include "network/send_queue.h"
-#include "network/sender_results.h"
 #include "network/timers.h"
-#include "network/traffic.h"
+#include "senders/clock.h"
+#include "senders/packet.h"
+#include "senders/traffic.h"
 
 namespace remy {
 

@@ -44,6 +44,7 @@ from remy_services.cli.common import (
     print_json,
     print_table,
     threads_option,
+    time_unit_option,
 )
 from remy_services.driver import with_steps
 from remy_services.evaluation import LocalEvaluator
@@ -69,10 +70,15 @@ class MeasuredFile:
 
 
 def measure_files(
-    paths: Sequence[Path], evaluate: Evaluate, *, delta: float, specimens: int
+    paths: Sequence[Path],
+    evaluate: Evaluate,
+    *,
+    delta: float,
+    specimens: int,
+    time_unit_ms: float = 1.0,
 ) -> list[MeasuredFile]:
     """Every file is read before the first is measured. Raises FileError."""
-    tables = [read_remycc(path).table for path in paths]
+    tables = [read_remycc(path, time_unit_ms).table for path in paths]
     return [
         MeasuredFile(
             path,
@@ -335,6 +341,7 @@ def _seeds(
 @click.option(
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Directory of the searches."
 )
+@time_unit_option()
 @threads_option()
 @json_option()
 def command(
@@ -348,6 +355,7 @@ def command(
     delta: float,
     specimens: int,
     out: str | None,
+    time_unit_ms: float,
     threads: int,
     as_json: bool,
 ) -> None:
@@ -374,9 +382,17 @@ def command(
         raise click.UsageError("--seeds needs --out")
     elif steps is not None and cpu_seconds is not None:
         raise click.UsageError("--steps and --cpu-seconds exclude each other")
+    if time_unit_ms != 1.0 and published:
+        raise click.UsageError("--time-unit-ms and --published exclude each other")
     files = [Path(path) for path in remyccs] + (published_files() if published else [])
     with closing(LocalEvaluator(threads)) as evaluator:
-        tables = measure_files(files, evaluator.evaluate, delta=delta, specimens=specimens)
+        tables = measure_files(
+            files,
+            evaluator.evaluate,
+            delta=delta,
+            specimens=specimens,
+            time_unit_ms=time_unit_ms,
+        )
         if seeds is not None and out is not None:
             changes = list(_changes(settings, cpu_seconds))
             specs = [

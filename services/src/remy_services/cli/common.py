@@ -58,6 +58,18 @@ def threads_option() -> Callable[[_Command], _Command]:
     )
 
 
+def time_unit_option() -> Callable[[_Command], _Command]:
+    """`--time-unit-ms`."""
+    return click.option(
+        "--time-unit-ms",
+        type=FiniteRange(min=0, min_open=True),
+        default=1.0,
+        show_default=True,
+        metavar="U",
+        help="Unit of time of the .dna files, ms: a .dna file does not tell.",
+    )
+
+
 def json_option() -> Callable[[_Command], _Command]:
     """--json."""
     return click.option(

@@ -35,6 +35,7 @@ from remy_services.cli.common import (
     print_table,
     seed_option,
     threads_option,
+    time_unit_option,
 )
 from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import Estimate
@@ -327,6 +328,7 @@ def _effect_cells(action: Action) -> tuple[str, str]:
     metavar="OTHER",
     help="Show what the RemyCC in OTHER does differently.",
 )
+@time_unit_option()
 @threads_option()
 @json_option()
 def command(
@@ -338,6 +340,7 @@ def command(
     merge: bool,
     merge_out: str | None,
     other_path: str | None,
+    time_unit_ms: float,
     threads: int,
     as_json: bool,
 ) -> None:
@@ -352,8 +355,8 @@ def command(
     _check_flags(spec_path, signals=signals, merge=merge, diff=other_path is not None)
     if merge_out is not None:
         _check_target(merge_out)
-    remycc = read_remycc(remycc_path)
-    other = None if other_path is None else read_remycc(other_path).table
+    remycc = read_remycc(remycc_path, time_unit_ms)
+    other = None if other_path is None else read_remycc(other_path, time_unit_ms).table
     with ExitStack() as stack:
         bench = None
         if spec_path is not None:

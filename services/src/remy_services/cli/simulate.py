@@ -26,6 +26,7 @@ from remy_services.cli.common import (
     print_table,
     seed_option,
     threads_option,
+    time_unit_option,
 )
 from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import (
@@ -67,10 +68,17 @@ from remy_services.specification import SpecError, load_spec, to_yaml
     help="Networks to draw.",
 )
 @seed_option(default=1, text="Names the networks and all other random draws.")
+@time_unit_option()
 @threads_option()
 @json_option()
 def evaluate_command(
-    remycc_path: str, spec_path: str, specimens: int, seed: int, threads: int, as_json: bool
+    remycc_path: str,
+    spec_path: str,
+    specimens: int,
+    seed: int,
+    time_unit_ms: float,
+    threads: int,
+    as_json: bool,
 ) -> None:
     """Score a RemyCC on networks drawn from a specification.
 
@@ -78,7 +86,7 @@ def evaluate_command(
     seeds.
     """
     spec = load_spec(spec_path)
-    table = read_remycc(remycc_path).table
+    table = read_remycc(remycc_path, time_unit_ms).table
     started = time.process_time()
     with closing(LocalEvaluator(threads)) as evaluator:
         trial = try_table(spec, table, seed=seed, specimens=specimens, evaluate=evaluator.evaluate)
@@ -220,6 +228,7 @@ _MS_PER_SECOND = 1000.0
 )
 @click.option("--seconds", type=_POSITIVE, required=True, metavar="S", help="Time to simulate, s.")
 @seed_option(default=1, text="Names the random draws.")
+@time_unit_option()
 @json_option()
 def simulate_command(
     remyccs: tuple[str, ...],
@@ -234,6 +243,7 @@ def simulate_command(
     timestamp_resolution_ms: float,
     seconds: float,
     seed: int,
+    time_unit_ms: float,
     as_json: bool,
 ) -> None:
     """Simulate RemyCCs on one network: SENDERS senders share a link.
@@ -263,7 +273,7 @@ def simulate_command(
         ],
     )
     request = evaluation_pb2.EvaluationRequest(
-        tables=[read_remycc(path).to_message() for path in remyccs],
+        tables=[read_remycc(path, time_unit_ms).to_message() for path in remyccs],
         candidates=[evaluation_pb2.Candidate()],
         specimens=[specimen],
         duration_ms=seconds * _MS_PER_SECOND,
@@ -349,12 +359,13 @@ def _print_simulation(
 @click.command("convert")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
-def convert_command(source: str, target: str) -> None:
+@time_unit_option()
+def convert_command(source: str, target: str, time_unit_ms: float) -> None:
     """Convert the RemyCC in IN to OUT; the endings .dna and .json say which format is which.
 
-    OUT is replaced in one step, or left as it was.
+    OUT is in milliseconds. It is replaced in one step, or left as it was.
     """
-    write_remycc(target, read_remycc(source))
+    write_remycc(target, read_remycc(source, time_unit_ms))
 
 
 @click.command("validate")

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "rule_table/dna_messages.h"
+#include "table/dna_messages.h"
 
 namespace remy::dna {
 

@@ -1,10 +1,10 @@
-#include "rule_table/dna_messages.h"
+#include "table/dna_messages.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "rule_table/text.h"
+#include "table/text.h"
 
 namespace remy::dna {
 namespace {
@@ -226,12 +226,11 @@ Action decode_whisker(std::string_view message, const MemoryRange& domain, const
 }
 
 std::string encode_whisker(const Action& action, std::size_t rule, std::string_view domain) {
-  const double increment = std::nearbyint(action.window_increment);
-  if (increment < std::numeric_limits<std::int32_t>::min() ||
+  const double increment = action.window_increment;
+  if (increment != std::trunc(increment) || increment < std::numeric_limits<std::int32_t>::min() ||
       increment > std::numeric_limits<std::int32_t>::max()) {
-    throw InvalidTable("Rule " + std::to_string(rule) + " has window_increment " +
-                       text(action.window_increment) +
-                       "; a .dna file holds increments from -2147483648 to 2147483647.");
+    throw InvalidTable("Rule " + std::to_string(rule) + " has window_increment " + text(increment) +
+                       "; a .dna file holds whole increments from -2147483648 to 2147483647.");
   }
   std::string message;
   wire::append_varint(message, kWindowIncrement,

@@ -1,11 +1,11 @@
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
-#include "rule_table/text.h"
+#include "table/text.h"
 
 namespace remy {
 namespace {

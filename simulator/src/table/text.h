@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

@@ -8,7 +8,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
-#include "network/packet.h"
+#include "senders/packet.h"
 
 namespace remy {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 namespace remy {
 

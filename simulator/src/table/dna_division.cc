@@ -1,11 +1,11 @@
-#include "rule_table/dna_division.h"
+#include "table/dna_division.h"
 
 #include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "rule_table/text.h"
+#include "table/text.h"
 
 namespace remy::dna {
 namespace {

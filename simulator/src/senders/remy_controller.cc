@@ -1,4 +1,4 @@
-#include "network/remy_controller.h"
+#include "senders/remy_controller.h"
 
 namespace remy {
 

@@ -1,11 +1,11 @@
-#include "rule_table/message.h"
+#include "table/message.h"
 
 #include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "rule_table/wire.h"
+#include "table/wire.h"
 
 namespace remy {
 namespace {
@@ -18,8 +18,7 @@ std::uint64_t number_of(Signal signal) { return static_cast<std::uint64_t>(signa
 
 Signal signal_of(std::uint64_t number, const std::string& place) {
   if (number < 1 || number > kSignals) {
-    throw InvalidTable(place + " names signal " +
-                       std::to_string(static_cast<std::int32_t>(number)) +
+    throw InvalidTable(place + " " + std::to_string(static_cast<std::int32_t>(number)) +
                        ", which is not a congestion signal");
   }
   return static_cast<Signal>(number - 1);
@@ -70,7 +69,7 @@ Node read_node(std::string_view message, std::size_t index) {
       is_rule = false;
       for_each_field(field.bytes, [&](const Field& inner) {
         if (inner.number == 1 && inner.type == Type::kBytes) {
-          node.thresholds.push_back(read_threshold(inner.bytes, place + ".split"));
+          node.thresholds.push_back(read_threshold(inner.bytes, place + ".split names signal"));
         }
       });
     } else if (field.number == 2 && field.type == Type::kBytes) {
@@ -124,10 +123,10 @@ RuleTable read_message(std::string_view message) {
   try {
     for_each_field(message, [&](const Field& field) {
       if (field.number == 1 && field.type == Type::kVarint) {
-        signals.push_back(signal_of(field.integer, "signals"));
+        signals.push_back(signal_of(field.integer, "signals names"));
       } else if (field.number == 1 && field.type == Type::kBytes) {
         for (std::string_view packed = field.bytes; !packed.empty();) {
-          signals.push_back(signal_of(wire::take_varint(packed), "signals"));
+          signals.push_back(signal_of(wire::take_varint(packed), "signals names"));
         }
       } else if (field.number == 2 && field.type == Type::kBytes) {
         nodes.push_back(read_node(field.bytes, nodes.size()));

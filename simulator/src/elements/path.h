@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/random.h"
-#include "network/packet.h"
-#include "network/packet_ring.h"
+#include "elements/packet_ring.h"
+#include "senders/packet.h"
 
 namespace remy {
 

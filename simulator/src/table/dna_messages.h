@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "rule_table/rule_table.h"
-#include "rule_table/wire.h"
+#include "table/rule_table.h"
+#include "table/wire.h"
 
 // The messages of a .dna file below its tree: MemoryRange and Whisker.
 namespace remy::dna {

@@ -1,14 +1,17 @@
-#include "rule_table/dna.h"
+#include "table/dna.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "rule_table/dna_division.h"
-#include "rule_table/dna_messages.h"
-#include "rule_table/text.h"
-#include "rule_table/wire.h"
+#include "table/dna_division.h"
+#include "table/dna_messages.h"
+#include "table/text.h"
+#include "table/wire.h"
 
 namespace remy {
 namespace {
@@ -63,6 +66,22 @@ EncodedNode open_node(std::string_view message, const Place& place) {
   return node;
 }
 
+// What multiplies values on a signal: rtt_ratio has no unit.
+double unit_of(Signal signal, double unit_ms) { return signal == Signal::kRttRatio ? 1 : unit_ms; }
+
+// The nodes with times in ms.
+std::vector<Node> in_ms(std::vector<Node> nodes, double unit_ms) {
+  for (Node& node : nodes) {
+    for (Threshold& threshold : node.thresholds) {
+      threshold.value *= unit_of(threshold.signal, unit_ms);
+    }
+    if (node.thresholds.empty()) {
+      node.action.intersend_ms *= unit_ms;
+    }
+  }
+  return nodes;
+}
+
 // Turns the tree of the file into nodes in pre-order.
 class TreeReader {
  public:
@@ -87,13 +106,18 @@ class TreeReader {
                "lists other axes than the root; they must be the same at every node");
       }
     }
-    dna::Division division = dna::divide(node.domain, domains, place);
+    std::vector<std::size_t> kept;
+    dna::Division division = divide(node.domain, domains, kept, place);
+    if (kept.size() == 1) {
+      read(children[kept.front()], {&place, "children", kept.front()}, depth + 1);
+      return;
+    }
     for (const Threshold& threshold : division.thresholds) {
       divided_[static_cast<std::size_t>(threshold.signal)] = true;
     }
     nodes_.push_back({std::move(division.thresholds), {}});
     for (const std::size_t i : division.order) {
-      read(children[i], {&place, "children", i}, depth + 1);
+      read(children[kept[i]], {&place, "children", kept[i]}, depth + 1);
     }
   }
 
@@ -114,11 +138,58 @@ class TreeReader {
   }
 
  private:
+  // Whether the child is a cell of its parent into which nothing falls.
+  static bool is_empty(const MemoryRange& child, const MemoryRange& parent) {
+    bool is_empty = false;
+    for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
+      if (child.lower[axis] < parent.lower[axis] || child.upper[axis] > parent.upper[axis]) {
+        return false;
+      }
+      is_empty = is_empty ||
+                 (axis < kSignals && child.active[axis] && child.lower[axis] == child.upper[axis]);
+    }
+    return is_empty;
+  }
+
+  // How the children that are kept, all or all that are not empty, divide their parent. One that is
+  // left alone divides nothing.
+  static dna::Division divide(const MemoryRange& parent, std::span<const MemoryRange> children,
+                              std::vector<std::size_t>& kept, const Place& place) {
+    std::vector<MemoryRange> domains;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      if (!is_empty(children[i], parent)) {
+        kept.push_back(i);
+        domains.push_back(children[i]);
+      }
+    }
+    if (kept.empty() || kept.size() == children.size()) {
+      kept.resize(children.size());
+      std::iota(kept.begin(), kept.end(), std::size_t{0});
+      return dna::divide(parent, children, place);
+    }
+    try {
+      dna::Division division = dna::divide(parent, children, place);
+      kept.resize(children.size());
+      std::iota(kept.begin(), kept.end(), std::size_t{0});
+      return division;
+    } catch (const InvalidTable& problem) {
+      if (domains.size() == 1 && domains.front() == parent) {
+        return {};
+      }
+      try {
+        return dna::divide(parent, domains, place);
+      } catch (const InvalidTable&) {
+        throw problem;  // in which children have the numbers that they have in the file
+      }
+    }
+  }
+
   std::vector<Node> nodes_;
   std::array<bool, kSignals> divided_{};
 };
 
-double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals) {
+// The largest of the root's bounds.
+double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals, double unit_ms) {
   const Place place;
   for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
     if (root.lower[axis] != 0) {
@@ -126,18 +197,15 @@ double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals)
                         std::string(dna::axis_name(axis)) + "; it must be 0 on every axis");
     }
   }
-  const auto upper = [&](Signal signal) { return root.upper[static_cast<std::size_t>(signal)]; };
-  const double domain_upper = upper(signals.front());
-  if (!(domain_upper > 0)) {
-    refuse(place, "has the upper bound 0 on " +
-                      std::string(dna::axis_name(static_cast<std::size_t>(signals.front()))) +
-                      "; it must be above 0");
-  }
+  double domain_upper = 0;
   for (const Signal signal : signals) {
-    if (upper(signal) != domain_upper) {
-      refuse(place, "has the upper bounds " + text(domain_upper) + " and " + text(upper(signal)) +
-                        "; they must be the same on every active axis");
+    const double upper = root.upper[static_cast<std::size_t>(signal)];
+    if (!(upper > 0)) {
+      refuse(place, "has the upper bound 0 on " +
+                        std::string(dna::axis_name(static_cast<std::size_t>(signal))) +
+                        "; it must be above 0");
     }
+    domain_upper = std::max(domain_upper, upper * unit_of(signal, unit_ms));
   }
   return domain_upper;
 }
@@ -211,14 +279,19 @@ class TreeWriter {
 
 }  // namespace
 
-DnaFile read_dna(std::string_view bytes) {
+DnaFile read_dna(std::string_view bytes, double time_unit_ms) {
+  if (!(time_unit_ms > 0) || !std::isfinite(time_unit_ms)) {
+    throw InvalidTable("The unit of time is " + text(time_unit_ms) +
+                       " ms; it must be a finite number above 0.");
+  }
   const Place root;
   const EncodedNode node = open_node(bytes, root);
   TreeReader reader;
   reader.read(node, root, 0);
   std::vector<Signal> signals = reader.signals(node.domain);
-  const double domain_upper = domain_upper_of(node.domain, signals);
-  return {RuleTable(std::move(signals), reader.take_nodes(), domain_upper), read_metadata(bytes)};
+  const double domain_upper = domain_upper_of(node.domain, signals, time_unit_ms);
+  return {RuleTable(std::move(signals), in_ms(reader.take_nodes(), time_unit_ms), domain_upper),
+          read_metadata(bytes)};
 }
 
 std::string write_dna(const RuleTable& table, std::string_view metadata) {

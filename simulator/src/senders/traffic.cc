@@ -1,4 +1,4 @@
-#include "network/traffic.h"
+#include "senders/traffic.h"
 
 #include <algorithm>
 #include <cmath>

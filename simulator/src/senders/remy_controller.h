@@ -4,10 +4,23 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/truncate.h"
-#include "rule_table/compiled_table.h"
+#include "table/compiled_table.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace remy {
+
+// The integer part of `x` clamped to [low, high], without a branch. x is not NaN; the bounds fit.
+inline std::int32_t truncate_between(double x, double low, double high) {
+#if defined(__SSE2__)
+  const __m128d clamped = _mm_min_sd(_mm_max_sd(_mm_set_sd(x), _mm_set_sd(low)), _mm_set_sd(high));
+  return _mm_cvttsd_si32(clamped);
+#else
+  return static_cast<std::int32_t>(x < low ? low : (x > high ? high : x));
+#endif
+}
 
 // A RemyCC at work (TCP ex Machina, sections 4.1 and 4.2): its memory, and the window and pacing
 // that the rule for it sets.

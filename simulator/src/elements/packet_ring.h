@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "network/packet.h"
+#include "senders/packet.h"
 
 namespace remy {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rule_table/rule_table.h"
+#include "table/rule_table.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
