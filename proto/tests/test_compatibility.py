@@ -32,8 +32,8 @@ def test_every_broken_promise_is_named(tmp_path: Path) -> None:
     said = _breaks(
         tmp_path,
         {
-            "  string campaign = 7;\n": "  string campaign = 17;\n",
-            "  int32 priority = 5;\n": "  string priority = 5;\n",
+            "  optional string campaign = 7;\n": "  optional string campaign = 17;\n",
+            "  optional int32 priority = 5;\n": "  optional string priority = 5;\n",
             "  REMY_CC_FORMAT_DNA = 2;\n": "",
             "  rpc ListEpochs(ListEpochsRequest) returns (ListEpochsResponse);\n": "",
         },

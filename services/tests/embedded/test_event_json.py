@@ -27,6 +27,7 @@ def _events(draw: st.DrawFn) -> progress_pb2.ProgressEvent:
     if draw(st.booleans()):
         event.wall_seconds, event.cpu_seconds = draw(_REAL), draw(_REAL)
     step = event.step_finished
+    step.rules, step.candidates, step.specimens = 0, 1, 2
     step.purpose = draw(
         st.sampled_from([progress_pb2.STEP_PURPOSE_IMPROVE, progress_pb2.STEP_PURPOSE_SPLIT])
     )

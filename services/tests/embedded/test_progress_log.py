@@ -13,9 +13,11 @@ from remy_services.files import FileError
 def _event(sequence: int) -> progress_pb2.ProgressEvent:
     return progress_pb2.ProgressEvent(
         sequence=sequence,
+        step=0,
+        epoch=0,
         wall_seconds=float(sequence),
         cpu_seconds=2.0 * sequence,
-        rule_chosen=progress_pb2.RuleChosen(rule=sequence),
+        rule_chosen=progress_pb2.RuleChosen(rule=sequence, uses=0, uses_of_all_rules=0),
     )
 
 

@@ -44,8 +44,8 @@ def test_a_number_of_any_length_is_read() -> None:
 _IN_YAML = {
     "": "is empty",
     "# nothing\n": "is empty",
-    "[]": "is a list, but must be a mapping with the keys name, network, traffic, objective, "
-    "signals, search, stop, workers",
+    "[]": "is a list, but must be a mapping with the keys name, edition, network, traffic, "
+    "objective, signals, search, stop, workers",
     "a: [": "is not YAML (expected the node content, but found '<stream end>', line 1, column 5)",
     "a: \x00": "is not YAML (unacceptable character #x0000: special characters are not allowed in "
     '"<unicode string>", position 3)',
@@ -182,7 +182,7 @@ def test_the_values_of_a_message_are_checked(
     "search.joint search.joint.intersend_ms search.simulated_seconds stop "
     "traffic.mean_off_ms".split(),
 )
-def test_nothing_is_filled_in_in_a_message(path: str) -> None:
+def test_a_message_that_was_not_completed_is_refused(path: str) -> None:
     spec = parse_spec(MINIMAL)
     *parents, field = path.split(".")
     message: Any = spec

@@ -10,7 +10,13 @@ import yaml
 from hypothesis import given
 
 from remy_farm.v1 import spec_pb2
-from remy_services.specification import check_spec, content_digest, parse_spec, to_yaml
+from remy_services.specification import (
+    check_spec,
+    content_digest,
+    first_digest,
+    parse_spec,
+    to_yaml,
+)
 from services.tests.spec.specs import MINIMAL, specs, with_line
 
 _DIGEST = """
@@ -32,7 +38,7 @@ def test_a_specification_written_reads_back_as_itself(spec: spec_pb2.DesignSpec)
 def test_the_text_is_yaml_for_others_too(spec: spec_pb2.DesignSpec) -> None:
     """A reader of YAML 1.1 finds the same keys and names in it."""
     tree = yaml.safe_load(to_yaml(spec))
-    assert list(tree) == [field.name for field in spec.DESCRIPTOR.fields]
+    assert list(tree) == [field.name for field, _ in spec.ListFields()]
     assert tree["name"] == spec.name
 
 
@@ -56,9 +62,11 @@ def test_zeros_of_either_sign_have_one_digest() -> None:
 
 def test_the_digest_is_the_same_in_every_process_and_version() -> None:
     """A checkpoint names its specification by this digest, so that it must never change."""
-    expected = "c47cc8434f0785b85785c63ab5a455446addd85e7f77a3442e3037ecd528ac23"
+    expected = "67c917b8639eee1e1cadfb051f0c25cb43f609e51e1e2f76d73322433f0c2e35"
+    before_editions = "c47cc8434f0785b85785c63ab5a455446addd85e7f77a3442e3037ecd528ac23"
     text = with_line("signals: [rec_ewma, send_ewma]")
     assert content_digest(parse_spec(text)) == expected
+    assert first_digest(parse_spec(text)) == before_editions
     result = subprocess.run(
         [sys.executable, "-c", _DIGEST], input=text, capture_output=True, text=True, check=True
     )
@@ -69,6 +77,7 @@ def test_the_canonical_text_of_a_minimal_specification() -> None:
     assert to_yaml(parse_spec(MINIMAL)) == (
         """\
 name: small
+edition: 1
 network:
   link_rate_mbps: 15
   rtt_ms: 150
@@ -90,12 +99,6 @@ search:
   specimens: 16
   simulated_seconds: 30
   seed: 1
-  paper:
-    window_increment: {minimum: 0, maximum: 256, first_step: 1, factor: 4, steps: 3, initial: 1}
-    window_multiple: {minimum: 0, maximum: 1, first_step: 0.01, factor: 4, steps: 3, initial: 1}
-    intersend_ms: {minimum: 0.25, maximum: 3, first_step: 0.05, factor: 4, steps: 3, initial: 3}
-    epochs_per_split: 4
-    validation_specimens: 64
   joint:
     steps: 1200
     starts: 1
@@ -112,18 +115,6 @@ search:
     window_increment: {minimum: 0, maximum: 256}
     intersend_ms: {minimum: 0.25, maximum: 40}
     splits: orthants
-  pattern:
-    steps: 1000
-    maximum_rules: 16
-    race_specimens: 64
-    first_step: 0.4
-    minimum_step: 0.15
-    growth_threshold: 0.05
-    epochs_per_split: 1
-    validation_specimens: 128
-    window_multiple: {minimum: 0, maximum: 1}
-    window_increment: {minimum: 0, maximum: 256}
-    intersend_ms: {minimum: 0.25, maximum: 40}
 stop:
   epochs: 4
 workers: {}

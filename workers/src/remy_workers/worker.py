@@ -14,6 +14,7 @@ import structlog
 import tenacity
 
 import remy_simulator
+from remy_farm.completion import complete
 from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
 from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy
@@ -100,6 +101,7 @@ class Session:
 
     def handle(self, response: worker_service_pb2.WorkResponse) -> None:
         """One thing that the coordinator says."""
+        complete(response)
         match response.WhichOneof("message"):
             case "task":
                 self._handle_task(response.task)

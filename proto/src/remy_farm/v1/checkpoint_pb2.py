@@ -22,42 +22,45 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from remy_farm.v1 import constraints_pb2 as remy__farm_dot_v1_dot_constraints__pb2
 from remy_farm.v1 import evaluation_pb2 as remy__farm_dot_v1_dot_evaluation__pb2
 from remy_farm.v1 import progress_pb2 as remy__farm_dot_v1_dot_progress__pb2
 from remy_farm.v1 import rule_table_pb2 as remy__farm_dot_v1_dot_rule__table__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/checkpoint.proto\x12\x0cremy_farm.v1\x1a\x1dremy_farm/v1/evaluation.proto\x1a\x1bremy_farm/v1/progress.proto\x1a\x1dremy_farm/v1/rule_table.proto\"N\n\x10SealedCheckpoint\x12\x16\n\x0e\x66ormat_version\x18\x01 \x01(\r\x12\x12\n\ncheckpoint\x18\x02 \x01(\x0c\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"\xa2\x03\n\nCheckpoint\x12\x13\n\x0bspec_digest\x18\x01 \x01(\t\x12\x19\n\x11simulator_version\x18\x02 \x01(\t\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\x16\n\x0e\x65vent_sequence\x18\x04 \x01(\x04\x12\x13\n\x0b\x65valuations\x18\x05 \x01(\x04\x12\x19\n\x11simulated_packets\x18\x06 \x01(\x04\x12)\n\x06\x65pochs\x18\x07 \x03(\x0b\x32\x19.remy_farm.v1.EpochRecord\x12&\n\x07\x63losing\x18\x08 \x01(\x0b\x32\x15.remy_farm.v1.Closing\x12\x18\n\x10simulator_digest\x18\t \x01(\t\x12/\n\x05paper\x18\x14 \x01(\x0b\x32\x1e.remy_farm.v1.PaperSearchStateH\x00\x12/\n\x05joint\x18\x15 \x01(\x0b\x32\x1e.remy_farm.v1.JointSearchStateH\x00\x12\x33\n\x07pattern\x18\x16 \x01(\x0b\x32 .remy_farm.v1.PatternSearchStateH\x00\x42\n\n\x08strategy\"\x9b\x01\n\x07\x43losing\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.remy_farm.v1.StopReason\x12\x10\n\x08\x66inished\x18\x02 \x01(\x08\x12,\n\ncomparison\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.Comparison\x12&\n\x05table\x18\x04 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\"\x8c\x02\n\x10PaperSearchState\x12*\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurpose\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12,\n\x0b\x65poch_table\x18\x03 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12,\n\x07\x63hanges\x18\x04 \x01(\x0b\x32\x1b.remy_farm.v1.ActionChanges\x12\x13\n\x0brule_epochs\x18\x05 \x03(\r\x12\x0c\n\x04rule\x18\x06 \x01(\r\x12\x0e\n\x06visits\x18\x07 \x01(\r\x12\x13\n\x0b\x65valuations\x18\x08 \x01(\x04\x12\x19\n\x11simulated_packets\x18\t \x01(\x04\"\xe2\x01\n\x05\x43limb\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x13\n\x0b\x63oordinates\x18\x02 \x03(\x01\x12\x0f\n\x07\x61verage\x18\x03 \x03(\x01\x12\x13\n\x0brule_slopes\x18\x04 \x03(\x01\x12\x14\n\x0crule_squares\x18\x05 \x03(\x01\x12\x15\n\rregion_slopes\x18\x06 \x03(\x01\x12\x16\n\x0eregion_squares\x18\x07 \x03(\x01\x12\x0e\n\x06spread\x18\x08 \x01(\x01\x12\r\n\x05steps\x18\t \x01(\r\x12\x12\n\nlast_split\x18\n \x01(\r\"H\n\x0eValidatedTable\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x0e\n\x06scores\x18\x02 \x03(\x01\"\xe6\x02\n\x10JointSearchState\x12*\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurpose\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12*\n\x04\x62\x65st\x18\x03 \x01(\x0b\x32\x1c.remy_farm.v1.ValidatedTable\x12\r\n\x05start\x18\x04 \x01(\r\x12\"\n\x05\x63limb\x18\x05 \x01(\x0b\x32\x13.remy_farm.v1.Climb\x12\'\n\nbest_start\x18\x06 \x01(\x0b\x32\x13.remy_farm.v1.Climb\x12\x1d\n\x10\x62\x65st_start_score\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x0b\x65valuations\x18\x08 \x01(\x04\x12\x19\n\x11simulated_packets\x18\t \x01(\x04\x12+\n\x06trials\x18\n \x03(\x0b\x32\x1b.remy_farm.v1.TrialDivisionB\x13\n\x11_best_start_score\"J\n\rTrialDivision\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12+\n\nthresholds\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\"E\n\x0cPatternTable\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\r\n\x05steps\x18\x02 \x03(\x01\"0\n\x06Runner\x12\x11\n\tcandidate\x18\x01 \x01(\r\x12\x13\n\x0b\x64ifferences\x18\x02 \x03(\x01\"@\n\x04Race\x12\x11\n\tspecimens\x18\x01 \x01(\r\x12%\n\x07runners\x18\x02 \x03(\x0b\x32\x14.remy_farm.v1.Runner\"\x90\x01\n\nTrialSplit\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12*\n\tthreshold\x18\x02 \x01(\x0b\x32\x17.remy_farm.v1.Threshold\x12#\n\x05\x62\x65low\x18\x03 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12#\n\x05\x61\x62ove\x18\x04 \x01(\x0b\x32\x14.remy_farm.v1.Action\"\xac\x03\n\x12PatternSearchState\x12*\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurpose\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0c\n\x04step\x18\x03 \x01(\r\x12+\n\x07\x63urrent\x18\x04 \x01(\x0b\x32\x1a.remy_farm.v1.PatternTable\x12*\n\x04\x62\x65st\x18\x05 \x01(\x0b\x32\x1c.remy_farm.v1.ValidatedTable\x12\x12\n\nbest_steps\x18\x06 \x03(\x01\x12\r\n\x05queue\x18\x07 \x03(\r\x12\x13\n\x0bvisit_races\x18\x08 \x01(\r\x12\r\n\x05races\x18\t \x01(\r\x12 \n\x04race\x18\n \x01(\x0b\x32\x12.remy_farm.v1.Race\x12(\n\x06splits\x18\x0b \x03(\x0b\x32\x18.remy_farm.v1.TrialSplit\x12\x1a\n\x12\x65pochs_since_split\x18\x0c \x01(\r\x12\x15\n\rchanged_rules\x18\r \x03(\r\x12\x13\n\x0b\x65valuations\x18\x0e \x01(\x04\x12\x19\n\x11simulated_packets\x18\x0f \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/checkpoint.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\x1a\x1dremy_farm/v1/evaluation.proto\x1a\x1bremy_farm/v1/progress.proto\x1a\x1dremy_farm/v1/rule_table.proto\"\x8a\x01\n\x10SealedCheckpoint\x12\x1b\n\x0e\x66ormat_version\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x17\n\ncheckpoint\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x13\n\x06sha256\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x42\x11\n\x0f_format_versionB\r\n\x0b_checkpointB\t\n\x07_sha256\"\xc2\x04\n\nCheckpoint\x12\x18\n\x0bspec_digest\x18\x01 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11simulator_version\x18\x02 \x01(\tH\x02\x88\x01\x01\x12\x11\n\x04step\x18\x03 \x01(\rH\x03\x88\x01\x01\x12\x1b\n\x0e\x65vent_sequence\x18\x04 \x01(\x04H\x04\x88\x01\x01\x12\x18\n\x0b\x65valuations\x18\x05 \x01(\x04H\x05\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\x06 \x01(\x04H\x06\x88\x01\x01\x12)\n\x06\x65pochs\x18\x07 \x03(\x0b\x32\x19.remy_farm.v1.EpochRecord\x12&\n\x07\x63losing\x18\x08 \x01(\x0b\x32\x15.remy_farm.v1.Closing\x12\x1d\n\x10simulator_digest\x18\t \x01(\tH\x07\x88\x01\x01\x12/\n\x05paper\x18\x14 \x01(\x0b\x32\x1e.remy_farm.v1.PaperSearchStateH\x00\x12/\n\x05joint\x18\x15 \x01(\x0b\x32\x1e.remy_farm.v1.JointSearchStateH\x00\x12\x33\n\x07pattern\x18\x16 \x01(\x0b\x32 .remy_farm.v1.PatternSearchStateH\x00\x42\n\n\x08strategyB\x0e\n\x0c_spec_digestB\x14\n\x12_simulator_versionB\x07\n\x05_stepB\x11\n\x0f_event_sequenceB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packetsB\x13\n\x11_simulator_digest\"\xbd\x01\n\x07\x43losing\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x18.remy_farm.v1.StopReasonH\x00\x88\x01\x01\x12\x15\n\x08\x66inished\x18\x02 \x01(\x08H\x01\x88\x01\x01\x12,\n\ncomparison\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.Comparison\x12&\n\x05table\x18\x04 \x01(\x0b\x32\x17.remy_farm.v1.RuleTableB\t\n\x07_reasonB\x0b\n\t_finished\"\xfa\x02\n\x10PaperSearchState\x12/\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurposeH\x00\x88\x01\x01\x12\x12\n\x05\x65poch\x18\x02 \x01(\rH\x01\x88\x01\x01\x12,\n\x0b\x65poch_table\x18\x03 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12,\n\x07\x63hanges\x18\x04 \x01(\x0b\x32\x1b.remy_farm.v1.ActionChanges\x12\x13\n\x0brule_epochs\x18\x05 \x03(\r\x12\x11\n\x04rule\x18\x06 \x01(\rH\x02\x88\x01\x01\x12\x13\n\x06visits\x18\x07 \x01(\rH\x03\x88\x01\x01\x12\x18\n\x0b\x65valuations\x18\x08 \x01(\x04H\x04\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\t \x01(\x04H\x05\x88\x01\x01\x42\n\n\x08_purposeB\x08\n\x06_epochB\x07\n\x05_ruleB\t\n\x07_visitsB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packets\"\x95\x02\n\x05\x43limb\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x13\n\x0b\x63oordinates\x18\x02 \x03(\x01\x12\x0f\n\x07\x61verage\x18\x03 \x03(\x01\x12\x13\n\x0brule_slopes\x18\x04 \x03(\x01\x12\x14\n\x0crule_squares\x18\x05 \x03(\x01\x12\x15\n\rregion_slopes\x18\x06 \x03(\x01\x12\x16\n\x0eregion_squares\x18\x07 \x03(\x01\x12\x13\n\x06spread\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05steps\x18\t \x01(\rH\x01\x88\x01\x01\x12\x17\n\nlast_split\x18\n \x01(\rH\x02\x88\x01\x01\x42\t\n\x07_spreadB\x08\n\x06_stepsB\r\n\x0b_last_split\"H\n\x0eValidatedTable\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x0e\n\x06scores\x18\x02 \x03(\x01\"\xcd\x03\n\x10JointSearchState\x12/\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurposeH\x00\x88\x01\x01\x12\x12\n\x05\x65poch\x18\x02 \x01(\rH\x01\x88\x01\x01\x12*\n\x04\x62\x65st\x18\x03 \x01(\x0b\x32\x1c.remy_farm.v1.ValidatedTable\x12\x12\n\x05start\x18\x04 \x01(\rH\x02\x88\x01\x01\x12\"\n\x05\x63limb\x18\x05 \x01(\x0b\x32\x13.remy_farm.v1.Climb\x12\'\n\nbest_start\x18\x06 \x01(\x0b\x32\x13.remy_farm.v1.Climb\x12%\n\x10\x62\x65st_start_score\x18\x07 \x01(\x01\x42\x06\xaa\xd4\x18\x02`\x01H\x03\x88\x01\x01\x12\x18\n\x0b\x65valuations\x18\x08 \x01(\x04H\x04\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\t \x01(\x04H\x05\x88\x01\x01\x12+\n\x06trials\x18\n \x03(\x0b\x32\x1b.remy_farm.v1.TrialDivisionB\n\n\x08_purposeB\x08\n\x06_epochB\x08\n\x06_startB\x13\n\x11_best_start_scoreB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packets\"X\n\rTrialDivision\x12\x11\n\x04rule\x18\x01 \x01(\rH\x00\x88\x01\x01\x12+\n\nthresholds\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.ThresholdB\x07\n\x05_rule\"E\n\x0cPatternTable\x12&\n\x05table\x18\x01 \x01(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\r\n\x05steps\x18\x02 \x03(\x01\"C\n\x06Runner\x12\x16\n\tcandidate\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x13\n\x0b\x64ifferences\x18\x02 \x03(\x01\x42\x0c\n\n_candidate\"S\n\x04Race\x12\x16\n\tspecimens\x18\x01 \x01(\rH\x00\x88\x01\x01\x12%\n\x07runners\x18\x02 \x03(\x0b\x32\x14.remy_farm.v1.RunnerB\x0c\n\n_specimens\"\x9e\x01\n\nTrialSplit\x12\x11\n\x04rule\x18\x01 \x01(\rH\x00\x88\x01\x01\x12*\n\tthreshold\x18\x02 \x01(\x0b\x32\x17.remy_farm.v1.Threshold\x12#\n\x05\x62\x65low\x18\x03 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12#\n\x05\x61\x62ove\x18\x04 \x01(\x0b\x32\x14.remy_farm.v1.ActionB\x07\n\x05_rule\"\xca\x04\n\x12PatternSearchState\x12/\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurposeH\x00\x88\x01\x01\x12\x12\n\x05\x65poch\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x11\n\x04step\x18\x03 \x01(\rH\x02\x88\x01\x01\x12+\n\x07\x63urrent\x18\x04 \x01(\x0b\x32\x1a.remy_farm.v1.PatternTable\x12*\n\x04\x62\x65st\x18\x05 \x01(\x0b\x32\x1c.remy_farm.v1.ValidatedTable\x12\x12\n\nbest_steps\x18\x06 \x03(\x01\x12\r\n\x05queue\x18\x07 \x03(\r\x12\x18\n\x0bvisit_races\x18\x08 \x01(\rH\x03\x88\x01\x01\x12\x12\n\x05races\x18\t \x01(\rH\x04\x88\x01\x01\x12 \n\x04race\x18\n \x01(\x0b\x32\x12.remy_farm.v1.Race\x12(\n\x06splits\x18\x0b \x03(\x0b\x32\x18.remy_farm.v1.TrialSplit\x12\x1f\n\x12\x65pochs_since_split\x18\x0c \x01(\rH\x05\x88\x01\x01\x12\x15\n\rchanged_rules\x18\r \x03(\r\x12\x18\n\x0b\x65valuations\x18\x0e \x01(\x04H\x06\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\x0f \x01(\x04H\x07\x88\x01\x01\x42\n\n\x08_purposeB\x08\n\x06_epochB\x07\n\x05_stepB\x0e\n\x0c_visit_racesB\x08\n\x06_racesB\x15\n\x13_epochs_since_splitB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packetsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.checkpoint_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEALEDCHECKPOINT']._serialized_start=138
-  _globals['_SEALEDCHECKPOINT']._serialized_end=216
-  _globals['_CHECKPOINT']._serialized_start=219
-  _globals['_CHECKPOINT']._serialized_end=637
-  _globals['_CLOSING']._serialized_start=640
-  _globals['_CLOSING']._serialized_end=795
-  _globals['_PAPERSEARCHSTATE']._serialized_start=798
-  _globals['_PAPERSEARCHSTATE']._serialized_end=1066
-  _globals['_CLIMB']._serialized_start=1069
-  _globals['_CLIMB']._serialized_end=1295
-  _globals['_VALIDATEDTABLE']._serialized_start=1297
-  _globals['_VALIDATEDTABLE']._serialized_end=1369
-  _globals['_JOINTSEARCHSTATE']._serialized_start=1372
-  _globals['_JOINTSEARCHSTATE']._serialized_end=1730
-  _globals['_TRIALDIVISION']._serialized_start=1732
-  _globals['_TRIALDIVISION']._serialized_end=1806
-  _globals['_PATTERNTABLE']._serialized_start=1808
-  _globals['_PATTERNTABLE']._serialized_end=1877
-  _globals['_RUNNER']._serialized_start=1879
-  _globals['_RUNNER']._serialized_end=1927
-  _globals['_RACE']._serialized_start=1929
-  _globals['_RACE']._serialized_end=1993
-  _globals['_TRIALSPLIT']._serialized_start=1996
-  _globals['_TRIALSPLIT']._serialized_end=2140
-  _globals['_PATTERNSEARCHSTATE']._serialized_start=2143
-  _globals['_PATTERNSEARCHSTATE']._serialized_end=2571
+  _globals['_JOINTSEARCHSTATE'].fields_by_name['best_start_score']._loaded_options = None
+  _globals['_JOINTSEARCHSTATE'].fields_by_name['best_start_score']._serialized_options = b'\252\324\030\002`\001'
+  _globals['_SEALEDCHECKPOINT']._serialized_start=171
+  _globals['_SEALEDCHECKPOINT']._serialized_end=309
+  _globals['_CHECKPOINT']._serialized_start=312
+  _globals['_CHECKPOINT']._serialized_end=890
+  _globals['_CLOSING']._serialized_start=893
+  _globals['_CLOSING']._serialized_end=1082
+  _globals['_PAPERSEARCHSTATE']._serialized_start=1085
+  _globals['_PAPERSEARCHSTATE']._serialized_end=1463
+  _globals['_CLIMB']._serialized_start=1466
+  _globals['_CLIMB']._serialized_end=1743
+  _globals['_VALIDATEDTABLE']._serialized_start=1745
+  _globals['_VALIDATEDTABLE']._serialized_end=1817
+  _globals['_JOINTSEARCHSTATE']._serialized_start=1820
+  _globals['_JOINTSEARCHSTATE']._serialized_end=2281
+  _globals['_TRIALDIVISION']._serialized_start=2283
+  _globals['_TRIALDIVISION']._serialized_end=2371
+  _globals['_PATTERNTABLE']._serialized_start=2373
+  _globals['_PATTERNTABLE']._serialized_end=2442
+  _globals['_RUNNER']._serialized_start=2444
+  _globals['_RUNNER']._serialized_end=2511
+  _globals['_RACE']._serialized_start=2513
+  _globals['_RACE']._serialized_end=2596
+  _globals['_TRIALSPLIT']._serialized_start=2599
+  _globals['_TRIALSPLIT']._serialized_end=2757
+  _globals['_PATTERNSEARCHSTATE']._serialized_start=2760
+  _globals['_PATTERNSEARCHSTATE']._serialized_end=3346
 # @@protoc_insertion_point(module_scope)

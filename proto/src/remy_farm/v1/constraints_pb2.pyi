@@ -1,14 +1,16 @@
 from google.protobuf import descriptor_pb2 as _descriptor_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Optional as _Optional
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
 constraint: _descriptor.FieldDescriptor
 
 class Constraint(_message.Message):
-    __slots__ = ("unit", "minimum", "maximum", "exclusive_minimum", "default", "required", "min_items", "max_items", "max_length", "integral", "unique")
+    __slots__ = ("unit", "minimum", "maximum", "exclusive_minimum", "default", "required", "min_items", "max_items", "max_length", "integral", "unique", "may_be_absent", "added_later", "edition_defaults")
     UNIT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +22,9 @@ class Constraint(_message.Message):
     MAX_LENGTH_FIELD_NUMBER: _ClassVar[int]
     INTEGRAL_FIELD_NUMBER: _ClassVar[int]
     UNIQUE_FIELD_NUMBER: _ClassVar[int]
+    MAY_BE_ABSENT_FIELD_NUMBER: _ClassVar[int]
+    ADDED_LATER_FIELD_NUMBER: _ClassVar[int]
+    EDITION_DEFAULTS_FIELD_NUMBER: _ClassVar[int]
     unit: str
     minimum: float
     maximum: float
@@ -31,4 +36,15 @@ class Constraint(_message.Message):
     max_length: int
     integral: bool
     unique: bool
-    def __init__(self, unit: _Optional[str] = ..., minimum: _Optional[float] = ..., maximum: _Optional[float] = ..., exclusive_minimum: _Optional[bool] = ..., default: _Optional[str] = ..., required: _Optional[bool] = ..., min_items: _Optional[int] = ..., max_items: _Optional[int] = ..., max_length: _Optional[int] = ..., integral: _Optional[bool] = ..., unique: _Optional[bool] = ...) -> None: ...
+    may_be_absent: bool
+    added_later: bool
+    edition_defaults: _containers.RepeatedCompositeFieldContainer[EditionDefault]
+    def __init__(self, unit: _Optional[str] = ..., minimum: _Optional[float] = ..., maximum: _Optional[float] = ..., exclusive_minimum: _Optional[bool] = ..., default: _Optional[str] = ..., required: _Optional[bool] = ..., min_items: _Optional[int] = ..., max_items: _Optional[int] = ..., max_length: _Optional[int] = ..., integral: _Optional[bool] = ..., unique: _Optional[bool] = ..., may_be_absent: _Optional[bool] = ..., added_later: _Optional[bool] = ..., edition_defaults: _Optional[_Iterable[_Union[EditionDefault, _Mapping]]] = ...) -> None: ...
+
+class EditionDefault(_message.Message):
+    __slots__ = ("edition", "value")
+    EDITION_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    edition: int
+    value: str
+    def __init__(self, edition: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...

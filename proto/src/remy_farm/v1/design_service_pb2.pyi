@@ -1,3 +1,4 @@
+from remy_farm.v1 import constraints_pb2 as _constraints_pb2
 from remy_farm.v1 import job_pb2 as _job_pb2
 from remy_farm.v1 import spec_pb2 as _spec_pb2
 from google.protobuf.internal import containers as _containers

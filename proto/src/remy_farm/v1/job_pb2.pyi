@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from remy_farm.v1 import constraints_pb2 as _constraints_pb2
 from remy_farm.v1 import progress_pb2 as _progress_pb2
 from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
 from remy_farm.v1 import spec_pb2 as _spec_pb2

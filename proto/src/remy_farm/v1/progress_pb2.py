@@ -22,38 +22,47 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from remy_farm.v1 import constraints_pb2 as remy__farm_dot_v1_dot_constraints__pb2
 from remy_farm.v1 import rule_table_pb2 as remy__farm_dot_v1_dot_rule__table__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bremy_farm/v1/progress.proto\x12\x0cremy_farm.v1\x1a\x1dremy_farm/v1/rule_table.proto\"[\n\x08\x45stimate\x12\x0c\n\x04mean\x18\x01 \x01(\x01\x12\x1b\n\x0estandard_error\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tspecimens\x18\x03 \x01(\rB\x11\n\x0f_standard_error\"\x93\x01\n\nComparison\x12&\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12%\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12$\n\x04gain\x18\x03 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08\"\xd8\x01\n\x0cStepFinished\x12*\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurpose\x12\r\n\x05rules\x18\x02 \x01(\r\x12\x12\n\ncandidates\x18\x03 \x01(\r\x12\x11\n\tspecimens\x18\x04 \x01(\r\x12\x19\n\x11simulated_packets\x18\x05 \x01(\x04\x12%\n\x05score\x18\x06 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12$\n\x04gain\x18\x07 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\"C\n\nRuleChosen\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12\x0c\n\x04uses\x18\x02 \x01(\x04\x12\x19\n\x11uses_of_all_rules\x18\x03 \x01(\x04\"\x8d\x01\n\x0cRuleImproved\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12$\n\x06\x62\x65\x66ore\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12#\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12$\n\x04gain\x18\x04 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\"U\n\tRuleSplit\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12+\n\nthresholds\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\x12\r\n\x05rules\x18\x03 \x01(\r\"\xcc\x01\n\x0b\x45pochRecord\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\r\n\x05rules\x18\x03 \x01(\r\x12\x15\n\rrules_changed\x18\x04 \x01(\r\x12,\n\ncomparison\x18\x05 \x01(\x0b\x32\x18.remy_farm.v1.Comparison\x12\x13\n\x0b\x65valuations\x18\x06 \x01(\x04\x12\x19\n\x11simulated_packets\x18\x07 \x01(\x04\x12\x12\n\x05start\x18\x08 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_start\":\n\rEpochFinished\x12)\n\x06record\x18\x01 \x01(\x0b\x32\x19.remy_farm.v1.EpochRecord\"\xb4\x01\n\x0e\x44\x65signFinished\x12(\n\x06reason\x18\x01 \x01(\x0e\x32\x18.remy_farm.v1.StopReason\x12\x0e\n\x06\x65pochs\x18\x02 \x01(\r\x12\r\n\x05rules\x18\x03 \x01(\r\x12\x13\n\x0b\x65valuations\x18\x04 \x01(\x04\x12\x19\n\x11simulated_packets\x18\x05 \x01(\x04\x12)\n\x07\x63losing\x18\x06 \x01(\x0b\x32\x18.remy_farm.v1.Comparison\"\xd7\x03\n\rProgressEvent\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\r\n\x05\x65poch\x18\x03 \x01(\r\x12\x19\n\x0cwall_seconds\x18\x04 \x01(\x01H\x01\x88\x01\x01\x12\x18\n\x0b\x63pu_seconds\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x33\n\rstep_finished\x18\n \x01(\x0b\x32\x1a.remy_farm.v1.StepFinishedH\x00\x12/\n\x0brule_chosen\x18\x0b \x01(\x0b\x32\x18.remy_farm.v1.RuleChosenH\x00\x12\x33\n\rrule_improved\x18\x0c \x01(\x0b\x32\x1a.remy_farm.v1.RuleImprovedH\x00\x12-\n\nrule_split\x18\r \x01(\x0b\x32\x17.remy_farm.v1.RuleSplitH\x00\x12\x35\n\x0e\x65poch_finished\x18\x0e \x01(\x0b\x32\x1b.remy_farm.v1.EpochFinishedH\x00\x12\x37\n\x0f\x64\x65sign_finished\x18\x0f \x01(\x0b\x32\x1c.remy_farm.v1.DesignFinishedH\x00\x42\x07\n\x05\x65ventB\x0f\n\r_wall_secondsB\x0e\n\x0c_cpu_seconds*\xe2\x01\n\x0bStepPurpose\x12\x1c\n\x18STEP_PURPOSE_UNSPECIFIED\x10\x00\x12\x1b\n\x17STEP_PURPOSE_COUNT_USES\x10\x01\x12\x18\n\x14STEP_PURPOSE_IMPROVE\x10\x02\x12\x19\n\x15STEP_PURPOSE_VALIDATE\x10\x03\x12\x16\n\x12STEP_PURPOSE_SPLIT\x10\x04\x12\x16\n\x12STEP_PURPOSE_CLOSE\x10\x05\x12\x16\n\x12STEP_PURPOSE_CLIMB\x10\x06\x12\x1b\n\x17STEP_PURPOSE_TRY_SPLITS\x10\x07*\x8d\x02\n\nStopReason\x12\x1b\n\x17STOP_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12STOP_REASON_EPOCHS\x10\x01\x12\x15\n\x11STOP_REASON_RULES\x10\x02\x12\x15\n\x11STOP_REASON_STEPS\x10\x03\x12\x1b\n\x17STOP_REASON_CPU_SECONDS\x10\x04\x12\x1c\n\x18STOP_REASON_WALL_SECONDS\x10\x05\x12#\n\x1fSTOP_REASON_EPOCHS_WITHOUT_GAIN\x10\x06\x12\x19\n\x15STOP_REASON_CANCELLED\x10\x07\x12!\n\x1dSTOP_REASON_SCHEDULE_COMPLETE\x10\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bremy_farm/v1/progress.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\x1a\x1dremy_farm/v1/rule_table.proto\"\x84\x01\n\x08\x45stimate\x12\x11\n\x04mean\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12#\n\x0estandard_error\x18\x02 \x01(\x01\x42\x06\xaa\xd4\x18\x02`\x01H\x01\x88\x01\x01\x12\x16\n\tspecimens\x18\x03 \x01(\rH\x02\x88\x01\x01\x42\x07\n\x05_meanB\x11\n\x0f_standard_errorB\x0c\n\n_specimens\"\xa5\x01\n\nComparison\x12&\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12%\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12$\n\x04gain\x18\x03 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12\x15\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08H\x00\x88\x01\x01\x42\x0b\n\t_accepted\"\xba\x02\n\x0cStepFinished\x12/\n\x07purpose\x18\x01 \x01(\x0e\x32\x19.remy_farm.v1.StepPurposeH\x00\x88\x01\x01\x12\x12\n\x05rules\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x17\n\ncandidates\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x16\n\tspecimens\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\x05 \x01(\x04H\x04\x88\x01\x01\x12%\n\x05score\x18\x06 \x01(\x0b\x32\x16.remy_farm.v1.Estimate\x12$\n\x04gain\x18\x07 \x01(\x0b\x32\x16.remy_farm.v1.EstimateB\n\n\x08_purposeB\x08\n\x06_rulesB\r\n\x0b_candidatesB\x0c\n\n_specimensB\x14\n\x12_simulated_packets\"z\n\nRuleChosen\x12\x11\n\x04rule\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x11\n\x04uses\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x1e\n\x11uses_of_all_rules\x18\x03 \x01(\x04H\x02\x88\x01\x01\x42\x07\n\x05_ruleB\x07\n\x05_usesB\x14\n\x12_uses_of_all_rules\"\x9b\x01\n\x0cRuleImproved\x12\x11\n\x04rule\x18\x01 \x01(\rH\x00\x88\x01\x01\x12$\n\x06\x62\x65\x66ore\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12#\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x14.remy_farm.v1.Action\x12$\n\x04gain\x18\x04 \x01(\x0b\x32\x16.remy_farm.v1.EstimateB\x07\n\x05_rule\"r\n\tRuleSplit\x12\x11\n\x04rule\x18\x01 \x01(\rH\x00\x88\x01\x01\x12+\n\nthresholds\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\x12\x12\n\x05rules\x18\x03 \x01(\rH\x01\x88\x01\x01\x42\x07\n\x05_ruleB\x08\n\x06_rules\"\xc7\x02\n\x0b\x45pochRecord\x12\x12\n\x05\x65poch\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x11\n\x04step\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x12\n\x05rules\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x1a\n\rrules_changed\x18\x04 \x01(\rH\x03\x88\x01\x01\x12,\n\ncomparison\x18\x05 \x01(\x0b\x32\x18.remy_farm.v1.Comparison\x12\x18\n\x0b\x65valuations\x18\x06 \x01(\x04H\x04\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\x07 \x01(\x04H\x05\x88\x01\x01\x12\x1a\n\x05start\x18\x08 \x01(\rB\x06\xaa\xd4\x18\x02`\x01H\x06\x88\x01\x01\x42\x08\n\x06_epochB\x07\n\x05_stepB\x08\n\x06_rulesB\x10\n\x0e_rules_changedB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packetsB\x08\n\x06_start\":\n\rEpochFinished\x12)\n\x06record\x18\x01 \x01(\x0b\x32\x19.remy_farm.v1.EpochRecord\"\x93\x02\n\x0e\x44\x65signFinished\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x18.remy_farm.v1.StopReasonH\x00\x88\x01\x01\x12\x13\n\x06\x65pochs\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x12\n\x05rules\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x18\n\x0b\x65valuations\x18\x04 \x01(\x04H\x03\x88\x01\x01\x12\x1e\n\x11simulated_packets\x18\x05 \x01(\x04H\x04\x88\x01\x01\x12)\n\x07\x63losing\x18\x06 \x01(\x0b\x32\x18.remy_farm.v1.ComparisonB\t\n\x07_reasonB\t\n\x07_epochsB\x08\n\x06_rulesB\x0e\n\x0c_evaluationsB\x14\n\x12_simulated_packets\"\x96\x04\n\rProgressEvent\x12\x15\n\x08sequence\x18\x01 \x01(\x04H\x01\x88\x01\x01\x12\x11\n\x04step\x18\x02 \x01(\rH\x02\x88\x01\x01\x12\x12\n\x05\x65poch\x18\x03 \x01(\rH\x03\x88\x01\x01\x12!\n\x0cwall_seconds\x18\x04 \x01(\x01\x42\x06\xaa\xd4\x18\x02`\x01H\x04\x88\x01\x01\x12 \n\x0b\x63pu_seconds\x18\x05 \x01(\x01\x42\x06\xaa\xd4\x18\x02`\x01H\x05\x88\x01\x01\x12\x33\n\rstep_finished\x18\n \x01(\x0b\x32\x1a.remy_farm.v1.StepFinishedH\x00\x12/\n\x0brule_chosen\x18\x0b \x01(\x0b\x32\x18.remy_farm.v1.RuleChosenH\x00\x12\x33\n\rrule_improved\x18\x0c \x01(\x0b\x32\x1a.remy_farm.v1.RuleImprovedH\x00\x12-\n\nrule_split\x18\r \x01(\x0b\x32\x17.remy_farm.v1.RuleSplitH\x00\x12\x35\n\x0e\x65poch_finished\x18\x0e \x01(\x0b\x32\x1b.remy_farm.v1.EpochFinishedH\x00\x12\x37\n\x0f\x64\x65sign_finished\x18\x0f \x01(\x0b\x32\x1c.remy_farm.v1.DesignFinishedH\x00\x42\x07\n\x05\x65ventB\x0b\n\t_sequenceB\x07\n\x05_stepB\x08\n\x06_epochB\x0f\n\r_wall_secondsB\x0e\n\x0c_cpu_seconds*\xe2\x01\n\x0bStepPurpose\x12\x1c\n\x18STEP_PURPOSE_UNSPECIFIED\x10\x00\x12\x1b\n\x17STEP_PURPOSE_COUNT_USES\x10\x01\x12\x18\n\x14STEP_PURPOSE_IMPROVE\x10\x02\x12\x19\n\x15STEP_PURPOSE_VALIDATE\x10\x03\x12\x16\n\x12STEP_PURPOSE_SPLIT\x10\x04\x12\x16\n\x12STEP_PURPOSE_CLOSE\x10\x05\x12\x16\n\x12STEP_PURPOSE_CLIMB\x10\x06\x12\x1b\n\x17STEP_PURPOSE_TRY_SPLITS\x10\x07*\x8d\x02\n\nStopReason\x12\x1b\n\x17STOP_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12STOP_REASON_EPOCHS\x10\x01\x12\x15\n\x11STOP_REASON_RULES\x10\x02\x12\x15\n\x11STOP_REASON_STEPS\x10\x03\x12\x1b\n\x17STOP_REASON_CPU_SECONDS\x10\x04\x12\x1c\n\x18STOP_REASON_WALL_SECONDS\x10\x05\x12#\n\x1fSTOP_REASON_EPOCHS_WITHOUT_GAIN\x10\x06\x12\x19\n\x15STOP_REASON_CANCELLED\x10\x07\x12!\n\x1dSTOP_REASON_SCHEDULE_COMPLETE\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.progress_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STEPPURPOSE']._serialized_start=1763
-  _globals['_STEPPURPOSE']._serialized_end=1989
-  _globals['_STOPREASON']._serialized_start=1992
-  _globals['_STOPREASON']._serialized_end=2261
-  _globals['_ESTIMATE']._serialized_start=76
-  _globals['_ESTIMATE']._serialized_end=167
-  _globals['_COMPARISON']._serialized_start=170
-  _globals['_COMPARISON']._serialized_end=317
-  _globals['_STEPFINISHED']._serialized_start=320
-  _globals['_STEPFINISHED']._serialized_end=536
-  _globals['_RULECHOSEN']._serialized_start=538
-  _globals['_RULECHOSEN']._serialized_end=605
-  _globals['_RULEIMPROVED']._serialized_start=608
-  _globals['_RULEIMPROVED']._serialized_end=749
-  _globals['_RULESPLIT']._serialized_start=751
-  _globals['_RULESPLIT']._serialized_end=836
-  _globals['_EPOCHRECORD']._serialized_start=839
-  _globals['_EPOCHRECORD']._serialized_end=1043
-  _globals['_EPOCHFINISHED']._serialized_start=1045
-  _globals['_EPOCHFINISHED']._serialized_end=1103
-  _globals['_DESIGNFINISHED']._serialized_start=1106
-  _globals['_DESIGNFINISHED']._serialized_end=1286
-  _globals['_PROGRESSEVENT']._serialized_start=1289
-  _globals['_PROGRESSEVENT']._serialized_end=1760
+  _globals['_ESTIMATE'].fields_by_name['standard_error']._loaded_options = None
+  _globals['_ESTIMATE'].fields_by_name['standard_error']._serialized_options = b'\252\324\030\002`\001'
+  _globals['_EPOCHRECORD'].fields_by_name['start']._loaded_options = None
+  _globals['_EPOCHRECORD'].fields_by_name['start']._serialized_options = b'\252\324\030\002`\001'
+  _globals['_PROGRESSEVENT'].fields_by_name['wall_seconds']._loaded_options = None
+  _globals['_PROGRESSEVENT'].fields_by_name['wall_seconds']._serialized_options = b'\252\324\030\002`\001'
+  _globals['_PROGRESSEVENT'].fields_by_name['cpu_seconds']._loaded_options = None
+  _globals['_PROGRESSEVENT'].fields_by_name['cpu_seconds']._serialized_options = b'\252\324\030\002`\001'
+  _globals['_STEPPURPOSE']._serialized_start=2332
+  _globals['_STEPPURPOSE']._serialized_end=2558
+  _globals['_STOPREASON']._serialized_start=2561
+  _globals['_STOPREASON']._serialized_end=2830
+  _globals['_ESTIMATE']._serialized_start=109
+  _globals['_ESTIMATE']._serialized_end=241
+  _globals['_COMPARISON']._serialized_start=244
+  _globals['_COMPARISON']._serialized_end=409
+  _globals['_STEPFINISHED']._serialized_start=412
+  _globals['_STEPFINISHED']._serialized_end=726
+  _globals['_RULECHOSEN']._serialized_start=728
+  _globals['_RULECHOSEN']._serialized_end=850
+  _globals['_RULEIMPROVED']._serialized_start=853
+  _globals['_RULEIMPROVED']._serialized_end=1008
+  _globals['_RULESPLIT']._serialized_start=1010
+  _globals['_RULESPLIT']._serialized_end=1124
+  _globals['_EPOCHRECORD']._serialized_start=1127
+  _globals['_EPOCHRECORD']._serialized_end=1454
+  _globals['_EPOCHFINISHED']._serialized_start=1456
+  _globals['_EPOCHFINISHED']._serialized_end=1514
+  _globals['_DESIGNFINISHED']._serialized_start=1517
+  _globals['_DESIGNFINISHED']._serialized_end=1792
+  _globals['_PROGRESSEVENT']._serialized_start=1795
+  _globals['_PROGRESSEVENT']._serialized_end=2329
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,4 @@
+from remy_farm.v1 import constraints_pb2 as _constraints_pb2
 from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper

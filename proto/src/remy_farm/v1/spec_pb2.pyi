@@ -322,8 +322,9 @@ class Workers(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
 
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "network", "traffic", "objective", "signals", "search", "stop", "workers")
+    __slots__ = ("name", "edition", "network", "traffic", "objective", "signals", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    EDITION_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
@@ -332,6 +333,7 @@ class DesignSpec(_message.Message):
     STOP_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     name: str
+    edition: int
     network: NetworkModel
     traffic: TrafficModel
     objective: Objective
@@ -339,4 +341,4 @@ class DesignSpec(_message.Message):
     search: Search
     stop: Stop
     workers: Workers
-    def __init__(self, name: _Optional[str] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

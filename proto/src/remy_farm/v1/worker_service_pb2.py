@@ -22,47 +22,56 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from remy_farm.v1 import constraints_pb2 as remy__farm_dot_v1_dot_constraints__pb2
 from remy_farm.v1 import evaluation_pb2 as remy__farm_dot_v1_dot_evaluation__pb2
 from remy_farm.v1 import rule_table_pb2 as remy__farm_dot_v1_dot_rule__table__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!remy_farm/v1/worker_service.proto\x12\x0cremy_farm.v1\x1a\x1dremy_farm/v1/evaluation.proto\x1a\x1dremy_farm/v1/rule_table.proto\"\xc6\x01\n\x05Hello\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x19\n\x11simulator_version\x18\x03 \x01(\t\x12\x18\n\x10simulator_digest\x18\x04 \x01(\t\x12\x0c\n\x04\x63pus\x18\x05 \x01(\r\x12\x0f\n\x07threads\x18\x06 \x01(\r\x12\x0c\n\x04host\x18\x07 \x01(\t\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\x16\n\x0e\x65xit_when_idle\x18\t \x01(\x08\x12\x0f\n\x07watched\x18\n \x01(\x08\"\x17\n\x06\x43redit\x12\r\n\x05tasks\x18\x01 \x01(\r\"j\n\nTaskResult\x12\x10\n\x08lease_id\x18\x01 \x01(\x04\x12\x0f\n\x07outcome\x18\x02 \x01(\x0c\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\x12\x13\n\x0b\x63pu_seconds\x18\x04 \x01(\x01\x12\x14\n\x0cwall_seconds\x18\x05 \x01(\x01\",\n\x0bTaskRefused\x12\x10\n\x08lease_id\x18\x01 \x01(\x04\x12\x0b\n\x03why\x18\x02 \x01(\t\"\"\n\rTasksReturned\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\x0b\n\tHeartbeat\"\x16\n\x07Goodbye\x12\x0b\n\x03why\x18\x01 \x01(\t\"\x07\n\x05\x45nded\"\xef\x02\n\x0bWorkRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.HelloH\x00\x12&\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.CreditH\x00\x12*\n\x06result\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.TaskResultH\x00\x12,\n\x07refused\x18\x04 \x01(\x0b\x32\x19.remy_farm.v1.TaskRefusedH\x00\x12/\n\x08returned\x18\x05 \x01(\x0b\x32\x1b.remy_farm.v1.TasksReturnedH\x00\x12,\n\theartbeat\x18\x06 \x01(\x0b\x32\x17.remy_farm.v1.HeartbeatH\x00\x12(\n\x07goodbye\x18\x07 \x01(\x0b\x32\x15.remy_farm.v1.GoodbyeH\x00\x12$\n\x05\x65nded\x18\x08 \x01(\x0b\x32\x13.remy_farm.v1.EndedH\x00\x42\t\n\x07message\";\n\x07Welcome\x12\x15\n\rlease_seconds\x18\x01 \x01(\x01\x12\x19\n\x11heartbeat_seconds\x18\x02 \x01(\x01\"Y\n\x0bTablesKnown\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\'\n\x06tables\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x11\n\tforgotten\x18\x03 \x03(\x0c\"\x87\x01\n\x04Task\x12\x10\n\x08lease_id\x18\x01 \x01(\x04\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x15\n\rtables_digest\x18\x03 \x01(\x0c\x12\x30\n\x07request\x18\x04 \x01(\x0b\x32\x1f.remy_farm.v1.EvaluationRequest\x12\x14\n\x0ctrace_parent\x18\x05 \x01(\t\"#\n\x0eTasksCancelled\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\r\n\x0bNothingLeft\"\xfa\x01\n\x0cWorkResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.remy_farm.v1.WelcomeH\x00\x12+\n\x06tables\x18\x02 \x01(\x0b\x32\x19.remy_farm.v1.TablesKnownH\x00\x12\"\n\x04task\x18\x03 \x01(\x0b\x32\x12.remy_farm.v1.TaskH\x00\x12\x31\n\tcancelled\x18\x04 \x01(\x0b\x32\x1c.remy_farm.v1.TasksCancelledH\x00\x12\x31\n\x0cnothing_left\x18\x05 \x01(\x0b\x32\x19.remy_farm.v1.NothingLeftH\x00\x42\t\n\x07message2R\n\rWorkerService\x12\x41\n\x04Work\x12\x19.remy_farm.v1.WorkRequest\x1a\x1a.remy_farm.v1.WorkResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!remy_farm/v1/worker_service.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\x1a\x1dremy_farm/v1/evaluation.proto\x1a\x1dremy_farm/v1/rule_table.proto\"\x97\x03\n\x05Hello\x12\x16\n\tworker_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07version\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11simulator_version\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x1d\n\x10simulator_digest\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x1a\n\x04\x63pus\x18\x05 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x04\x88\x01\x01\x12\x1d\n\x07threads\x18\x06 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x05\x88\x01\x01\x12\x11\n\x04host\x18\x07 \x01(\tH\x06\x88\x01\x01\x12\x13\n\x06job_id\x18\x08 \x01(\tH\x07\x88\x01\x01\x12\x1b\n\x0e\x65xit_when_idle\x18\t \x01(\x08H\x08\x88\x01\x01\x12\x14\n\x07watched\x18\n \x01(\x08H\t\x88\x01\x01\x42\x0c\n\n_worker_idB\n\n\x08_versionB\x14\n\x12_simulator_versionB\x13\n\x11_simulator_digestB\x07\n\x05_cpusB\n\n\x08_threadsB\x07\n\x05_hostB\t\n\x07_job_idB\x11\n\x0f_exit_when_idleB\n\n\x08_watched\"&\n\x06\x43redit\x12\x12\n\x05tasks\x18\x01 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_tasks\"\xc8\x01\n\nTaskResult\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x14\n\x07outcome\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x13\n\x06sha256\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x18\n\x0b\x63pu_seconds\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x19\n\x0cwall_seconds\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x0b\n\t_lease_idB\n\n\x08_outcomeB\t\n\x07_sha256B\x0e\n\x0c_cpu_secondsB\x0f\n\r_wall_seconds\"K\n\x0bTaskRefused\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x10\n\x03why\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_lease_idB\x06\n\x04_why\"\"\n\rTasksReturned\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\x0b\n\tHeartbeat\"#\n\x07Goodbye\x12\x10\n\x03why\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x06\n\x04_why\"\x07\n\x05\x45nded\"\xef\x02\n\x0bWorkRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.HelloH\x00\x12&\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.CreditH\x00\x12*\n\x06result\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.TaskResultH\x00\x12,\n\x07refused\x18\x04 \x01(\x0b\x32\x19.remy_farm.v1.TaskRefusedH\x00\x12/\n\x08returned\x18\x05 \x01(\x0b\x32\x1b.remy_farm.v1.TasksReturnedH\x00\x12,\n\theartbeat\x18\x06 \x01(\x0b\x32\x17.remy_farm.v1.HeartbeatH\x00\x12(\n\x07goodbye\x18\x07 \x01(\x0b\x32\x15.remy_farm.v1.GoodbyeH\x00\x12$\n\x05\x65nded\x18\x08 \x01(\x0b\x32\x13.remy_farm.v1.EndedH\x00\x42\t\n\x07message\"\x86\x01\n\x07Welcome\x12\'\n\rlease_seconds\x18\x01 \x01(\x01\x42\x0b\xaa\xd4\x18\x07\n\x01s*\x02\x33\x30H\x00\x88\x01\x01\x12*\n\x11heartbeat_seconds\x18\x02 \x01(\x01\x42\n\xaa\xd4\x18\x06\n\x01s*\x01\x32H\x01\x88\x01\x01\x42\x10\n\x0e_lease_secondsB\x14\n\x12_heartbeat_seconds\"i\n\x0bTablesKnown\x12\x13\n\x06\x64igest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\'\n\x06tables\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.RuleTable\x12\x11\n\tforgotten\x18\x03 \x03(\x0c\x42\t\n\x07_digest\"\xd6\x01\n\x04Task\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x13\n\x06job_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rtables_digest\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x30\n\x07request\x18\x04 \x01(\x0b\x32\x1f.remy_farm.v1.EvaluationRequest\x12\x19\n\x0ctrace_parent\x18\x05 \x01(\tH\x03\x88\x01\x01\x42\x0b\n\t_lease_idB\t\n\x07_job_idB\x10\n\x0e_tables_digestB\x0f\n\r_trace_parent\"#\n\x0eTasksCancelled\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\r\n\x0bNothingLeft\"\xfa\x01\n\x0cWorkResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.remy_farm.v1.WelcomeH\x00\x12+\n\x06tables\x18\x02 \x01(\x0b\x32\x19.remy_farm.v1.TablesKnownH\x00\x12\"\n\x04task\x18\x03 \x01(\x0b\x32\x12.remy_farm.v1.TaskH\x00\x12\x31\n\tcancelled\x18\x04 \x01(\x0b\x32\x1c.remy_farm.v1.TasksCancelledH\x00\x12\x31\n\x0cnothing_left\x18\x05 \x01(\x0b\x32\x19.remy_farm.v1.NothingLeftH\x00\x42\t\n\x07message2R\n\rWorkerService\x12\x41\n\x04Work\x12\x19.remy_farm.v1.WorkRequest\x1a\x1a.remy_farm.v1.WorkResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.worker_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_HELLO']._serialized_start=114
-  _globals['_HELLO']._serialized_end=312
-  _globals['_CREDIT']._serialized_start=314
-  _globals['_CREDIT']._serialized_end=337
-  _globals['_TASKRESULT']._serialized_start=339
-  _globals['_TASKRESULT']._serialized_end=445
-  _globals['_TASKREFUSED']._serialized_start=447
-  _globals['_TASKREFUSED']._serialized_end=491
-  _globals['_TASKSRETURNED']._serialized_start=493
-  _globals['_TASKSRETURNED']._serialized_end=527
-  _globals['_HEARTBEAT']._serialized_start=529
-  _globals['_HEARTBEAT']._serialized_end=540
-  _globals['_GOODBYE']._serialized_start=542
-  _globals['_GOODBYE']._serialized_end=564
-  _globals['_ENDED']._serialized_start=566
-  _globals['_ENDED']._serialized_end=573
-  _globals['_WORKREQUEST']._serialized_start=576
-  _globals['_WORKREQUEST']._serialized_end=943
-  _globals['_WELCOME']._serialized_start=945
-  _globals['_WELCOME']._serialized_end=1004
-  _globals['_TABLESKNOWN']._serialized_start=1006
-  _globals['_TABLESKNOWN']._serialized_end=1095
-  _globals['_TASK']._serialized_start=1098
-  _globals['_TASK']._serialized_end=1233
-  _globals['_TASKSCANCELLED']._serialized_start=1235
-  _globals['_TASKSCANCELLED']._serialized_end=1270
-  _globals['_NOTHINGLEFT']._serialized_start=1272
-  _globals['_NOTHINGLEFT']._serialized_end=1285
-  _globals['_WORKRESPONSE']._serialized_start=1288
-  _globals['_WORKRESPONSE']._serialized_end=1538
-  _globals['_WORKERSERVICE']._serialized_start=1540
-  _globals['_WORKERSERVICE']._serialized_end=1622
+  _globals['_HELLO'].fields_by_name['cpus']._loaded_options = None
+  _globals['_HELLO'].fields_by_name['cpus']._serialized_options = b'\252\324\030\003*\0011'
+  _globals['_HELLO'].fields_by_name['threads']._loaded_options = None
+  _globals['_HELLO'].fields_by_name['threads']._serialized_options = b'\252\324\030\003*\0011'
+  _globals['_WELCOME'].fields_by_name['lease_seconds']._loaded_options = None
+  _globals['_WELCOME'].fields_by_name['lease_seconds']._serialized_options = b'\252\324\030\007\n\001s*\00230'
+  _globals['_WELCOME'].fields_by_name['heartbeat_seconds']._loaded_options = None
+  _globals['_WELCOME'].fields_by_name['heartbeat_seconds']._serialized_options = b'\252\324\030\006\n\001s*\0012'
+  _globals['_HELLO']._serialized_start=146
+  _globals['_HELLO']._serialized_end=553
+  _globals['_CREDIT']._serialized_start=555
+  _globals['_CREDIT']._serialized_end=593
+  _globals['_TASKRESULT']._serialized_start=596
+  _globals['_TASKRESULT']._serialized_end=796
+  _globals['_TASKREFUSED']._serialized_start=798
+  _globals['_TASKREFUSED']._serialized_end=873
+  _globals['_TASKSRETURNED']._serialized_start=875
+  _globals['_TASKSRETURNED']._serialized_end=909
+  _globals['_HEARTBEAT']._serialized_start=911
+  _globals['_HEARTBEAT']._serialized_end=922
+  _globals['_GOODBYE']._serialized_start=924
+  _globals['_GOODBYE']._serialized_end=959
+  _globals['_ENDED']._serialized_start=961
+  _globals['_ENDED']._serialized_end=968
+  _globals['_WORKREQUEST']._serialized_start=971
+  _globals['_WORKREQUEST']._serialized_end=1338
+  _globals['_WELCOME']._serialized_start=1341
+  _globals['_WELCOME']._serialized_end=1475
+  _globals['_TABLESKNOWN']._serialized_start=1477
+  _globals['_TABLESKNOWN']._serialized_end=1582
+  _globals['_TASK']._serialized_start=1585
+  _globals['_TASK']._serialized_end=1799
+  _globals['_TASKSCANCELLED']._serialized_start=1801
+  _globals['_TASKSCANCELLED']._serialized_end=1836
+  _globals['_NOTHINGLEFT']._serialized_start=1838
+  _globals['_NOTHINGLEFT']._serialized_end=1851
+  _globals['_WORKRESPONSE']._serialized_start=1854
+  _globals['_WORKRESPONSE']._serialized_end=2104
+  _globals['_WORKERSERVICE']._serialized_start=2106
+  _globals['_WORKERSERVICE']._serialized_end=2188
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from remy_farm.completion import NEWEST_EDITION, edition_of
 from remy_farm.v1 import spec_pb2
 from remy_services.analysis.campaign import (
     CampaignRecord,
@@ -232,7 +233,9 @@ def command(
             click.echo(f"interrupted; to go on:\n  {resume_command(context)}", err=True)
             context.exit(failures.ExitCode.INTERRUPTED)
         return
-    spec = adjusted(load_spec(spec_path))
+    kept = OutDirectory(out).spec
+    edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
+    spec = adjusted(load_spec(spec_path, edition=edition))
     first = None if first_path is None else read_remycc(first_path).table
     with shown_progress(quiet=quiet) as observer:
         run = DesignRun(spec, out, threads=threads, resume=resume, first_table=first)

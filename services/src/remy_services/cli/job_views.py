@@ -21,7 +21,7 @@ from remy_services.cli.common import plain_table, print_json, print_pairs
 from remy_services.client import WORKING_STATES
 from remy_services.specification import to_yaml
 from remy_services.specification.reading import read_yaml
-from remy_services.specification.schema import enum_of, fields_of
+from remy_services.specification.schema import enum_of, fields_of, says_nothing
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-=^*#@"
@@ -83,7 +83,7 @@ def _field(message: Message, field: FieldDescriptor) -> Any:
     value = getattr(message, field.name)
     if field.is_repeated:
         return [_value(field, item) for item in value]
-    if field.has_presence and not message.HasField(field.name):
+    if says_nothing(message, field):
         return None
     return _value(field, value)
 

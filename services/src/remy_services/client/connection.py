@@ -10,6 +10,7 @@ import grpc
 import tenacity
 from google.protobuf.message import Message
 
+from remy_farm.completion import complete
 from remy_farm.v1 import design_service_pb2_grpc
 from remy_rpc.channel import open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy, failure_of
@@ -104,7 +105,10 @@ class Connection:
         """
         deadline = self.deadline_seconds if deadline_seconds is None else deadline_seconds
         try:
-            return getattr(self._stub, method)(request, timeout=deadline, metadata=self._metadata)
+            response: Message = getattr(self._stub, method)(
+            request, timeout=deadline, metadata=self._metadata
+        )
+        return complete(response)
         except grpc.RpcError as error:
             raise self.error(error) from None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import grpc
 import tenacity
 
+from remy_farm.completion import complete
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.client.connection import Connection
@@ -123,6 +124,7 @@ class _Watch:
             time.sleep(_SECONDS_AFTER_EARLY_END)
 
     def _take(self, response: messages.WatchJobResponse) -> Iterator[Update]:
+        complete(response)
         self._was_heard = True
         if self._is_lost:
             self._is_lost = False

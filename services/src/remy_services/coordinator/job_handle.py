@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_farm.v1.job_pb2 import JobState
 from remy_services.coordinator.maintenance import Mirroring, Threads
@@ -214,7 +215,7 @@ class JobKeeper:
 
     def __init__(self, environment: Environment, stored: StoredJob) -> None:
         self._environment = environment
-        self._record = job_pb2.JobRecord.FromString(stored.record)
+        self._record = complete(job_pb2.JobRecord.FromString(stored.record))
         self._token: int | None = None
         self._lock = asyncio.Lock()
         self._changes: set[asyncio.Task[None]] = set()
@@ -357,7 +358,7 @@ class JobKeeper:
             self._environment.mirroring.save(self.job_id)
 
     def _take(self, stored: StoredJob) -> None:
-        self._record = job_pb2.JobRecord.FromString(stored.record)
+        self._record = complete(job_pb2.JobRecord.FromString(stored.record))
         self.feed.skip_to(stored.revision)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from google.protobuf.message import DecodeError
@@ -11,15 +12,16 @@ from google.protobuf.message import DecodeError
 from remy_farm.v1 import checkpoint_pb2, spec_pb2
 from remy_services.designer.scoring import CheckpointError, DesignerError, OtherVersionError
 from remy_services.remycc import signal_name
-from remy_services.specification import content_digest
+from remy_services.specification import content_digest, first_digest
 from remy_simulator import RuleTable, fingerprint
 from remy_simulator.messages import axis_of
 
 # What a specification may not change while a design goes on.
 
 
-def search_digest(spec: spec_pb2.DesignSpec) -> str:
-    """The digest of a specification without its name, stop rules, schedule's length and workers.
+def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
+    """The digest of a specification without its name, stop rules, schedule's length and workers,
+    and the one that it would have before editions, if that is another.
 
     A design may go on with more of what these allow. Where the length of a schedule changes, what
     is annealed over it is annealed anew from where the design stands.
@@ -32,7 +34,8 @@ def search_digest(spec: spec_pb2.DesignSpec) -> str:
     walk.search.joint.ClearField("steps")
     walk.search.joint.ClearField("cpu_seconds")
     walk.search.pattern.ClearField("steps")
-    return content_digest(walk)
+    digests = [content_digest(walk), first_digest(walk)]
+    return [digest for digest in dict.fromkeys(digests) if digest is not None]
 
 
 # A table that a design begins with in place of the search's own first one.
@@ -54,13 +57,16 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     return RuleTable(allowed, table.nodes(), table.domain_upper)
 
 
-def design_digest(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> str:
-    """What may not change while a design goes on: the search, and the table it was given."""
-    digest = search_digest(spec)
+def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[str]:
+    """What may not change while a design goes on: the search, and the table it was given.
+
+    The first digest is that of a new design; a checkpoint may hold any.
+    """
+    digests = search_digests(spec)
     if given is None:
-        return digest
+        return digests
     table = json.dumps([given.signals, given.domain_upper, given.nodes()], allow_nan=False)
-    return hashlib.sha256(f"{digest} {table}".encode()).hexdigest()
+    return [hashlib.sha256(f"{digest} {table}".encode()).hexdigest() for digest in digests]
 
 
 # Checkpoints as bytes: a version, the message, and a hash that damage cannot pass.
@@ -120,10 +126,13 @@ def new_record(design_digest: str) -> checkpoint_pb2.Checkpoint:
 
 
 def check_same_design(
-    saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint
+    saved: checkpoint_pb2.Checkpoint,
+    expected: checkpoint_pb2.Checkpoint,
+    digests: Sequence[str],
 ) -> None:
-    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins."""
-    if saved.spec_digest != expected.spec_digest:
+    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins, which
+    may go by any of the digests."""
+    if saved.spec_digest not in digests:
         raise CheckpointError(
             f"the checkpoint belongs to another specification or first table (digest "
             f"{saved.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "

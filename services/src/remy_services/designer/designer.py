@@ -9,7 +9,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import checkpoint as sealing
 from remy_services.designer.checkpoint import (
     check_same_design,
-    design_digest,
+    design_digests,
     new_record,
     with_signals_of,
 )
@@ -201,7 +201,8 @@ class Designer:
         given = None if first_table is None else with_signals_of(spec, first_table)
         self._strategy: Strategy = new_strategy(spec, specimen_score, given)
         # Everything that is counted, and is not the strategy's.
-        self._record = new_record(design_digest(spec, given))
+        self._digests = design_digests(spec, given)
+        self._record = new_record(self._digests[0])
         self._request: evaluation_pb2.EvaluationRequest | None = None
 
     @classmethod
@@ -221,7 +222,7 @@ class Designer:
         """
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table, specimen_score=specimen_score)
-        check_same_design(checkpoint, designer._record)
+        check_same_design(checkpoint, designer._record, designer._digests)
         designer._strategy = restored_strategy(spec, specimen_score, checkpoint, first_table)
         checkpoint.ClearField("strategy")
         designer._record = checkpoint

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from remy_farm.v1 import progress_pb2
 from remy_services.designer.budgets import Elapsed
 from remy_services.files import FileError, reason
+from remy_services.specification.schema import fields_of, says_nothing
 
 # Progress events as lines of JSON.
 
@@ -39,8 +40,8 @@ def from_line(line: str | bytes) -> progress_pb2.ProgressEvent:
 
 def _tree(message: Message) -> dict[str, Any]:
     tree = {}
-    for field in message.DESCRIPTOR.fields:
-        if field.has_presence and not message.HasField(field.name):
+    for field in fields_of(message):
+        if says_nothing(message, field):
             continue
         value = getattr(message, field.name)
         if field.is_repeated:

@@ -14,7 +14,7 @@ from remy_services.specification.checking import (
 )
 from remy_services.specification.networks import draw_specimens, extent
 from remy_services.specification.schema import SpecError, Violation
-from remy_services.specification.writing import content_digest, to_yaml, vary
+from remy_services.specification.writing import content_digest, first_digest, to_yaml, vary
 
 __all__ = [
     "SpecError",
@@ -23,6 +23,7 @@ __all__ = [
     "content_digest",
     "draw_specimens",
     "extent",
+    "first_digest",
     "load_spec",
     "load_tree",
     "parse_spec",

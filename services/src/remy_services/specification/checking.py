@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -11,23 +10,17 @@ from typing import Any, Final, TypeAlias
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import spec_pb2
 from remy_services.files import read_file
-from remy_services.specification.reading import (
-    Tree,
-    default_tree,
-    field_path,
-    fill,
-    read_json,
-    read_yaml,
-)
+from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
     Bounds,
     SpecError,
     Violation,
     child_path,
-    constraint_of,
     descriptor_of,
+    entries_problem,
     enum_names,
     enum_of,
     fields_of,
@@ -75,7 +68,8 @@ def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violat
 
 
 def _limits_are_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
-    if distribution.low > distribution.high:
+    given = distribution.HasField("low") and distribution.HasField("high")
+    if given and distribution.low > distribution.high:
         ends = f"{format_number(distribution.low)} to {format_number(distribution.high)}"
         yield Violation(path, f"goes from {ends}, but low must be at most high")
 
@@ -115,11 +109,6 @@ def _range_is_complete(
     if not missing and component.minimum > component.maximum:
         limits = f"{format_number(component.minimum)} to {format_number(component.maximum)}"
         yield Violation(path, f"goes from {limits}, but minimum must be at most maximum")
-
-
-def _search_is_complete(search: spec_pb2.Search, path: str, _: Bounds) -> Iterator[Violation]:
-    if not search.HasField("simulated_seconds"):
-        yield Violation(child_path(path, "simulated_seconds"), "is missing")
 
 
 def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
@@ -194,7 +183,6 @@ _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.JointSearch): _length_is_given_once,
-    _full_name(spec_pb2.Search): _search_is_complete,
     _full_name(spec_pb2.Workers): _workers_are_ascending,
     _full_name(spec_pb2.DesignSpec): _specification_is_sound,
 }
@@ -204,16 +192,13 @@ _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
 
 
 def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Iterator[Violation]:
-    """Everything that is wrong with a message in which the defaults have been filled in.
-
-    A field that may be absent must be present if it is required or has a default.
-    """
+    """Everything that is wrong with a complete message."""
     bounds = bounds or Bounds()
     for field in fields_of(message):
         own_path, inner = field_path(path, field), bounds.within(field)
         if field.is_repeated:
             yield from _check_repeated(getattr(message, field.name), field, own_path, inner)
-        elif not field.has_presence or message.HasField(field.name):
+        elif message.HasField(field.name):
             yield from _check_value(getattr(message, field.name), field, own_path, inner)
         elif _must_be_present(field):
             yield Violation(own_path, "is missing")
@@ -226,15 +211,13 @@ def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Ite
 def _check_repeated(
     values: Any, field: FieldDescriptor, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
-    constraint = constraint_of(field)
-    most = constraint.max_items or math.inf
-    if not constraint.min_items <= len(values) <= most:
-        limits = Bounds(minimum=constraint.min_items, maximum=most).describe_range()
-        yield Violation(path, f"has {len(values)} entries, but must have {limits}")
+    problem = entries_problem(field, len(values))
+    if problem is not None:
+        yield Violation(path, problem)
         return
     for index, value in enumerate(values):
         yield from _check_value(value, field, f"{path}[{index}]", bounds)
-        if constraint.unique and value in values[:index]:
+        if constraint_of(field).unique and value in values[:index]:
             shown = short_name(enum_of(field).values_by_number[value])
             yield Violation(f"{path}[{index}]", f"repeats {shown}, but the entries must differ")
 
@@ -272,8 +255,10 @@ def _check_string(value: str, field: FieldDescriptor, path: str) -> Iterator[Vio
 
 
 def _must_be_present(field: FieldDescriptor) -> bool:
-    optional_message = is_submessage(field) and field.containing_oneof is None
-    return optional_message or constraint_of(field).required or default_tree(field) is not None
+    constraint = constraint_of(field)
+    if is_submessage(field):
+        return constraint.required or bool(constraint.default)
+    return not constraint.may_be_absent and not is_alternative(field)
 
 
 # From a file to a specification that can be relied on.
@@ -281,21 +266,16 @@ def _must_be_present(field: FieldDescriptor) -> bool:
 
 MAXIMUM_BYTES = 1 << 20
 
-# The default of search.simulated_seconds, which depends on the mode.
-_SIMULATED_SECONDS: Final = {
-    spec_pb2.SEARCH_MODE_PAPER: 100.0,
-    spec_pb2.SEARCH_MODE_JOINT: 30.0,
-    spec_pb2.SEARCH_MODE_PATTERN: 30.0,
-}
 
-
-def load_spec(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
+def load_spec(
+    path: str | os.PathLike[str], *, edition: int = NEWEST_EDITION
+) -> spec_pb2.DesignSpec:
     """The specification in a YAML file, or in a JSON file named *.json.
 
-    Defaults are filled in and every constraint holds. Raises SpecError, or FileError if the file
-    cannot be read.
+    It is complete, of `edition` if it names none, and every constraint holds. Raises SpecError, or
+    FileError if the file cannot be read.
     """
-    return spec_of_tree(load_tree(path), source=os.fspath(path))
+    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition)
 
 
 def load_tree(path: str | os.PathLike[str]) -> Tree:
@@ -316,15 +296,15 @@ def parse_spec(
     return spec_of_tree((read_json if json else read_yaml)(_decode(text, source), source), source)
 
 
-def spec_of_tree(tree: Tree, source: str = "the specification") -> spec_pb2.DesignSpec:
+def spec_of_tree(
+    tree: Tree, source: str = "the specification", *, edition: int = NEWEST_EDITION
+) -> spec_pb2.DesignSpec:
     """The specification that a tree describes; see `parse_spec`."""
     if tree is None:
         raise SpecError(source, [Violation("", "is empty")])
     spec = spec_pb2.DesignSpec()
     found = fill(spec, tree)
-    if not spec.search.HasField("simulated_seconds"):
-        # A mode that could not be understood is a violation already.
-        spec.search.simulated_seconds = _SIMULATED_SECONDS.get(spec.search.mode, 100.0)
+    complete(spec, edition=edition)
     known = [violation.path for violation in found]
     found += [
         violation
@@ -337,7 +317,7 @@ def spec_of_tree(tree: Tree, source: str = "the specification") -> spec_pb2.Desi
 
 
 def check_spec(spec: spec_pb2.DesignSpec, *, source: str = "the specification") -> None:
-    """Checks a specification that came as a message, complete with defaults. Raises SpecError."""
+    """Checks a complete specification. Raises SpecError."""
     if found := list(check(spec)):
         raise SpecError(source, found)
 

@@ -18,8 +18,8 @@ from remy_services.specification.schema import (
     SpecError,
     Violation,
     child_path,
-    constraint_of,
     descriptor_of,
+    entries_problem,
     enum_names,
     enum_of,
     is_submessage,
@@ -251,11 +251,12 @@ def _keys(message: Descriptor) -> str:
     return ", ".join(field.name for field in message.fields)
 
 
-# A tree of YAML or JSON as a message, with defaults filled in: one walk over the descriptors.
+# A tree of YAML or JSON as a message that says no more than the tree: one walk over the
+# descriptors.
 
 
 def fill(message: Message, tree: Tree) -> list[Violation]:
-    """Fills an empty message from a tree and the defaults declared for its fields.
+    """Fills an empty message from a tree.
 
     Returns what could not be understood: keys, types, numbers out of range. What was understood
     is filled in all the same, so that it can be checked, too.
@@ -296,21 +297,10 @@ class _Reader:
         path: str,
         outer: Bounds,
     ) -> None:
+        if field.name not in mapping:
+            return
+        tree = mapping[field.name]
         own_path, bounds = field_path(path, field), outer.within(field)
-        default = default_tree(field)
-        if field.name in mapping:
-            tree = mapping[field.name]
-            if isinstance(tree, dict) and isinstance(default, dict):
-                tree = {**default, **tree}
-        elif default is not None:
-            tree = default
-        elif constraint_of(field).required:
-            self._refuse(own_path, "is missing")
-            return
-        elif is_submessage(field) and field.containing_oneof is None:
-            tree = {}
-        else:
-            return
         if tree is None:
             self._refuse(own_path, "is empty; give it a value or leave the key out")
         elif field.is_repeated:
@@ -328,6 +318,10 @@ class _Reader:
         if not isinstance(tree, list):
             self._refuse(path, f"is {show(tree)}, but must be a list")
             return
+        problem = entries_problem(field, len(tree))
+        if problem is not None and not tree:
+            # In a message none is as good as absent, and takes the default.
+            self._refuse(path, problem)
         values = getattr(message, field.name)
         for index, item in enumerate(tree):
             item_path = f"{path}[{index}]"
@@ -381,12 +375,6 @@ class _Reader:
 
     def _refuse(self, path: str, problem: str) -> None:
         self.violations.append(Violation(path, problem))
-
-
-def default_tree(field: FieldDescriptor) -> Tree:
-    """The default declared for a field; None if there is none."""
-    default = constraint_of(field).default
-    return read_yaml(default, field.full_name) if default else None
 
 
 def nearest(key: str, known: list[str]) -> str:

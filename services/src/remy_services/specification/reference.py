@@ -12,10 +12,10 @@ from typing import Final
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
+from remy_farm.completion import constraint_of
 from remy_farm.v1 import spec_pb2
 from remy_services.specification.schema import (
     Bounds,
-    constraint_of,
     descriptor_of,
     enum_of,
     is_submessage,
@@ -114,8 +114,8 @@ from. Sections in parentheses are those of the paper *TCP ex Machina*.
 * `buffer: infinite` and `buffer: 1000` are short for `buffer: {infinite: {}}` and
   `buffer: {packets: 1000}`.
 
-A complete message (a DesignSpec as it is sent, or kept beside a result) has every default filled
-in.
+A complete message (a DesignSpec as it is kept with a job, or beside a result) has every default
+filled in, those of the `edition` that it names (`proto/README.md`).
 
     name: two-senders
     network:
@@ -185,7 +185,8 @@ def _choice(message: Descriptor) -> Iterator[str]:
 def _field_row(field: FieldDescriptor, comments: dict[str, str]) -> Sequence[str]:
     constraint = constraint_of(field)
     unit = constraint.unit if constraint.unit not in ("", "1") else ""
-    default = "required" if constraint.required else _code(constraint.default)
+    filled = constraint.default if constraint.default != "{}" else ""
+    default = "required" if constraint.required else _code(filled)
     meaning = comments[field.full_name]
     if not meaning and is_submessage(field):
         meaning = comments[submessage_of(field).full_name]

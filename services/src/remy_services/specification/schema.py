@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from google.protobuf.descriptor import (
     Descriptor,
@@ -17,7 +17,7 @@ from google.protobuf.descriptor import (
 )
 from google.protobuf.message import Message
 
-from remy_farm.v1 import constraints_pb2
+from remy_farm.completion import constraint_of, is_alternative
 
 # Descriptors of messages, fields and enums under the types that the rest relies on.
 
@@ -149,13 +149,6 @@ _INTEGER_RANGES: Final = {
 }
 
 
-def constraint_of(field: FieldDescriptor) -> constraints_pb2.Constraint:
-    """The constraint declared for a field; empty if there is none."""
-    extensions: Any = field.GetOptions().Extensions
-    constraint: constraints_pb2.Constraint = extensions[constraints_pb2.constraint]
-    return constraint
-
-
 @dataclass(frozen=True)
 class Bounds:
     """Which numbers are allowed."""
@@ -218,6 +211,24 @@ class Bounds:
         if isinstance(value, int | float) and not isinstance(value, bool) and self.allow(value):
             return None
         return f"is {show(value)}, but must be {self.describe()}"
+
+
+def says_nothing(message: Message, field: FieldDescriptor) -> bool:
+    """Whether a field is absent and that is not as good as a zero, an empty text or false."""
+    if field.is_repeated or message.HasField(field.name):
+        return False
+    is_message = field.message_type is not None
+    return is_message or is_alternative(field) or constraint_of(field).may_be_absent
+
+
+def entries_problem(field: FieldDescriptor, count: int) -> str | None:
+    """What is wrong with a repeated field's number of entries, as a Violation says it."""
+    constraint = constraint_of(field)
+    fewest, most = constraint.min_items, constraint.max_items or math.inf
+    if fewest <= count <= most:
+        return None
+    limits = Bounds(minimum=fewest, maximum=most).describe_range()
+    return f"has {count} entries, but must have {limits}"
 
 
 @cache

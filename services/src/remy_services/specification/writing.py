@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from remy_farm.completion import (
+    FIRST_EDITION,
+    Default,
+    constraint_of,
+    default_message,
+    default_of,
+    edition_of,
+    scalar,
+    simulated_seconds,
+)
 from remy_farm.v1 import spec_pb2
 from remy_services.specification.reading import Tree, expand, nearest, plain_scalar, shorten
 from remy_services.specification.schema import (
     SpecError,
     Violation,
     descriptor_of,
+    enum_names,
     enum_of,
     fields_of,
     int_or_none,
@@ -35,19 +47,46 @@ _LARGEST_EXACT_INTEGER = 2**53
 
 
 def to_yaml(spec: spec_pb2.DesignSpec) -> str:
-    """The specification as a file that reads back as this message, every default written out."""
-    text: str = yaml.dump(_tree(spec), Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
+    """The specification as a file that reads back as this message, every default written out.
+
+    The options of other modes than its own are left out where they stand at their defaults, unless
+    the specification names no edition: it would not read back as complete.
+    """
+    tree: Any = _tree(spec)
+    if spec.HasField("edition"):
+        for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
+            if mode != spec.search.mode and not _essence(
+                getattr(spec.search, name), spec.edition, {}
+            ):
+                del tree["search"][name]
+    text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
     return text
 
 
 def content_digest(spec: spec_pb2.DesignSpec) -> str:
-    """The SHA-256, in hexadecimal, of what a specification says.
+    """The SHA-256, in hexadecimal, of what a complete specification says.
 
     It depends on field names and values alone: not on the order of assignment, nor on how (or in
-    which version) the Protocol Buffers library encodes them.
+    which version) the Protocol Buffers library encodes them. What stands at the default of the
+    edition that the specification names does not count, so that it outlives fields that are added.
+    One that names none counts all that there was before there were editions.
     """
+    content = _essence(spec, edition_of(spec), {}) if spec.HasField("edition") else _whole(spec)
+    return _digest(content)
+
+
+def first_digest(spec: spec_pb2.DesignSpec) -> str | None:
+    """What `content_digest` would be if the specification named no edition.
+
+    None for one that cannot be without: only of the first edition may be what a checkpoint that is
+    older than editions belongs to.
+    """
+    return _digest(_whole(spec)) if edition_of(spec) == FIRST_EDITION else None
+
+
+def _digest(content: dict[str, Any]) -> str:
     canonical = json.dumps(
-        [descriptor_of(spec).full_name, _canonical(spec)],
+        [descriptor_of(spec_pb2.DesignSpec).full_name, content],
         sort_keys=True,
         separators=(",", ":"),
         allow_nan=False,
@@ -85,7 +124,7 @@ def _tree(message: Message, depth: int = 0) -> Tree:
     """A message as the tree that is read as this message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
-        if field.has_presence and not message.HasField(field.name):
+        if not field.is_repeated and not message.HasField(field.name):
             continue
         value = getattr(message, field.name)
         if field.is_repeated:
@@ -113,23 +152,60 @@ def _value_tree(value: Any, field: FieldDescriptor, depth: int) -> Tree:
     return scalar
 
 
-def _canonical(message: Message) -> dict[str, Any]:
-    """Every field that has a value, by name; doubles stay doubles, enums are their numbers."""
+def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:
+    """Every field that does not stand at its default, by name; doubles stay doubles, enums are
+    their numbers. `inherited` are defaults that the field which holds the message declares."""
     result: dict[str, Any] = {}
     for field in fields_of(message):
-        if field.has_presence and not message.HasField(field.name):
-            continue
+        default = inherited.get(field.name) or default_of(field, edition)
         value = getattr(message, field.name)
         if field.is_repeated:
-            result[field.name] = [_canonical_value(item, field) for item in value]
-        else:
-            result[field.name] = _canonical_value(value, field)
+            usual = [scalar(field, word) for word in default or ()]
+            if list(value) != usual:
+                result[field.name] = [_plain(item) for item in value]
+        elif not message.HasField(field.name):
+            continue
+        elif not is_submessage(field):
+            if value != _usual(message, field, default):
+                result[field.name] = _plain(value)
+        elif isinstance(default, dict):
+            if content := _essence(value, edition, default):
+                result[field.name] = content
+        elif default is None or value != default_message(field, edition):
+            result[field.name] = _essence(value, edition, {})
     return result
 
 
-def _canonical_value(value: Any, field: FieldDescriptor) -> Any:
-    if is_submessage(field):
-        return _canonical(value)
+def _usual(message: Message, field: FieldDescriptor, default: Default | None) -> Any:
+    """What a number or word is if it is left out; None if it is absent then."""
+    if isinstance(message, spec_pb2.Search) and field.name == "simulated_seconds":
+        return simulated_seconds(message.mode)
+    return scalar(field, default) if isinstance(default, str) else None
+
+
+def _whole(message: Message) -> dict[str, Any]:
+    """Every field that there was before there were editions, by name, at its default or not;
+    of those that came later, the ones that do not stand at it."""
+    late = {field.name for field in fields_of(message) if constraint_of(field).added_later}
+    essence = _essence(message, FIRST_EDITION, {}) if late else {}
+    result: dict[str, Any] = {name: essence[name] for name in late if name in essence}
+    for field in fields_of(message):
+        if field.name in late or field.name == "edition":
+            continue
+        value = getattr(message, field.name)
+        if field.is_repeated:
+            result[field.name] = [_plain(item) for item in value]
+        elif not is_submessage(field):
+            # Numbers and names that are always there had no presence: taken away, they were zero.
+            always = constraint_of(field).default or constraint_of(field).required
+            if always or message.HasField(field.name):
+                result[field.name] = _plain(value)
+        elif message.HasField(field.name):
+            result[field.name] = _whole(value)
+    return result
+
+
+def _plain(value: Any) -> Any:
     # Adding zero turns -0.0 into 0.0, which is equal to it.
     return value + 0.0 if isinstance(value, float) else value
 

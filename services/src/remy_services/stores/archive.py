@@ -11,6 +11,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from google.protobuf.message import DecodeError
 
+from remy_farm.completion import complete
 from remy_farm.v1 import job_pb2
 from remy_services.files import FileError, write_file
 from remy_services.stores.contract import (
@@ -65,7 +66,7 @@ def unseal_archive(data: bytes, *, limit_bytes: int = MOST_BYTES) -> job_pb2.Job
                 f"the archive ({len(data)} bytes) is damaged, or none: its content and its hash "
                 "differ"
             )
-        archive = job_pb2.JobArchive.FromString(sealed.archive)
+        archive = complete(job_pb2.JobArchive.FromString(sealed.archive))
     except DecodeError as error:
         raise ArchiveError(f"the file ({len(data)} bytes) is no archive of a job") from error
     check_archive(archive)
@@ -171,19 +172,21 @@ def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
     snapshot, _ = newest_snapshot(store, job_id)
     epochs = store.epochs(job_id)
     try:
-        return job_pb2.JobArchive(
+        archive = job_pb2.JobArchive(
             format_version=FORMAT_VERSION,
             record=job_pb2.JobRecord.FromString(store.job(job_id).record),
             events=[job_pb2.JobEvent.FromString(event) for event in _history(store, job_id)],
             epochs=[job_pb2.JobEpoch.FromString(epochs[number]) for number in sorted(epochs)],
-            snapshot=b"" if snapshot is None else snapshot.data,
-            snapshot_revision=0 if snapshot is None else snapshot.revision,
-            snapshot_schema_version=0 if snapshot is None else snapshot.schema_version,
         )
     except DecodeError as error:
         raise ArchiveError(
             f"job {job_id} is damaged: what the store holds cannot be read"
         ) from error
+    if snapshot is not None:
+        archive.snapshot = snapshot.data
+        archive.snapshot_revision = snapshot.revision
+        archive.snapshot_schema_version = snapshot.schema_version
+    return archive
 
 
 def _history(store: CheckpointStore, job_id: str) -> list[bytes]:

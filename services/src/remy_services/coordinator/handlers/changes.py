@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import grpc
 
+from remy_farm.completion import complete
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access import Role, current_caller
@@ -73,29 +74,33 @@ _Request = messages.SubmitJobRequest | messages.ForkJobRequest
 
 async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.Job:
     """Stores a job, unless the request is only to be checked."""
-    earlier = None if request.validate_only else _made_before(farm, request)
+    sha256 = _hash(request)
+    earlier = None if request.validate_only else _made_before(farm, request, sha256)
     if earlier is not None:
         return earlier
+    complete(request)
     spec = await farm.environment.threads.compute(_spec_of, farm, request)
     job = checked_job(
         job_pb2.Job(
             name=request.name or spec.name,
             owner=current_caller().name,
             priority=request.priority,
-            weight=request.weight if request.HasField("weight") else 1.0,
+            weight=request.weight,
             spec=spec,
             campaign=request.campaign,
         )
     )
-    return await _store(farm, request, job, validate_only=request.validate_only)
+    return await _store(farm, request, job, sha256, validate_only=request.validate_only)
 
 
 async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
     """Stores a job that begins with the table of another."""
     # The new job may well have the name by which the old one was asked for.
-    earlier = _made_before(farm, request)
+    sha256 = _hash(request)
+    earlier = _made_before(farm, request, sha256)
     if earlier is not None:
         return earlier
+    complete(request)
     keeper = await farm.catalogue.find(request.job)
     origin = keeper.job
     if request.HasField("epoch"):
@@ -115,10 +120,10 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
             fork=job_pb2.ForkOrigin(job_id=origin.id, epoch=epoch),
         )
     )
-    return await _store(farm, request, job, first_table=table)
+    return await _store(farm, request, job, sha256, first_table=table)
 
 
-def _made_before(farm: Farm, request: _Request) -> job_pb2.Job | None:
+def _made_before(farm: Farm, request: _Request, sha256: bytes) -> job_pb2.Job | None:
     """What the same request made when it came before; None if it did not, as far as is known."""
     request_id = request.client_request_id
     if len(request_id) > _LONGEST_REQUEST_ID:
@@ -128,7 +133,7 @@ def _made_before(farm: Farm, request: _Request) -> job_pb2.Job | None:
     keeper = farm.catalogue.made_by(current_caller().name, request_id)
     if keeper is None:
         return None
-    check_same_request(keeper, _hash(request))
+    check_same_request(keeper, sha256)
     return farm.shown(keeper)
 
 
@@ -136,6 +141,7 @@ async def _store(
     farm: Farm,
     request: _Request,
     job: job_pb2.Job,
+    sha256: bytes,
     *,
     first_table: rule_table_pb2.RuleTable | None = None,
     validate_only: bool = False,
@@ -152,7 +158,7 @@ async def _store(
     record = job_pb2.JobRecord(
         job=job,
         client_request_id=request.client_request_id,
-        request_sha256=_hash(request),
+        request_sha256=sha256,
         first_table=None if native is None else from_native(native),
     )
     request_id = request.client_request_id
@@ -164,6 +170,7 @@ async def _store(
 
 
 def _hash(request: _Request) -> bytes:
+    """Of what the client said: what it left out may mean something else to a later coordinator."""
     return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
 
 

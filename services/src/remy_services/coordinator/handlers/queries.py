@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from remy_farm.completion import complete
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, rule_table_pb2
 from remy_services.coordinator.access import current_caller
@@ -81,6 +82,7 @@ async def get_job(farm: Farm, request: messages.GetJobRequest) -> job_pb2.Job:
 
 async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
     """A page of jobs."""
+    complete(request)
     if not 0 <= request.page_size <= _LARGEST_PAGE:
         raise bad_field("page_size", f"is {request.page_size}, but must be 0 to {_LARGEST_PAGE}")
     farm.catalogue.refresh_soon()
@@ -115,6 +117,7 @@ async def list_epochs(
 
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
     """A job's table as a file."""
+    complete(request)
     keeper = await farm.catalogue.find(request.job)
     if request.HasField("epoch"):
         table = await epoch_table(farm, keeper, request.epoch)

@@ -16,6 +16,7 @@ import grpc
 import structlog
 
 import remy_simulator
+from remy_farm.completion import complete
 from remy_farm.v1 import (
     design_service_pb2,
     evaluation_pb2,
@@ -362,7 +363,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
             message = None
         if message is None or message.WhichOneof("message") != "hello":
             raise Unwelcome(grpc.StatusCode.INVALID_ARGUMENT, "the first message must be Hello")
-        return message.hello
+        return complete(message.hello)
 
     async def _read(self, stream: WorkerStream, requests: _Requests) -> None:
         """Hears the worker until it ends the stream, or it breaks."""
