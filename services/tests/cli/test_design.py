@@ -320,3 +320,34 @@ def test_a_sweep_does_not_begin_with_the_table_of_another(
     result = run("design", spec_file, "--out", tmp_path / "out", *flags)
     assert result.exit_code == 2
     assert "--from and --sweep exclude each other" in result.stderr
+
+
+def test_a_setting_takes_the_place_of_the_specifications(
+    run_json: RunJson, spec_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    changes = ("--set", "objective.delta=0.25", "--set", "network.rtt_ms.uniform=[50, 80]")
+    run_json("design", spec_file, "--out", out, *changes)
+    kept = load_spec(out / "spec.yaml")
+    assert (kept.objective.delta, kept.network.rtt_ms.uniform.low) == (0.25, 50)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (["--set", "objective.delta"], "--set is 'objective.delta', but must be PATH=VALUE"),
+        (["--set", "objective.delt=1"], "'delt' is not a known key; did you mean delta?"),
+        (["--set", "search.seed=1", "--seed", "2"], "--seed and --set of search.seed exclude"),
+        (
+            ["--set", "objective.delta=1", "--sweep", "objective.delta=1,2"],
+            "--set and a sweep of objective.delta exclude each other",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(
+    run: Any, spec_file: Path, tmp_path: Path, changes: list[str], sentence: str
+) -> None:
+    result = run("design", spec_file, "--out", tmp_path / "out", *changes)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not (tmp_path / "out").exists()

@@ -51,7 +51,8 @@ from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import Evaluate
 from remy_services.files import write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
-from remy_services.specification.reading import Tree, read_yaml
+from remy_services.specification import parse_setting
+from remy_services.specification.reading import Tree
 
 SCORE_HEAD = ("mean", "pooled", *(f"n={group_name(group)}" for group in GROUPS))
 
@@ -419,13 +420,12 @@ def command(
 def _changes(settings: tuple[str, ...], cpu_seconds: float | None) -> Iterator[tuple[str, Tree]]:
     mode: Tree = "joint"
     for setting in settings:
-        path, equals, value = setting.partition("=")
-        if not equals or path.split(".")[0] not in ("search", "signals"):
+        if "=" not in setting or setting.split(".")[0] not in ("search", "signals"):
             raise click.UsageError(
                 f"--set is {setting!r}, but must be PATH=VALUE with a path that begins with search "
                 "or signals"
             )
-        tree = read_yaml(value, "--set")
+        path, tree = parse_setting(setting, "--set", source="--set")
         mode = tree if path == "search.mode" else mode
         yield path, tree
     if cpu_seconds is not None:

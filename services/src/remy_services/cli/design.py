@@ -44,7 +44,16 @@ from remy_services.driver import DesignResult, DesignRun, OutDirectory, with_bud
 from remy_services.evaluation import LocalEvaluator
 from remy_services.files import FileError, write_file
 from remy_services.remycc import read_remycc
-from remy_services.specification import check_spec, content_digest, load_spec, load_tree
+from remy_services.specification import (
+    check_spec,
+    content_digest,
+    first_digest,
+    load_spec,
+    load_tree,
+    parse_setting,
+    spec_of_tree,
+    vary,
+)
 
 CAMPAIGN_JSON = "campaign.json"
 CAMPAIGN_HTML = "campaign.html"
@@ -72,7 +81,10 @@ def design_campaign(
         folder = out / member.name
         digest = content_digest(member.spec)
         is_finished = (
-            campaign.finished(member.name, digest) is not None
+            any(
+                each is not None and campaign.finished(member.name, each) is not None
+                for each in (digest, first_digest(member.spec))
+            )
             and OutDirectory(folder).remycc_json.exists()
         )
         if not quiet:
@@ -171,6 +183,14 @@ def _say(sentence: str) -> None:
     help="Stop after S seconds of CPU time since the design began.",
 )
 @click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Another setting than the specification's, as objective.delta=0.1; may be given several "
+    "times.",
+)
+@click.option(
     "--sweep",
     "sweeps",
     multiple=True,
@@ -192,6 +212,7 @@ def command(
     threads: int,
     max_steps: int | None,
     max_cpu_seconds: float | None,
+    settings: tuple[str, ...],
     sweeps: tuple[str, ...],
     resume: bool,
     quiet: bool,
@@ -218,13 +239,19 @@ def command(
             max_cpu_seconds=max_cpu_seconds,
         )
 
+    tree = load_tree(spec_path)
+    changes = [parse_setting(each, "--set", source=spec_path) for each in settings]
+    paths = [path for path, _ in changes]
+    _check_overruled(paths, "--set", seed=seed, steps=steps)
+    for path, value in changes:
+        tree = vary(tree, path, value, source=spec_path)
     if sweeps:
         if first_path is not None:
             raise click.UsageError("--from and --sweep exclude each other")
         members = [
             replace(member, spec=adjusted(member.spec))
             for member in members_of(
-                load_tree(spec_path), _swept(sweeps, seed=seed, steps=steps), source=spec_path
+                tree, _swept(sweeps, paths, seed=seed, steps=steps), source=spec_path
             )
         ]
         if not design_campaign(
@@ -235,7 +262,7 @@ def command(
         return
     kept = OutDirectory(out).spec
     edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
-    spec = adjusted(load_spec(spec_path, edition=edition))
+    spec = adjusted(spec_of_tree(tree, spec_path, edition=edition))
     first = None if first_path is None else read_remycc(first_path).table
     with shown_progress(quiet=quiet) as observer:
         run = DesignRun(spec, out, threads=threads, resume=resume, first_table=first)
@@ -257,9 +284,21 @@ def command(
         print_gain(result.spec, out, result, gain)
 
 
-def _swept(texts: Sequence[str], *, seed: int | None, steps: int | None) -> list[Sweep]:
+def _swept(
+    texts: Sequence[str], settings: Sequence[str], *, seed: int | None, steps: int | None
+) -> list[Sweep]:
     """The sweeps, none of which an option may overrule."""
     sweeps = [parse_sweep(text) for text in texts]
+    for sweep in sweeps:
+        if sweep.path in settings:
+            raise click.UsageError(f"--set and a sweep of {sweep.path} exclude each other")
+    _check_overruled([sweep.path for sweep in sweeps], "a sweep", seed=seed, steps=steps)
+    return sweeps
+
+
+def _check_overruled(
+    paths: Sequence[str], what: str, *, seed: int | None, steps: int | None
+) -> None:
     overruled = {
         "search.seed": seed,
         "search.joint.steps": steps,
@@ -267,11 +306,10 @@ def _swept(texts: Sequence[str], *, seed: int | None, steps: int | None) -> list
         "search.joint.simulated_packets": steps,
         "search.pattern.steps": steps,
     }
-    for sweep in sweeps:
-        if overruled.get(sweep.path) is not None:
-            option = "--seed" if sweep.path == "search.seed" else "--steps"
-            raise click.UsageError(f"{option} and a sweep of {sweep.path} exclude each other")
-    return sweeps
+    for path in paths:
+        if overruled.get(path) is not None:
+            option = "--seed" if path == "search.seed" else "--steps"
+            raise click.UsageError(f"{option} and {what} of {path} exclude each other")
 
 
 def _adjusted(

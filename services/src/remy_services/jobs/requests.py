@@ -19,12 +19,13 @@ from remy_services.specification import (
     SpecError,
     Violation,
     check_spec,
+    parse_setting,
     spec_of_tree,
     to_yaml,
     vary,
 )
 from remy_services.specification.reading import Tree, read_yaml
-from remy_services.specification.schema import format_number, show
+from remy_services.specification.schema import format_number
 from remy_simulator.messages import to_native
 
 # What jobs are called.
@@ -192,11 +193,8 @@ def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb
     """
     tree = read_yaml(to_yaml(spec), _SOURCE)
     for index, setting in enumerate(settings):
-        path, equals, value = setting.partition("=")
-        if not equals or not path.strip():
-            problem = f"is {show(setting)}, but must be PATH=VALUE"
-            raise SpecError("the request", [Violation(f"settings[{index}]", problem)])
-        tree = vary(tree, path.strip(), read_yaml(value, f"settings[{index}]"), source=_SOURCE)
+        path, value = parse_setting(setting, f"settings[{index}]", source="the request")
+        tree = vary(tree, path, value, source=_SOURCE)
     return spec_of_tree(tree, _SOURCE)
 
 

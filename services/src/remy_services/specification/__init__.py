@@ -14,7 +14,13 @@ from remy_services.specification.checking import (
 )
 from remy_services.specification.networks import draw_specimens, extent
 from remy_services.specification.schema import SpecError, Violation
-from remy_services.specification.writing import content_digest, first_digest, to_yaml, vary
+from remy_services.specification.writing import (
+    content_digest,
+    first_digest,
+    parse_setting,
+    to_yaml,
+    vary,
+)
 
 __all__ = [
     "SpecError",
@@ -26,6 +32,7 @@ __all__ = [
     "first_digest",
     "load_spec",
     "load_tree",
+    "parse_setting",
     "parse_spec",
     "spec_of_tree",
     "to_yaml",

@@ -22,7 +22,14 @@ from remy_farm.completion import (
     simulated_seconds,
 )
 from remy_farm.v1 import spec_pb2
-from remy_services.specification.reading import Tree, expand, nearest, plain_scalar, shorten
+from remy_services.specification.reading import (
+    Tree,
+    expand,
+    nearest,
+    plain_scalar,
+    read_yaml,
+    shorten,
+)
 from remy_services.specification.schema import (
     SpecError,
     Violation,
@@ -214,6 +221,17 @@ def _plain(value: Any) -> Any:
 
 
 _SPEC = descriptor_of(spec_pb2.DesignSpec)
+
+
+def parse_setting(text: str, name: str, *, source: str) -> tuple[str, Tree]:
+    """Path and value of a setting such as "objective.delta=0.1", whose value is YAML.
+
+    Raises SpecError, which calls the text `name`.
+    """
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise SpecError(source, [Violation(name, f"is {show(text)}, but must be PATH=VALUE")])
+    return path.strip(), read_yaml(value, name)
 
 
 def vary(tree: Tree, path: str, value: Tree, *, source: str = "the specification") -> Tree:

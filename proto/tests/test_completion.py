@@ -1,0 +1,247 @@
+"""What a message means that leaves fields out, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.completion import (
+    NEWEST_EDITION,
+    complete,
+    constraint_of,
+    default_text,
+    edition_of,
+    is_alternative,
+)
+from remy_farm.v1 import (
+    checkpoint_pb2,
+    constraints_pb2,
+    design_service_pb2,
+    evaluation_pb2,
+    job_pb2,
+    progress_pb2,
+    rule_table_pb2,
+    spec_pb2,
+    worker_service_pb2,
+)
+
+_FILES = (
+    checkpoint_pb2,
+    design_service_pb2,
+    job_pb2,
+    progress_pb2,
+    rule_table_pb2,
+    spec_pb2,
+    worker_service_pb2,
+)
+_REQUESTS = [
+    message
+    for file in (design_service_pb2, worker_service_pb2)
+    for name, message in vars(file).items()
+    if name.endswith(("Request", "Hello", "Welcome"))
+]
+
+
+def _spec() -> spec_pb2.DesignSpec:
+    """What must be given, and nothing else."""
+    exact = spec_pb2.Distribution
+    return spec_pb2.DesignSpec(
+        name="least",
+        network=spec_pb2.NetworkModel(
+            link_rate_mbps=exact(exact=15), rtt_ms=exact(exact=150), senders=exact(exact=2)
+        ),
+        traffic=spec_pb2.TrafficModel(
+            flow_lengths=spec_pb2.TrafficModel.FlowLengths(), mean_off_ms=exact(exact=5000)
+        ),
+    )
+
+
+def _as_before_editions(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
+    """What a version without editions and presence would have written."""
+    written = spec_pb2.DesignSpec.FromString(complete(spec).SerializeToString())
+    written.ClearField("edition")
+    for message, field in _scalars(written):
+        is_always_there = constraint_of(field).default or constraint_of(field).required
+        if is_always_there and getattr(message, field.name) == 0:
+            message.ClearField(field.name)
+    return written
+
+
+def _scalars(message: Any) -> Iterator[tuple[Message, FieldDescriptor]]:
+    for field, value in list(message.ListFields()):
+        if field.message_type is None and not field.is_repeated:
+            yield message, field
+        elif field.message_type is not None and not field.is_repeated:
+            yield from _scalars(value)
+
+
+def _paths(message: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for field, value in message.ListFields():
+        yield (*above, field.name)
+        if field.message_type is not None and not field.is_repeated:
+            yield from _paths(value, (*above, field.name))
+
+
+def _without(message: Any, path: tuple[str, ...]) -> Any:
+    """A copy that leaves the field out."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    inner = copy
+    for name in path[:-1]:
+        inner = getattr(inner, name)
+    inner.ClearField(path[-1])
+    return copy
+
+
+def _field(message: Any, path: tuple[str, ...]) -> FieldDescriptor:
+    for name in path[:-1]:
+        message = getattr(message, name)
+    field: FieldDescriptor = message.DESCRIPTOR.fields_by_name[path[-1]]
+    return field
+
+
+def _messages(descriptors: Any) -> Iterator[Descriptor]:
+    for descriptor in descriptors:
+        yield descriptor
+        yield from _messages(descriptor.nested_types)
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.__name__.rpartition(".")[2])
+def test_every_scalar_has_presence(file: Any) -> None:
+    for message in _messages(file.DESCRIPTOR.message_types_by_name.values()):
+        for field in message.fields:
+            assert field.is_repeated or field.has_presence, field.full_name
+
+
+@pytest.mark.parametrize("kind", _REQUESTS, ids=lambda kind: kind.__name__)
+def test_a_request_of_a_client_that_knows_no_field_is_completed(kind: type[Message]) -> None:
+    """Every field of every request at once; one by one, as each default is independent."""
+    empty: Any = complete(kind())
+    descriptor: Any = kind.DESCRIPTOR
+    for field in descriptor.fields:
+        wanted = constraint_of(field).default
+        if not field.is_repeated:
+            assert empty.HasField(field.name) == bool(wanted), field.full_name
+        if wanted and field.enum_type is None:
+            assert float(getattr(empty, field.name)) == float(wanted)
+
+
+@pytest.mark.parametrize("path", list(_paths(complete(_spec()))), ids=".".join)
+def test_a_specification_of_a_client_that_does_not_know_a_field_means_its_default(
+    path: tuple[str, ...],
+) -> None:
+    whole = complete(_spec())
+    heard = complete(_without(whole, path))
+    field = _field(whole, path)
+    if constraint_of(field).required or is_alternative(field):
+        # It is refused where specifications are checked.
+        assert heard == _without(whole, path)
+    elif path == ("edition",):
+        assert edition_of(heard) == 1
+        assert not heard.HasField("edition")
+    else:
+        assert heard == whole
+
+
+@pytest.mark.parametrize("path", list(_paths(complete(_spec()))), ids=".".join)
+def test_it_may_know_no_editions_either(path: tuple[str, ...]) -> None:
+    whole = complete(_spec())
+    heard = complete(_without(_without(whole, path), ("edition",)))
+    field = _field(whole, path)
+    if constraint_of(field).required or is_alternative(field) or path == ("edition",):
+        return
+    # Where all that is missing may be a zero, it is edition 1, whose default is that zero.
+    assert _without(heard, ("edition",)) == _without(whole, ("edition",))
+    assert heard.HasField("edition") or path == ("objective", "minimum_on_ms")
+
+
+def test_a_zero_that_is_meant_stays() -> None:
+    spec = _spec()
+    spec.objective.delta = 0
+    spec.search.seed = 0
+    assert (complete(spec).objective.delta, spec.search.seed, spec.objective.alpha) == (0, 0, 1)
+
+
+def test_a_completed_specification_names_its_edition() -> None:
+    assert complete(_spec()).edition == NEWEST_EDITION
+    request = design_service_pb2.SubmitJobRequest(spec=_spec())
+    assert complete(request).spec == complete(_spec())
+
+
+def test_completing_twice_changes_nothing() -> None:
+    for spec in (_spec(), _as_before_editions(_spec())):
+        once = spec_pb2.DesignSpec.FromString(complete(spec).SerializeToString())
+        assert complete(spec) == once
+
+
+def test_the_zeros_of_a_version_without_presence_are_zeros() -> None:
+    """It completed what it wrote, and a zero was not to be seen on the wire."""
+    spec = _spec()
+    spec.objective.delta = 0
+    spec.search.seed = 0
+    spec.network.loss_probability.uniform.low = 0
+    spec.network.loss_probability.uniform.high = 0.5
+    written = _as_before_editions(spec)
+    assert not written.objective.HasField("delta")
+    heard = complete(written)
+    assert not heard.HasField("edition")
+    assert (heard.objective.delta, heard.search.seed, heard.objective.minimum_on_ms) == (0, 0, 0)
+    assert heard.network.loss_probability.uniform.HasField("low")
+    assert heard == complete(_without(complete(spec), ("edition",)))
+
+
+@pytest.mark.parametrize("path", ["network.buffer", "search.mode", "search.simulated_seconds"])
+def test_what_lacks_more_than_zeros_was_not_completed_by_it(path: str) -> None:
+    written = _without(_as_before_editions(_spec()), tuple(path.split(".")))
+    assert complete(written) == complete(_spec())
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds"), [("PAPER", 100.0), ("JOINT", 30.0), ("PATTERN", 30.0)]
+)
+def test_the_simulated_time_depends_on_the_mode(mode: str, seconds: float) -> None:
+    spec = _spec()
+    spec.search.mode = getattr(spec_pb2, f"SEARCH_MODE_{mode}")
+    assert complete(spec).search.simulated_seconds == seconds
+
+
+def test_a_mapping_is_filled_in_key_by_key() -> None:
+    spec = _spec()
+    spec.search.paper.window_increment.factor = 2
+    grid = complete(spec).search.paper.window_increment
+    assert (grid.factor, grid.maximum, grid.steps) == (2, 256, 3)
+
+
+def test_stored_jobs_and_archives_are_completed_within() -> None:
+    archive = job_pb2.JobArchive(record=job_pb2.JobRecord(job=job_pb2.Job(spec=_spec())))
+    assert complete(archive).record.job.spec == complete(_spec())
+    assert not complete(job_pb2.JobRecord()).job.HasField("spec")
+
+
+def test_what_has_no_defaults_is_left_alone() -> None:
+    for message in (evaluation_pb2.EvaluationRequest(), progress_pb2.ProgressEvent()):
+        assert not complete(message).ByteSize()
+
+
+def test_a_default_may_change_with_an_edition() -> None:
+    file = descriptor_pb2.FileDescriptorProto(
+        name="editions.proto", package="editions", dependency=["remy_farm/v1/constraints.proto"]
+    )
+    field = file.message_type.add(name="Later").field.add(
+        name="rules", number=1, label="LABEL_OPTIONAL", type="TYPE_STRING"
+    )
+    options: Any = field.options.Extensions
+    constraint = options[constraints_pb2.constraint]
+    constraint.default = "absolute"
+    constraint.edition_defaults.add(edition=2, value="scale_free")
+    constraint.edition_defaults.add(edition=4, value="other")
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    later = pool.FindFieldByName("editions.Later.rules")
+    found = [default_text(later, edition) for edition in (1, 2, 3, 4)]
+    assert found == ["absolute", "scale_free", "scale_free", "other"]
