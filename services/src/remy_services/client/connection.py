@@ -106,9 +106,9 @@ class Connection:
         deadline = self.deadline_seconds if deadline_seconds is None else deadline_seconds
         try:
             response: Message = getattr(self._stub, method)(
-            request, timeout=deadline, metadata=self._metadata
-        )
-        return complete(response)
+                request, timeout=deadline, metadata=self._metadata
+            )
+            return complete(response)
         except grpc.RpcError as error:
             raise self.error(error) from None
 
