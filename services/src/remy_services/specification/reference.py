@@ -88,7 +88,8 @@ def _names_of_enum(
         yield (*path, _ENUM_VALUES, index), f"{scope}.{value.name}"
 
 
-# The reference of specifications, docs/spec.md: `python -m remy_services.specification.reference proto`.
+# The reference of specifications, docs/spec.md:
+# `python -m remy_services.specification.reference proto`.
 #
 # Constraints come from the descriptors that specifications are checked against, words from the
 # comments, so that the page cannot say what the reader does not do.
