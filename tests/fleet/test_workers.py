@@ -225,6 +225,21 @@ def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
         assert worker.poll() is None
 
 
+def test_a_simulation_for_a_coordinator_that_is_gone_makes_room_for_the_next_one() -> None:
+    with WorkerFarm() as first:
+        worker = first.start_worker()
+        _begin(first, _endless_request())
+        first.wait_until(lambda: first.fleet.snapshot().tasks_running > 0)
+        port = first.port
+        first.disown(worker)
+    with WorkerFarm(port=port) as second:
+        second.adopt(worker)
+        request = requests("joint", 1)[0]
+        running = _begin(second, request)
+        assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+        assert worker.poll() is None
+
+
 def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
     farm.start_worker()
     farm.wait_for_workers(1)

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
-from remy_workers.task_queue import SendQueue, Task, TaskQueue
+from remy_workers.task_queue import SendQueue, Task, TaskQueue, interrupt
 
 
 def _task(lease_id: int) -> Task:
@@ -97,14 +97,18 @@ class AnyOrder(RuleBasedStateMachine):
         self.unwanted |= {lease_id} & set(self.running)
 
     @precondition(lambda self: not self.is_closed)
-    @rule(is_back_soon=st.booleans())
-    def lose_the_connection(self, is_back_soon: bool) -> None:
-        self.queue.detach()
-        if not is_back_soon:
-            self.queue.interrupt()
-            self.unwanted |= set(self.running)
+    @rule(interrupted=st.sampled_from(["while away", "when back", "not yet"]))
+    def lose_the_connection(self, interrupted: str) -> None:
+        begun = self.queue.detach()
+        assert begun == list(self.running.values())
         self.stream = SendQueue()
+        if interrupted == "while away":
+            interrupt(begun)
         self.queue.attach(self.stream, 4)
+        if interrupted == "when back":
+            interrupt(begun)
+        if interrupted != "not yet":
+            self.unwanted |= set(self.running)
         assert not self.read()
         self.lost += self.waiting
         self.waiting = []
@@ -155,15 +159,20 @@ def test_results_without_a_stream_go_to_the_next_one() -> None:
 
 
 def test_what_runs_for_a_coordinator_that_is_gone_is_interrupted() -> None:
-    queue, stream = TaskQueue(), SendQueue()
-    queue.attach(stream, 1)
+    queue = TaskQueue()
+    queue.attach(SendQueue(), 1)
     queue.put(_task(1))
     running = queue.get()
-    queue.detach()
-    # It may be back at once.
+    begun = queue.detach()
+    # It may end in time.
     assert not running.cancellation.cancelled
-    queue.interrupt()
+    # Another coordinator is there meanwhile, whose own tasks go on.
+    queue.attach(SendQueue(), 1)
+    queue.put(_task(2))
+    own = queue.get()
+    interrupt(begun)
     assert running.cancellation.cancelled
+    assert not own.cancellation.cancelled
 
 
 def test_a_task_that_is_cancelled_while_it_runs_is_returned_when_it_ends() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
@@ -36,6 +36,12 @@ def returned(lease_ids: Sequence[int]) -> worker_service_pb2.WorkRequest:
     """The worker does not do these tasks, or nobody wants to know what came of them."""
     gone = worker_service_pb2.TasksReturned(lease_ids=lease_ids)
     return worker_service_pb2.WorkRequest(returned=gone)
+
+
+def interrupt(tasks: Iterable[Task]) -> None:
+    """Nobody waits for these any more: their simulations end within milliseconds."""
+    for task in tasks:
+        task.cancellation.cancel()
 
 
 class SendQueue:
@@ -121,14 +127,15 @@ class TaskQueue:
             granted = worker_service_pb2.Credit(tasks=credit)
             stream.put(worker_service_pb2.WorkRequest(credit=granted))
 
-    def detach(self) -> None:
-        """The stream is gone. Others have got what had not begun."""
+    def detach(self) -> list[Task]:
+        """The stream is gone. Others have got what had not begun. Returns what runs still."""
         with self._changed:
             if self._stream is not None:
                 unsent = self._stream.drain()
                 self._late += [message for message in unsent if message.HasField("result")]
                 self._stream = None
             self._waiting.clear()
+            return list(self._running.values())
 
     def put(self, task: Task) -> None:
         """A task has come."""
@@ -160,12 +167,6 @@ class TaskQueue:
         with self._changed:
             if self._stream is not None:
                 self._stream.heartbeat()
-
-    def interrupt(self) -> None:
-        """Ends what runs early: for a coordinator that has gone away, or for this worker's end."""
-        with self._changed:
-            for task in self._running.values():
-                task.cancellation.cancel()
 
     # For the threads that simulate.
 
@@ -223,7 +224,7 @@ class TaskQueue:
         """Returns and interrupts what still runs, and sends no more than what waits to be sent."""
         with self._changed:
             self._return(list(self._running))
-            self.interrupt()
+            interrupt(self._running.values())
             self._running.clear()
             if self._stream is not None:
                 self._stream.close()

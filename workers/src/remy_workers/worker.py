@@ -24,7 +24,15 @@ from remy_simulator.cpus import allowed_cpus
 from remy_workers.interruption import IDLE, Shutdown
 from remy_workers.settings import ExitCode, WorkerSettings
 from remy_workers.simulation import TableCache, UnknownTables, start_simulation_threads
-from remy_workers.task_queue import Heartbeat, SendQueue, Task, TaskQueue, refusal, returned
+from remy_workers.task_queue import (
+    Heartbeat,
+    SendQueue,
+    Task,
+    TaskQueue,
+    interrupt,
+    refusal,
+    returned,
+)
 from remy_workers.telemetry import TaskEnd, WorkerMetrics
 
 # Tasks in reserve for each thread, so that none waits for the network.
@@ -144,8 +152,6 @@ class Worker:
         self._metrics = metrics
         self._queue = TaskQueue()
         self._heartbeat = Heartbeat(self._queue.heartbeat)
-        # Of the call that is under way, or of the next one.
-        self._session = self._new_session()
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition()
 
@@ -191,7 +197,7 @@ class Worker:
         """One call, until it ends. Whether the coordinator welcomed it. Raises Refused."""
         settings = self._settings
         metadata = call_metadata(settings.token)
-        session = self._session = self._new_session()
+        session = Session(settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
         with open_channel(settings.coordinator, settings.tls, user_agent="remy-worker") as channel:
             stream = SendQueue()
             stream.put(hello(settings))
@@ -214,14 +220,11 @@ class Worker:
             _log.warning("not connected", coordinator=str(settings.coordinator), why=why)
         return session.was_welcome
 
-    def _new_session(self) -> Session:
-        return Session(self._settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
-
     def _leave(self, session: Session) -> None:
-        self._queue.detach()
-        self._session = self._new_session()
-        # What runs is of use if the coordinator is back before it is done, and not for long.
-        patience = threading.Timer(self._settings.drain_seconds, self._interrupt_if_away)
+        begun = self._queue.detach()
+        # What ends soon may still be of use. The rest is not waited for, whether the coordinator is
+        # back or not: it has given it to others, or is a new one that never heard of it.
+        patience = threading.Timer(self._settings.drain_seconds, interrupt, [begun])
         patience.daemon = True
         patience.start()
         if session.was_welcome:
@@ -229,10 +232,6 @@ class Worker:
         with self._call_is_over:
             self._call = None
             self._call_is_over.notify_all()
-
-    def _interrupt_if_away(self) -> None:
-        if not self._session.was_welcome:
-            self._queue.interrupt()
 
     def _account_for(self, error: grpc.RpcError) -> str:
         """Why a call broke, for people. Raises Refused if there is no use in another one."""
