@@ -8,10 +8,10 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, Token
 from remy_services.client import ConnectionSettings
-from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
+from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
-OWN = Versions(client="1.2", simulator="3.4", simulator_digest="d")
+OWN = messages.GetServerInfoResponse(version="1.2", simulator_version="3.4", simulator_digest="d")
 
 
 def info() -> messages.GetServerInfoResponse:

@@ -1,21 +1,22 @@
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client.doctor import (
-    Finding,
-    Verdict,
-    Versions,
-    check_clock,
-    check_role,
-    check_store,
-    check_versions,
-    check_workers,
-)
+from remy_services.client.doctor import Check, Verdict, check_answer
 
 Info = messages.GetServerInfoResponse
 
 
-def verdict_and_words(finding: Finding) -> tuple[Verdict, str]:
+def judged(
+    check: Check, info: Info, own: Info | None = None, *, asked: float = 0.0, heard: float = 0.0
+) -> tuple[Verdict, str]:
+    findings = {
+        finding.check: finding
+        for finding in check_answer(
+            info, own or Info(), asked_unix_seconds=asked, heard_unix_seconds=heard
+        )
+    }
+    assert list(findings) == list(Check)[4:]
+    finding = findings[check]
     assert bool(finding.advice) == (finding.verdict != Verdict.OK)
     return finding.verdict, finding.text
 
@@ -31,7 +32,7 @@ def verdict_and_words(finding: Finding) -> tuple[Verdict, str]:
     ],
 )
 def test_role(role: str, verdict: Verdict) -> None:
-    found, text = verdict_and_words(check_role(Info(caller="ann", role=role)))
+    found, text = judged(Check.TOKEN, Info(caller="ann", role=role))
     assert found == verdict
     assert text.startswith(f"you are ann, role {role or 'none'}")
 
@@ -40,18 +41,18 @@ def test_store() -> None:
     store = messages.StoreInfo(
         kind="redis", version="7.2", durability="every write", durable=True, available=True
     )
-    assert verdict_and_words(check_store(Info(store=store))) == (
+    assert judged(Check.STORE, Info(store=store)) == (
         Verdict.OK,
         "redis 7.2: every write",
     )
     store.durable = False
-    verdict, text = verdict_and_words(check_store(Info(store=store)))
+    verdict, text = judged(Check.STORE, Info(store=store))
     assert (verdict, text) == (
         Verdict.PROBLEM,
         "redis 7.2 may lose acknowledged work: every write",
     )
     store.available, store.trouble = False, "disk full"
-    verdict, text = verdict_and_words(check_store(Info(store=store)))
+    verdict, text = judged(Check.STORE, Info(store=store))
     assert verdict == Verdict.PROBLEM
     assert "disk full" in text
 
@@ -69,7 +70,7 @@ def test_store() -> None:
     ],
 )
 def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
-    assert verdict_and_words(check_workers(Info(evaluators=evaluators)))[0] == verdict
+    assert judged(Check.WORKERS, Info(evaluators=evaluators))[0] == verdict
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,8 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 )
 def test_versions(version: str, simulator: str, digest: str, verdict: Verdict) -> None:
     info = Info(version=version, simulator_version=simulator, simulator_digest=digest)
-    own = Versions(client="1.2", simulator="3.4", simulator_digest="d")
-    assert verdict_and_words(check_versions(info, own))[0] == verdict
+    own = Info(version="1.2", simulator_version="3.4", simulator_digest="d")
+    assert judged(Check.VERSIONS, info, own)[0] == verdict
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,5 @@ def test_versions(version: str, simulator: str, digest: str, verdict: Verdict) -
     ],
 )
 def test_clock(coordinator: float, asked: float, heard: float, verdict: Verdict) -> None:
-    finding = check_clock(
-        Info(unix_seconds=coordinator), asked_unix_seconds=asked, heard_unix_seconds=heard
-    )
-    assert verdict_and_words(finding)[0] == verdict
+    found = judged(Check.CLOCK, Info(unix_seconds=coordinator), asked=asked, heard=heard)
+    assert found[0] == verdict

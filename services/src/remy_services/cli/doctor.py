@@ -22,7 +22,7 @@ from remy_services.cli.connecting import (
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.job_views import message_tree
 from remy_services.client import DesignClient, Given
-from remy_services.client.doctor import Check, Finding, Verdict, Versions, diagnose
+from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_simulator import fingerprint
 
 
@@ -107,9 +107,9 @@ def doctor_command(
 
 
 def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
-    own = Versions(
-        client=version("remy-farm"),
-        simulator=version("remy-simulator"),
+    own = messages.GetServerInfoResponse(
+        version=version("remy-farm"),
+        simulator_version=version("remy-simulator"),
         simulator_digest=fingerprint(),
     )
     try:
