@@ -10,13 +10,12 @@ import signal
 import sys
 
 from remy_farm.v1 import progress_pb2
-from remy_services.driver import DesignRun, RunStarted
-from remy_services.driver.run import SilentObserver
+from remy_services.driver import DesignObserver, DesignRun, OutDirectory, RunStarted
 from remy_services.files import FileError
 from services.tests.embedded.test_design_run import SPEC
 
 
-class _Announcer(SilentObserver):
+class _Announcer(DesignObserver):
     def __init__(self, to_raise: str | None) -> None:
         self._to_raise = to_raise
         self._events = 0
@@ -39,7 +38,8 @@ def main() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:
-        run = DesignRun(SPEC, out, resume=True, checkpoint_seconds=0)
+        begun = OutDirectory(out).is_begun
+        run = DesignRun(SPEC, out, resume=begun, checkpoint_seconds=0)
         result = run.run(_Announcer(options.get("signal")))
     except FileError as error:
         print(f"refused: {error}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
 from contextlib import closing
 
 import pytest
@@ -10,68 +10,78 @@ import pytest
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
 from remy_services.designer.strategy import with_steps
-from remy_services.driver.run import resolve_budget
-from remy_services.evaluation import EvaluationProgress, LocalEvaluator
+from remy_services.driver.loop import RunLoop
+from remy_services.driver.run import Interrupt
+from remy_services.evaluation import LocalEvaluator, Share
+from remy_services.evaluation.local import LocalFleet
 from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec
 
 
-@pytest.fixture
-def evaluator() -> Iterator[LocalEvaluator]:
-    with closing(LocalEvaluator(2)) as evaluator:
-        yield evaluator
+def resolve_budget(
+    spec: spec_pb2.DesignSpec, interrupt: Interrupt | None = None
+) -> spec_pb2.DesignSpec | None:
+    """The specification as a run of its design would follow it."""
+
+    async def rehearse() -> spec_pb2.DesignSpec | None:
+        control, evaluator = interrupt or Interrupt(), LocalFleet(2)
+        control.attach()
+        try:
+            return await RunLoop(evaluator, control, lambda: Share("design")).rehearse(spec)
+        finally:
+            await evaluator.close()
+
+    return asyncio.run(rehearse())
 
 
-def test_a_budget_of_cpu_time_becomes_steps_and_nothing_else_changes(
-    evaluator: LocalEvaluator,
-) -> None:
+def resolved_spec(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
+    resolved = resolve_budget(spec)
+    assert resolved is not None
+    return resolved
+
+
+def test_a_budget_of_cpu_time_becomes_steps_and_nothing_else_changes() -> None:
     spec = joint_spec()
-    resolved = resolve_budget(spec, evaluator)
+    resolved = resolved_spec(spec)
     check_spec(resolved)
     assert spec == joint_spec()
     assert not resolved.search.joint.HasField("cpu_seconds")
     assert resolved == with_steps(spec, resolved.search.joint.steps)
 
 
-def test_time_buys_steps(evaluator: LocalEvaluator) -> None:
+def test_time_buys_steps() -> None:
     spec = joint_spec()
     spec.search.joint.cpu_seconds = 1e-9
-    assert resolve_budget(spec, evaluator).search.joint.steps == 1
+    assert resolved_spec(spec).search.joint.steps == 1
     spec.search.joint.cpu_seconds = 100
-    assert resolve_budget(spec, evaluator).search.joint.steps > 100
+    assert resolved_spec(spec).search.joint.steps > 100
 
 
-def test_packets_buy_steps_that_need_about_so_many(evaluator: LocalEvaluator) -> None:
+def test_packets_buy_steps_that_need_about_so_many() -> None:
     spec = joint_spec()
     spec.search.joint.ClearField("cpu_seconds")
     spec.search.joint.simulated_packets = 2_000_000
-    resolved = resolve_budget(spec, evaluator)
+    resolved = resolved_spec(spec)
     check_spec(resolved)
     assert resolved == with_steps(spec, resolved.search.joint.steps)
     # Nothing was measured by a clock.
-    assert resolve_budget(spec, evaluator) == resolved
+    assert resolved_spec(spec) == resolved
 
     designer = Designer(resolved)
-    while (request := designer.next_request()) is not None:
-        designer.receive(evaluator.evaluate(request))
+    with closing(LocalEvaluator(2)) as evaluator:
+        while (request := designer.next_request()) is not None:
+            designer.receive(evaluator.evaluate(request))
     # The tables of a design send more than the first one, which a simulation of 1 s shows most.
     assert 1_000_000 < designer.simulated_packets < 4_000_000
 
 
 @pytest.mark.parametrize("spec", [with_steps(joint_spec(), 7), small_spec(epochs=3)])
-def test_without_such_a_budget_a_specification_stays_as_it_is(
-    spec: spec_pb2.DesignSpec, evaluator: LocalEvaluator
-) -> None:
-    assert resolve_budget(spec, evaluator) is spec
+def test_without_such_a_budget_a_specification_stays_as_it_is(spec: spec_pb2.DesignSpec) -> None:
+    assert resolved_spec(spec) is spec
 
 
-def test_whoever_watches_may_end_the_measurement(evaluator: LocalEvaluator) -> None:
-    class EnoughError(Exception):
-        pass
-
-    def end(_: EvaluationProgress) -> None:
-        raise EnoughError
-
-    with pytest.raises(EnoughError):
-        resolve_budget(joint_spec(), evaluator, end)
+def test_an_interrupt_ends_the_measurement() -> None:
+    interrupt = Interrupt()
+    interrupt.set()
+    assert resolve_budget(joint_spec(), interrupt) is None

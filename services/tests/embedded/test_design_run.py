@@ -10,11 +10,11 @@ import pytest
 
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.driver import (
+    DesignObserver,
     DesignResult,
     DesignRun,
     OutDirectory,
     RunStarted,
-    SilentObserver,
     StepProgress,
     read_events,
     with_budget,
@@ -30,7 +30,7 @@ SPEC = small_spec(signals="send_ewma, rtt_ratio", simulated_seconds=1, epochs_pe
 PUBLISHED = ("remycc.json", "remycc.dna", "pareto.csv", "spec.yaml", "provenance.json")
 
 
-class Recorder(SilentObserver):
+class Recorder(DesignObserver):
     """An observer that keeps everything, and may do something at every event."""
 
     def __init__(
@@ -132,7 +132,7 @@ def test_interrupted_again_and_again_it_is_the_same_design(whole: Whole, tmp_pat
             if events == 4:
                 run.interrupt()  # noqa: B023 - called while `run` runs
 
-        run = DesignRun(SPEC, out, threads=2, resume=True)
+        run = DesignRun(SPEC, out, threads=2, resume=runs > 0)
         recorder = Recorder(count)
         result = run.run(recorder)
         runs += 1
@@ -155,7 +155,8 @@ def test_any_number_of_threads_makes_the_same_design(whole: Whole, tmp_path: Pat
 
 def test_a_finished_design_goes_on_with_a_larger_budget(whole: Whole, tmp_path: Path) -> None:
     for steps in (3, 4, 11):
-        result = DesignRun(with_budget(SPEC, max_steps=steps), tmp_path, resume=True).run()
+        spec = with_budget(SPEC, max_steps=steps)
+        result = DesignRun(spec, tmp_path, resume=steps > 3).run()
         assert result.reason == progress_pb2.STOP_REASON_STEPS
         assert result.steps == steps
 
@@ -184,9 +185,11 @@ def test_cpu_time_used_up_ends_a_design_between_two_steps(tmp_path: Path) -> Non
 
     result = DesignRun(spec, tmp_path).run()
 
-    assert (result.reason, result.steps) == (progress_pb2.STOP_REASON_CPU_SECONDS, 0)
+    # What counts is the CPU time of evaluations, of which there is none before the first.
+    assert (result.reason, result.steps) == (progress_pb2.STOP_REASON_CPU_SECONDS, 1)
+    assert result.cpu_seconds > 0
     again = DesignRun(spec, tmp_path, resume=True).run()
-    assert (again.reason, again.steps) == (progress_pb2.STOP_REASON_CPU_SECONDS, 0)
+    assert (again.reason, again.steps) == (progress_pb2.STOP_REASON_CPU_SECONDS, 1)
     longer = DesignRun(with_budget(SPEC, max_steps=2), tmp_path, resume=True).run()
     assert (longer.reason, longer.steps) == (progress_pb2.STOP_REASON_STEPS, 2)
 

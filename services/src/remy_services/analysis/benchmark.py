@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.driver import DesignResult, DesignRun, SilentObserver
+from remy_services.driver import DesignObserver, DesignResult, DesignRun
 from remy_services.evaluation.measures import Estimate, Evaluate, estimate, link_rate_mbps
 from remy_services.files import FileError
 from remy_services.specification import draw_specimens, spec_of_tree, vary
@@ -273,7 +273,7 @@ class SearchRun:
     published: tuple[Published, ...]
 
 
-class _Recorder(SilentObserver):
+class _Recorder(DesignObserver):
     """Keeps every table with the time at which it was published."""
 
     def __init__(self) -> None:

@@ -32,11 +32,10 @@ from remy_services.analysis.wording import (
 )
 from remy_services.cli.common import plain_table, print_table
 from remy_services.driver import (
+    DesignObserver,
     DesignResult,
-    Observer,
     OutDirectory,
     RunStarted,
-    SilentObserver,
     StepProgress,
     read_events,
 )
@@ -150,7 +149,7 @@ _REFRESHES_PER_SECOND = 8
 _BAR_WIDTH = 30
 
 
-class PlainView(SilentObserver):
+class PlainView(DesignObserver):
     """A line on standard error for every milestone, and one now and then in between."""
 
     def __init__(self) -> None:
@@ -172,7 +171,7 @@ class PlainView(SilentObserver):
         _say(event_sentence(event))
 
 
-class LiveView(SilentObserver):
+class LiveView(DesignObserver):
     """Milestones scroll by; the status stays below them and is redrawn in place."""
 
     def __init__(self, live: Live) -> None:
@@ -206,7 +205,7 @@ class LiveView(SilentObserver):
 
 
 @contextmanager
-def shown_progress(*, quiet: bool) -> Iterator[Observer | None]:
+def shown_progress(*, quiet: bool) -> Iterator[DesignObserver | None]:
     """The view for this process's standard error; None if nothing is to be shown."""
     console = Console(stderr=True, highlight=False)
     if quiet:

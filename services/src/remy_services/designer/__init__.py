@@ -32,7 +32,8 @@ The driver's duties:
     abandoned request's outcome is not wanted any more.
  9. `table` is the table to publish at any time; it has beaten its predecessor on fresh specimens.
 10. A finished design goes on where the search left off when its budgets grow: resume it with the
-    new specification, then call `reconsider`. What the stop cost leaves no trace in the search.
+    new specification, then call `reconsider`, with the budget of time that is used up if one is.
+    What the stop cost leaves no trace in the search.
 11. Names and budgets (`name`, `stop`, the length of the schedule) may change from run to run;
     everything else that the specification says is fixed for the life of a design, and so are the
     table that it was given to begin with, if any, and what the simulator makes of a request: a

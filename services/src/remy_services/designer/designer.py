@@ -319,19 +319,27 @@ class Designer:
         self._record.closing.reason = reason
         return self._finish() if self._strategy.closing_request() is None else []
 
-    def reconsider(self) -> list[progress_pb2.ProgressEvent]:
+    def reconsider(
+        self, spent: progress_pb2.StopReason | None = None
+    ) -> list[progress_pb2.ProgressEvent]:
         """Applies the specification's stop rules anew, after it was resumed with other budgets.
 
-        If none holds, a stopped design goes on where its search left off; if one holds, a running
-        one is stopped.
+        `spent` is the budget that needs a clock and is used up, if one is. If nothing holds, a
+        stopped design goes on where its search left off; if something does, a running one is
+        stopped, and what stopped one is stopped for from now on.
         """
-        reason = self._reason_to_stop()
-        if reason is not None:
-            return self.stop(reason)
-        if self._record.HasField("closing"):
-            self._record.ClearField("closing")
+        reason = self._reason_to_stop() or spent
+        record = self._record
+        if not record.HasField("closing"):
+            return [] if reason is None else self.stop(reason)
+        if reason is None:
+            record.ClearField("closing")
             self._request = None
-        return []
+            return []
+        if record.closing.reason == reason:
+            return []
+        record.closing.reason = reason
+        return self._finish() if record.closing.finished else []
 
     def _step(
         self,

@@ -1,25 +1,26 @@
-"""A design in one process: the designer and an evaluator, with files, clocks and signals around."""
+"""Driving a designer: one run loop, and the directory of a design on this machine.
+
+`loop` carries requests to an evaluator and outcomes back, whatever keeps the design; `run` does so
+in one process, with files, clocks and signals around. The other sink, a store, is the
+coordinator's.
+"""
 
 from remy_services.designer.strategy import with_steps
 from remy_services.driver.directory import OutDirectory
-from remy_services.driver.progress import read_events
-from remy_services.driver.run import (
-    DesignResult,
-    DesignRun,
-    Observer,
+from remy_services.driver.progress import (
+    DesignObserver,
     RunStarted,
-    SilentObserver,
     StepProgress,
-    with_budget,
+    read_events,
 )
+from remy_services.driver.run import DesignResult, DesignRun, with_budget
 
 __all__ = [
+    "DesignObserver",
     "DesignResult",
     "DesignRun",
-    "Observer",
     "OutDirectory",
     "RunStarted",
-    "SilentObserver",
     "StepProgress",
     "read_events",
     "with_budget",

@@ -12,35 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 
-from remy_farm.v1 import progress_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import CheckpointError, Designer
-from remy_services.designer.budgets import Elapsed
+from remy_services.driver.loop import Clock, DesignSession, Stopwatch
 from remy_services.driver.pareto import ParetoFile
-from remy_services.driver.progress import ProgressLog
+from remy_services.driver.progress import DesignObserver, ProgressLog, RunStarted, StepProgress
+from remy_services.evaluation import Evaluation, EvaluationProgress, OnProgress
 from remy_services.files import FileError, read_file, reason, write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
 from remy_services.specification import content_digest, to_yaml
 from remy_simulator import RuleTable, _native
-
-# How long a design has run, over all of its runs.
-
-
-class Clock:
-    """Goes on from what earlier runs have used; CPU time is that of this process."""
-
-    def __init__(self, before: Elapsed) -> None:
-        self._wall_origin = time.monotonic() - before.wall_seconds
-        self._cpu_origin = time.process_time() - before.cpu_seconds
-
-    def elapsed(self) -> Elapsed:
-        """Time used up to now."""
-        return Elapsed(
-            wall_seconds=time.monotonic() - self._wall_origin,
-            cpu_seconds=time.process_time() - self._cpu_origin,
-        )
-
 
 # What made a design: enough to make it again.
 
@@ -68,6 +50,9 @@ def provenance_json(spec: spec_pb2.DesignSpec) -> str:
 
 
 # The directory that a design lives in.
+
+
+_LOCK = ".lock"
 
 
 class OutDirectory:
@@ -116,22 +101,59 @@ class OutDirectory:
         """Seed, digests and versions of what made the design."""
         return self.path / "provenance.json"
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether a run has been here, even if it was ended before its first checkpoint."""
+        return (self.path / _LOCK).exists()
+
+    def check(self, *, resume: bool) -> None:
+        """Raises FileError unless a run may begin here, or go on, without losing what is here."""
+        if self.checkpoint.exists():
+            if not resume:
+                raise FileError(
+                    f"{self.path} already holds a design; resume it, or choose another directory"
+                )
+            return
+        if resume and not self.is_begun:
+            raise FileError(
+                f"{self.path} holds no design to resume ({self.checkpoint.name} is missing); leave "
+                f"--resume away to begin one"
+            )
+        others = self._others()
+        if others:
+            shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+            raise FileError(
+                f"{self.path} holds other files ({shown}), and no design to resume; choose a "
+                f"directory that is new or empty"
+            )
+
     def remove_leftovers(self) -> None:
         """Removes what a run was writing when it was killed. Raises FileError."""
         try:
-            for file in (
-                self.checkpoint,
-                self.pareto,
-                self.remycc_json,
-                self.remycc_dna,
-                self.first_table,
-                self.spec,
-                self.provenance,
-            ):
+            for file in self._written():
                 for leftover in self.path.glob(f".{file.name}.*.tmp"):
                     leftover.unlink()
         except OSError as error:
             raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
+
+    def _written(self) -> tuple[Path, ...]:
+        """The files that are replaced as a whole."""
+        return (
+            *(self.checkpoint, self.pareto, self.remycc_json, self.remycc_dna),
+            *(self.first_table, self.spec, self.provenance),
+        )
+
+    def _others(self) -> list[str]:
+        """Names of all files but those of a run that was ended before its first checkpoint."""
+        if not self.path.is_dir():
+            return []
+        ours = {_LOCK}
+        if self.is_begun and not (self.progress.exists() and self.progress.stat().st_size):
+            early = (self.first_table, self.spec, self.provenance, self.pareto, self.progress)
+            ours.update(each.name for each in early)
+            for file in self._written():
+                ours.update(each.name for each in self.path.glob(f".{file.name}.*.tmp"))
+        return sorted(each.name for each in self.path.iterdir() if each.name not in ours)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -142,7 +164,7 @@ class OutDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
         try:
@@ -170,55 +192,25 @@ class OutDirectory:
 _CHECKPOINT_BYTES = 1 << 30
 
 
-class Keeper:
-    """Holds a designer and keeps what it hands out."""
+class DirectorySink:
+    """Keeps a session's design in its directory, and shows it to an observer. See `Sink`."""
 
     def __init__(
         self,
         spec: spec_pb2.DesignSpec,
-        designer: Designer,
         out: OutDirectory,
-        log: ProgressLog,
-        pareto: ParetoFile,
         *,
-        resumed: bool,
+        clock: Clock,
         checkpoint_seconds: float,
+        first_table: RuleTable | None,
+        observer: DesignObserver,
     ) -> None:
-        self._spec = spec
-        self.designer = designer
-        #: Whether there was a checkpoint to resume from.
-        self.resumed = resumed
-        #: What the design was given to begin with; None if it was nothing.
-        self.first_table: RuleTable | None = None
-        self.clock = Clock(log.elapsed)
-        #: To be told of every outcome, before `keep` is.
-        self.pareto = pareto
-        self._out = out
-        self._log = log
-        self._checkpoint_seconds = checkpoint_seconds
-        self._saved_at = time.monotonic()
-        self._published: RuleTable | None = None
-
-    @classmethod
-    def open(
-        cls,
-        spec: spec_pb2.DesignSpec,
-        out: OutDirectory,
-        *,
-        resume: bool,
-        checkpoint_seconds: float,
-        first_table: RuleTable | None = None,
-    ) -> Keeper:
-        """The design in the (locked) directory, or a new one if it holds none.
+        """The design in the (locked and checked) directory, or a new one if it holds none.
 
         A new one begins with `first_table` if one is given. There will be at most one checkpoint
         in `checkpoint_seconds`. Raises FileError.
         """
         resumed = out.checkpoint.exists()
-        if resumed and not resume:
-            raise FileError(
-                f"{out.path} already holds a design; resume it, or choose another directory"
-            )
         if first_table is None and resumed and out.first_table.exists():
             first_table = read_remycc(out.first_table).table
         if resumed:
@@ -226,12 +218,23 @@ class Keeper:
         else:
             designer = Designer(spec, first_table=first_table)
         out.remove_leftovers()
-        pareto = ParetoFile(out.pareto, designer.steps)
-        log = ProgressLog(out.progress, designer.event_sequence)
-        keeper = cls(
-            spec, designer, out, log, pareto, resumed=resumed, checkpoint_seconds=checkpoint_seconds
+        #: What the design goes by.
+        self.spec = spec
+        #: What the design was given to begin with; None if it was nothing.
+        self.first_table = first_table
+        self._out = out
+        self._pareto = ParetoFile(out.pareto, designer.steps)
+        self._log = ProgressLog(out.progress, designer.event_sequence)
+        #: The designer at work.
+        self.session = DesignSession(
+            designer, spec, Stopwatch(self._log.elapsed, clock), first_table=first_table
         )
-        keeper.first_table = first_table
+        self.session.on_events = self._keep
+        self._observer = observer
+        self._checkpoint_seconds = checkpoint_seconds
+        self._saved_at = time.monotonic()
+        self._written: RuleTable | None = None
+        self._shown: RuleTable | None = None
         try:
             # The checkpoint last: it makes the directory this design's, and a resume may ask the
             # specification beside it how long the design is.
@@ -239,49 +242,84 @@ class Keeper:
                 write_remycc(out.first_table, RemyCC(first_table))
             write_file(out.spec, to_yaml(spec))
             write_file(out.provenance, provenance_json(spec))
-            keeper.save()
+            self.save()
         except BaseException:
-            log.close()
+            self.close()
             raise
-        return keeper
+        observer.started(RunStarted(designer.steps, resumed))
 
-    def __enter__(self) -> Keeper:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Writes no more."""
         self._log.close()
 
-    def keep(self, events: Sequence[progress_pb2.ProgressEvent]) -> None:
-        """Adds the clock to the events and writes them; from time to time, a checkpoint.
+    @contextmanager
+    def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[OnProgress]:
+        designer, candidates = self.session.designer, len(request.candidates)
+        rules = sum(node.HasField("action") for node in request.tables[0].nodes)
+        started = time.monotonic()
 
-        Must be called with all events that a call of the designer returned, before the next call.
-        Raises FileError.
-        """
-        elapsed = self.clock.elapsed()
-        for event in events:
-            event.wall_seconds = elapsed.wall_seconds
-            event.cpu_seconds = elapsed.cpu_seconds
-        self._log.append(events)
+        def report(done: EvaluationProgress) -> None:
+            part = done.simulations_done / max(done.simulations, 1)
+            seconds = time.monotonic() - started
+            elapsed = self.session.stopwatch.elapsed()
+            self._observer.progress(
+                StepProgress(
+                    step=designer.steps + 1,
+                    epoch=designer.epoch,
+                    rules=rules,
+                    candidates=candidates,
+                    candidates_done=int(part * candidates),
+                    simulated_packets=done.simulated_packets,
+                    packets_per_second=done.simulated_packets / seconds if seconds > 0 else 0.0,
+                    wall_seconds=elapsed.wall_seconds,
+                    cpu_seconds=elapsed.cpu_seconds,
+                    eta_seconds=self.session.eta_seconds(self.spec.stop, part),
+                )
+            )
+
+        yield report
+
+    async def stepped(self, evaluation: Evaluation) -> None:
         if time.monotonic() - self._saved_at >= self._checkpoint_seconds:
             self.save()
 
+    async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
+        self.save()
+        return True
+
+    async def suspend(self) -> None:
+        self.save()
+
     def save(self) -> None:
         """Writes a checkpoint, and the table if it is a new one. Raises FileError."""
+        designer = self.session.designer
         self._log.sync()
-        self.pareto.save()
-        write_file(self._out.checkpoint, self.designer.checkpoint())
-        table = self.designer.table
-        if self._published is None or table != self._published:
-            remycc = RemyCC(table, reference_config(self._spec))
+        self._pareto.save()
+        write_file(self._out.checkpoint, designer.checkpoint())
+        table = designer.table
+        if self._written is None or table != self._written:
+            remycc = RemyCC(table, reference_config(self.spec))
             write_remycc(self._out.remycc_json, remycc)
             write_remycc(self._out.remycc_dna, remycc)
-            self._published = table
+            self._written = table
         self._saved_at = time.monotonic()
+
+    def _keep(
+        self,
+        events: Sequence[progress_pb2.ProgressEvent],
+        request: evaluation_pb2.EvaluationRequest | None,
+        outcome: evaluation_pb2.EvaluationOutcome | None,
+    ) -> None:
+        """Writes events, and then shows them."""
+        if request is not None and outcome is not None:
+            self._pareto.observe(request, outcome, events)
+        self._log.append(events)
+        for event in events:
+            self._observer.event(event)
+        designer = self.session.designer
+        if self._shown is None or designer.table != self._shown:
+            self._shown = designer.table
+            self._observer.published(self._shown, designer.steps)
 
 
 def _resumed(
