@@ -10,7 +10,7 @@ from typing import Any
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.coordinator.checkpointing import RunSettings
-from remy_services.coordinator.settings import Surroundings
+from remy_services.coordinator.settings import Instrumentation
 from remy_services.designer import Designer
 from remy_services.stores import CheckpointStore
 from services.tests.coordinator.running_server import RunningServer, settings_for
@@ -70,7 +70,7 @@ def shares_of_checkpoints(folder: Path, *, seconds: float) -> Shares:
         simulated_seconds=30,
     )
     designer, store = _Stopwatch(), _Stopwatch()
-    around = Surroundings(store=lambda inner: _TimedStore(inner, store))
+    around = Instrumentation(store=lambda inner: _TimedStore(inner, store))
     settings = settings_for(folder)
     farm = replace(settings.farm, runs=RunSettings())
     original = Designer.checkpoint

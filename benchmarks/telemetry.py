@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
 from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
-from remy_services.coordinator.job_handle import SilentObserver
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
 from remy_services.evaluation.scheduler import BoardSettings, BoardSnapshot, TaskBoard, WorkerFacts
+from remy_services.jobs.states import JobObserver
 from remy_services.specification import load_spec
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry
 
@@ -104,7 +104,7 @@ async def _cpu_seconds_of_steps(
     telemetry: Telemetry | None, evaluator: SharedEvaluator, job: job_pb2.Job
 ) -> float:
     """CPU time of steps that consist of nothing but what is watched of them."""
-    observer = SilentObserver() if telemetry is None else telemetry.observer()
+    observer = JobObserver() if telemetry is None else telemetry.observer()
     request = evaluation_pb2.EvaluationRequest(duration_ms=1000)
     share = Share(job.id)
     began = time.process_time()

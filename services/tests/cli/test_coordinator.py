@@ -82,6 +82,41 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_file(
     assert made.maximum_streams == 1000
 
 
+def test_every_flag_has_the_variable_that_is_named_after_it(
+    settings: list[ServerSettings],
+) -> None:
+    _call(REMY_FARM_COORDINATOR_MIRROR="file:///backup")
+    assert settings[0].mirror_url == "file:///backup"
+    text = "".join(_call("--help").split())
+    for flag in {name for name in _FLAGS if not name.startswith("--no-")}:
+        assert f"REMY_FARM_COORDINATOR_{flag[2:].replace('-', '_').upper()}" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("REMY_FARM_COORDINATOR_MIRROR_URL", "; is REMY_FARM_COORDINATOR_MIRROR meant?"),
+        ("REMY_FARM_COORDINATOR_STOER", "; is REMY_FARM_COORDINATOR_STORE meant?"),
+        ("REMY_FARM_REDIS_PASWORD", "; is REMY_FARM_REDIS_PASSWORD meant?"),
+        ("REMY_FARM_X", ""),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_refused(name: str, meant: str) -> None:
+    said = " ".join(_call(**{name: "x"}).split())
+    assert f"the environment has {name}, which is no setting{meant}" in said
+
+
+def test_variables_of_other_programs_are_let_be(settings: list[ServerSettings]) -> None:
+    _call(
+        REMY_FARM_COORDINATOR="farm.example.org:50051",
+        REMY_FARM_WORKER_THREADS="2",
+        REMY_FARM_TOKEN_FILE="token",
+        REMY_FARM_COORDINATOR_SERVICE_PORT_GRPC="50051",
+        REMY_FARM_COORDINATOR_PORT_50051_TCP_ADDR="10.0.0.1",
+    )
+    assert settings
+
+
 def test_the_file_may_be_named_by_the_environment(
     settings: list[ServerSettings], tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from remy_rpc.settings import Address
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.server import CoordinatorServer
-from remy_services.coordinator.settings import ServerSettings, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerSettings
 from remy_services.jobs.states import FINAL
 from tests.waiting import wait_until
 
@@ -41,12 +41,14 @@ def settings_for(folder: Path, **changes: Any) -> ServerSettings:
 class RunningServer:
     """Serves from entering its context to leaving it."""
 
-    def __init__(self, settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+    def __init__(
+        self, settings: ServerSettings, instrumentation: Instrumentation | None = None
+    ) -> None:
         self._settings = settings
-        self._surroundings = surroundings
+        self._instrumentation = instrumentation
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._server = CoordinatorServer(settings, surroundings)
+        self._server = CoordinatorServer(settings, instrumentation)
         self._channels: list[grpc.Channel] = []
         self._is_up = False
         self.address = ""

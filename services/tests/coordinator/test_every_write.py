@@ -10,7 +10,7 @@ import pytest
 
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
-from remy_services.coordinator.settings import ServerSettings, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerSettings
 from remy_services.jobs.states import FINAL, SUCCEEDED
 from remy_services.stores import CheckpointStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
@@ -39,8 +39,8 @@ class _Run:
         self.gate = Gate()
         self.gate.open()
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings(
+    def instrumentation(self) -> Instrumentation:
+        return Instrumentation(
             store=self._wrap, evaluator=lambda inner: GatedEvaluator(inner, self.gate)
         )
 
@@ -56,7 +56,7 @@ class _Run:
 
 def _writes_of_a_whole_job(folder: Path) -> int:
     run = _Run(0, "before")
-    with RunningServer(_settings(folder), run.surroundings()) as server:
+    with RunningServer(_settings(folder), run.instrumentation()) as server:
         client = server.client()
         client.until_final(client.submit(_SPEC, client_request_id="job").id)
     return run.writes
@@ -65,7 +65,7 @@ def _writes_of_a_whole_job(folder: Path) -> int:
 def _is_lost_or_done(run: _Run, number: int, server: RunningServer) -> bool:
     """How many commits a job is made in differs a little from run to run."""
     return run.writes >= number or any(
-        keeper.job.state in FINAL for keeper in server.farm.catalogue
+        handle.job.state in FINAL for handle in server.farm.catalogue
     )
 
 
@@ -79,7 +79,7 @@ def test_the_store_is_left_so_that_another_goes_on(
     for number in range(1, writes + 1):
         settings = _settings(tmp_path / f"write-{number}")
         run = _Run(number, when)
-        with RunningServer(settings, run.surroundings()) as server:
+        with RunningServer(settings, run.instrumentation()) as server:
             # A client that hears nothing of its request makes it again, of whoever is there.
             server.submit_without_answer(_SPEC, "job")
             server.until(partial(_is_lost_or_done, run, number, server))

@@ -11,7 +11,7 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
-from remy_services.coordinator.settings import ServerSettings, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerSettings
 from remy_services.jobs.states import FAILED, PAUSED, PENDING, RECOVERING, RUNNING, SUCCEEDED
 from remy_services.stores import Commit
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
@@ -47,7 +47,7 @@ class Crashing:
         self.gate, self.switch = Gate(), Switch()
         self.server = RunningServer(
             replace(settings, grace_seconds=grace_seconds),
-            Surroundings(
+            Instrumentation(
                 evaluator=lambda inner: GatedEvaluator(inner, self.gate), store=cut_by(self.switch)
             ),
         )
@@ -120,8 +120,8 @@ def test_what_was_asked_for_before_a_crash_is_done_after_it(settings: ServerSett
     first = Crashing(settings)
     job = first.begin(3)
     # The run cannot do as it was asked: its store is cut off as soon as that was committed.
-    keeper = first.server.run(first.server.farm.catalogue.find(job))
-    first.server.run(keeper.change(lambda draft: draft.move(job_pb2.JOB_STATE_PAUSING)))
+    handle = first.server.run(first.server.farm.catalogue.find(job))
+    first.server.run(handle.change(lambda draft: draft.move(job_pb2.JOB_STATE_PAUSING)))
     first.crash()
 
     with RunningServer(settings) as second:

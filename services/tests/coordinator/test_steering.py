@@ -11,7 +11,7 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
-from remy_services.coordinator.settings import Surroundings
+from remy_services.coordinator.settings import Instrumentation
 from remy_services.jobs.states import (
     CANCELLED,
     CANCELLING,
@@ -43,7 +43,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def server(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
-    around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+    around = Instrumentation(evaluator=lambda inner: GatedEvaluator(inner, gate))
     with RunningServer(settings_for(tmp_path), around) as server:
         yield server
 
@@ -181,7 +181,7 @@ def test_a_running_job_is_extended_without_a_pause(
 def test_an_extended_job_that_is_cancelled_before_it_runs_is_cancelled(tmp_path: Path) -> None:
     may_read = threading.Event()
     may_read.set()
-    around = Surroundings(store=held_back(may_read))
+    around = Instrumentation(store=held_back(may_read))
     with RunningServer(settings_for(tmp_path), around) as server:
         client = server.client()
         job = client.submit(small_joint_spec(steps=3))

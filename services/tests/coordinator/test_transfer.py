@@ -11,7 +11,7 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
-from remy_services.coordinator.settings import ServerSettings, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerSettings
 from remy_services.jobs.states import PAUSED, SUCCEEDED
 from remy_services.stores import seal_archive, unseal_archive
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
@@ -51,7 +51,7 @@ def first(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
     """Where jobs come from; it has a mirror."""
     (tmp_path / "first").mkdir()
     settings = settings_for(tmp_path / "first", mirror_url=f"file://{tmp_path}/mirror")
-    around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+    around = Instrumentation(evaluator=lambda inner: GatedEvaluator(inner, gate))
     with RunningServer(settings, around) as server:
         yield server
 

@@ -18,7 +18,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
-from remy_services.coordinator.settings import Surroundings
+from remy_services.coordinator.settings import Instrumentation
 from remy_services.evaluation import ResultsDiffer, TaskQuarantined
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
@@ -49,7 +49,9 @@ def gate() -> Gate:
 
 @pytest.fixture
 def server(tmp_path: Path, switch: Switch, gate: Gate) -> Iterator[RunningServer]:
-    around = Surroundings(store=cut_by(switch), evaluator=lambda inner: GatedEvaluator(inner, gate))
+    around = Instrumentation(
+        store=cut_by(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
+    )
     with RunningServer(settings_for(tmp_path), around) as server:
         yield server
         switch.is_cut = False
@@ -87,7 +89,7 @@ class TestStoreAway:
         self, switch: Switch, gate: Gate, tmp_path: Path
     ) -> None:
         farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0))
-        around = Surroundings(
+        around = Instrumentation(
             store=cut_by(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
         )
         with RunningServer(settings_for(tmp_path, farm=farm), around) as server:

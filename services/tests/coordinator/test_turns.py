@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.settings import Surroundings
-from remy_services.jobs.progress import Limits
+from remy_services.coordinator.settings import Instrumentation
+from remy_services.jobs.progress import QueueLimits
 from remy_services.jobs.states import PENDING, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.gates import Gate, GatedEvaluator
@@ -28,14 +28,14 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[Limits], Client]]:
+def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[QueueLimits], Client]]:
     """A client of a coordinator with limits."""
     with ExitStack() as stack:
 
-        def start(limits: Limits) -> Client:
+        def start(limits: QueueLimits) -> Client:
             settings = settings_for(tmp_path)
             farm = replace(settings.farm, jobs=limits)
-            around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+            around = Instrumentation(evaluator=lambda inner: GatedEvaluator(inner, gate))
             server = RunningServer(replace(settings, farm=farm), around)
             return stack.enter_context(server).client()
 
@@ -43,9 +43,9 @@ def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[Limits], Client]]:
 
 
 def test_no_more_run_than_may_and_the_others_say_why_they_wait(
-    limited: Callable[[Limits], Client], gate: Gate
+    limited: Callable[[QueueLimits], Client], gate: Gate
 ) -> None:
-    client = limited(Limits(1, 100))
+    client = limited(QueueLimits(1, 100))
     first = client.submit(_SPEC)
     gate.wait_for()
     second = client.submit(_SPEC)
@@ -61,8 +61,8 @@ def test_no_more_run_than_may_and_the_others_say_why_they_wait(
     )
 
 
-def test_the_limit_of_one_owner(limited: Callable[[Limits], Client], gate: Gate) -> None:
-    client = limited(Limits(100, 1))
+def test_the_limit_of_one_owner(limited: Callable[[QueueLimits], Client], gate: Gate) -> None:
+    client = limited(QueueLimits(100, 1))
     client.submit(_SPEC)
     gate.wait_for()
     waiting = client.get(client.submit(_SPEC).id)
@@ -72,10 +72,10 @@ def test_the_limit_of_one_owner(limited: Callable[[Limits], Client], gate: Gate)
 
 
 def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
-    limited: Callable[[Limits], Client], gate: Gate, tmp_path: Path
+    limited: Callable[[QueueLimits], Client], gate: Gate, tmp_path: Path
 ) -> None:
     table, _ = embedded_design(_SPEC, tmp_path / "embedded")
-    client = limited(Limits(1, 100))
+    client = limited(QueueLimits(1, 100))
     low = client.submit(_SPEC)
     gate.let_pass(5)
     client.until(low.id, lambda shown: shown.progress.step == 5)
@@ -95,10 +95,10 @@ def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
 
 
 def test_jobs_run_at_once_and_each_finds_what_it_would_alone(
-    limited: Callable[[Limits], Client], gate: Gate, tmp_path: Path
+    limited: Callable[[QueueLimits], Client], gate: Gate, tmp_path: Path
 ) -> None:
     gate.open()
-    client = limited(Limits(100, 100))
+    client = limited(QueueLimits(100, 100))
     specs = [small_joint_spec(seed=seed) for seed in range(1, 5)]
     tables = [
         embedded_design(spec, tmp_path / f"embedded-{number}")[0]

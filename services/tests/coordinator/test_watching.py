@@ -16,7 +16,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.farm import CallLimits
 from remy_services.coordinator.job_handle import Feed
-from remy_services.coordinator.settings import Surroundings
+from remy_services.coordinator.settings import Instrumentation
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import (
@@ -41,7 +41,7 @@ def gate() -> Gate:
 def server(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
     settings = settings_for(tmp_path)
     farm = replace(settings.farm, calls=CallLimits(open_streams=3))
-    around = Surroundings(evaluator=lambda inner: GatedEvaluator(inner, gate))
+    around = Instrumentation(evaluator=lambda inner: GatedEvaluator(inner, gate))
     with RunningServer(replace(settings, farm=farm), around) as server:
         yield server
 

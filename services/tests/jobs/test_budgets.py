@@ -2,28 +2,30 @@
 
 import pytest
 
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.jobs.requests import extended
 from remy_services.specification import SpecError
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec
 
+_BEGINNING = job_pb2.JobProgress()
+
 
 def test_stop_rules_take_the_place_of_all_old_ones() -> None:
     spec = small_spec(epochs=2, steps=9)
-    changed = extended(spec, stop=spec_pb2.Stop(epochs=4), joint_steps=None)
+    changed = extended(spec, _BEGINNING, stop=spec_pb2.Stop(epochs=4), joint_steps=None)
     assert changed.stop == spec_pb2.Stop(epochs=4)
     assert spec.stop == spec_pb2.Stop(epochs=2, steps=9)
 
 
 def test_a_schedule_gets_another_length() -> None:
-    changed = extended(small_joint_spec(), stop=None, joint_steps=77)
+    changed = extended(small_joint_spec(), _BEGINNING, stop=None, joint_steps=77)
     assert changed.search.joint.steps == 77
 
 
 def test_steps_take_the_place_of_cpu_time() -> None:
-    changed = extended(joint_spec(), stop=None, joint_steps=5)
+    changed = extended(joint_spec(), _BEGINNING, stop=None, joint_steps=5)
     assert changed.search.joint.steps == 5
     assert not changed.search.joint.HasField("cpu_seconds")
 
@@ -41,10 +43,28 @@ def test_what_makes_no_sense_is_refused(
     stop: spec_pb2.Stop | None, joint_steps: int | None, path: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
-        extended(small_spec(), stop=stop, joint_steps=joint_steps)
+        extended(small_spec(), _BEGINNING, stop=stop, joint_steps=joint_steps)
     assert [violation.path for violation in caught.value.violations] == [path]
 
 
 def test_a_schedule_has_a_step_at_least() -> None:
     with pytest.raises(SpecError, match=r"search\.joint\.steps"):
-        extended(small_joint_spec(), stop=None, joint_steps=0)
+        extended(small_joint_spec(), _BEGINNING, stop=None, joint_steps=0)
+
+
+@pytest.mark.parametrize(
+    ("stop", "problem"),
+    [
+        (spec_pb2.Stop(steps=9), "stop.steps is 9, but the job has made 10 steps already"),
+        (spec_pb2.Stop(epochs=1), "stop.epochs is 1, but the job has made 2 epochs already"),
+        (spec_pb2.Stop(steps=10, epochs=2), None),
+    ],
+)
+def test_what_is_done_cannot_be_undone(stop: spec_pb2.Stop, problem: str | None) -> None:
+    done = job_pb2.JobProgress(step=10, epoch=2)
+    if problem is None:
+        assert extended(small_spec(), done, stop=stop, joint_steps=None).stop == stop
+        return
+    with pytest.raises(SpecError) as caught:
+        extended(small_spec(), done, stop=stop, joint_steps=None)
+    assert problem in str(caught.value)

@@ -1,6 +1,6 @@
 """Where specifications differ."""
 
-from remy_services.jobs.requests import Difference, differences, with_settings
+from remy_services.jobs.requests import SpecDifference, differences, with_settings
 from services.tests.designer.small_joint_spec import small_joint_spec
 
 
@@ -8,15 +8,17 @@ def test_only_settings_that_are_not_all_alike() -> None:
     spec = small_joint_spec()
     other = with_settings(spec, ["objective.delta=10", "signals=[send_ewma]"])
     assert differences([spec, other, spec]) == [
-        Difference("objective.delta", ("1", "10", "1")),
-        Difference("signals", ("[send_ewma, rtt_ratio]", "[send_ewma]", "[send_ewma, rtt_ratio]")),
+        SpecDifference("objective.delta", ("1", "10", "1")),
+        SpecDifference(
+            "signals", ("[send_ewma, rtt_ratio]", "[send_ewma]", "[send_ewma, rtt_ratio]")
+        ),
     ]
 
 
 def test_what_is_not_set_is_empty() -> None:
     spec = small_joint_spec()
     other = with_settings(spec, ["stop.epochs=3"])
-    assert differences([spec, other]) == [Difference("stop.epochs", ("", "3"))]
+    assert differences([spec, other]) == [SpecDifference("stop.epochs", ("", "3"))]
 
 
 def test_a_specification_does_not_differ_from_itself() -> None:

@@ -50,11 +50,13 @@ def test_ids_sort_by_time_and_differ_within_a_second() -> None:
     ("name", "problem"),
     [
         ("", "is empty"),
-        ("x" * 201, "has 201 characters"),
-        ("a\nb", "printable"),
-        (" a", "without spaces around"),
-        ("a b, c: d", None),
-        ("x" * 200, None),
+        ("x" * 101, "has 101 characters"),
+        ("a\nb", "must consist of letters, digits, dots, dashes and underscores"),
+        (" a", "with a letter or digit first"),
+        ("a b, c: d", "must consist of letters"),
+        ("-a", "with a letter or digit first"),
+        ("Demo_delta-0.1", None),
+        ("x" * 100, None),
     ],
 )
 def test_what_a_name_may_be(name: str, problem: str | None) -> None:

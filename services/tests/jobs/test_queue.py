@@ -7,9 +7,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.jobs.progress import Contender, Limits, whose_turn
+from remy_services.jobs.progress import Contender, QueueLimits, whose_turn
 
-_MANY = Limits(running_jobs=100, running_jobs_per_owner=100)
+_MANY = QueueLimits(running_jobs=100, running_jobs_per_owner=100)
 
 
 def _job(
@@ -20,20 +20,20 @@ def _job(
 
 def test_higher_priority_first_then_first_come_first_served() -> None:
     jobs = [_job("late", since=2), _job("early", since=1), _job("urgent", priority=1, since=3)]
-    assert whose_turn(jobs, Limits(1, 100)) == {"urgent"}
-    assert whose_turn(jobs, Limits(2, 100)) == {"urgent", "early"}
+    assert whose_turn(jobs, QueueLimits(1, 100)) == {"urgent"}
+    assert whose_turn(jobs, QueueLimits(2, 100)) == {"urgent", "early"}
 
 
 def test_a_running_job_gives_way_to_a_higher_priority_alone() -> None:
     running = _job("running", since=5, running=True)
-    assert whose_turn([running, _job("earlier", since=1)], Limits(1, 100)) == {"running"}
-    assert whose_turn([running, _job("urgent", priority=1)], Limits(1, 100)) == {"urgent"}
+    assert whose_turn([running, _job("earlier", since=1)], QueueLimits(1, 100)) == {"running"}
+    assert whose_turn([running, _job("urgent", priority=1)], QueueLimits(1, 100)) == {"urgent"}
 
 
 def test_who_has_enough_running_lets_others_pass() -> None:
     jobs = [_job(f"ada-{number}", since=number) for number in range(3)]
     others = _job("bob", owner="bob", since=9)
-    assert whose_turn([*jobs, others], Limits(100, 2)) == {"ada-0", "ada-1", "bob"}
+    assert whose_turn([*jobs, others], QueueLimits(100, 2)) == {"ada-0", "ada-1", "bob"}
 
 
 _contenders = st.lists(
@@ -48,11 +48,13 @@ _contenders = st.lists(
     max_size=12,
     unique_by=lambda contender: contender.job_id,
 )
-_limits = st.builds(Limits, st.integers(1, 6), st.integers(1, 6))
+_limits = st.builds(QueueLimits, st.integers(1, 6), st.integers(1, 6))
 
 
 @given(jobs=_contenders, limits=_limits)
-def test_the_limits_hold_and_no_place_stays_empty(jobs: list[Contender], limits: Limits) -> None:
+def test_the_limits_hold_and_no_place_stays_empty(
+    jobs: list[Contender], limits: QueueLimits
+) -> None:
     chosen = whose_turn(jobs, limits)
     running = Counter(job.owner for job in jobs if job.job_id in chosen)
     assert len(chosen) <= limits.running_jobs
@@ -66,7 +68,7 @@ def test_the_limits_hold_and_no_place_stays_empty(jobs: list[Contender], limits:
 
 @given(jobs=_contenders, limits=_limits, data=st.data())
 def test_neither_order_nor_a_second_look_changes_anything(
-    jobs: list[Contender], limits: Limits, data: st.DataObject
+    jobs: list[Contender], limits: QueueLimits, data: st.DataObject
 ) -> None:
     chosen = whose_turn(jobs, limits)
     assert whose_turn(data.draw(st.permutations(jobs)), limits) == chosen

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from remy_services.kubernetes.cluster import Change, Changed, Gone, Kind, Listed
-from remy_services.kubernetes.manifest import KubernetesError, Owner, Refused
+from remy_services.kubernetes.manifest import ClusterRefused, KubernetesError, Owner
 
 
 class MemoryCluster:
@@ -16,7 +16,7 @@ class MemoryCluster:
     def __init__(self) -> None:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.trouble: KubernetesError | None = None
-        self.refusal: Refused | None = None
+        self.refusal: ClusterRefused | None = None
         self.tries = 0
         self._watches: list[asyncio.Queue[Change | KubernetesError]] = []
 

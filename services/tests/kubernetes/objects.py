@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.manifest import Design, LauncherSettings, Limits, Load, Phase
+from remy_services.kubernetes.manifest import (
+    Design,
+    LauncherSettings,
+    Load,
+    WorkerLimits,
+    WorkersPhase,
+)
 from remy_services.kubernetes.observed import ObservedJob, ObservedPod
 
 NOW = 1_700_000_000.0
@@ -35,13 +41,13 @@ SETTINGS = LauncherSettings(
     template=TEMPLATE,
     minimum_workers=2,
     maximum_workers=8,
-    limits=Limits(maximum_workers=20, images=("localhost/*",), cpus=4, memory_mib=4096),
+    limits=WorkerLimits(maximum_workers=20, images=("localhost/*",), cpus=4, memory_mib=4096),
 )
 
 
 def design(
     job_id: str = "0001",
-    phase: Phase = Phase.RUNNING,
+    phase: WorkersPhase = WorkersPhase.RUNNING,
     *,
     workers: spec_pb2.Workers | None = None,
     load: Load | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.kubernetes.manifest import Design, Phase
+from remy_services.kubernetes.manifest import Design, WorkersPhase
 from remy_services.kubernetes.observed import Past
 from remy_services.kubernetes.reconciliation import Plan, reconcile
 from services.tests.kubernetes.model_cluster import ModelCluster
@@ -31,9 +31,11 @@ def test_designs_get_what_they_want_and_nothing_else_is_left(data: st.DataObject
     cluster, past = ModelCluster(), dict[str, Past]()
     designs: list[Design] = []
     for _ in range(data.draw(st.integers(1, 6), "rounds")):
-        phases = data.draw(st.dictionaries(st.sampled_from(IDS), st.sampled_from(Phase)), "phases")
+        phases = data.draw(
+            st.dictionaries(st.sampled_from(IDS), st.sampled_from(WorkersPhase)), "phases"
+        )
         designs = [
-            design(each, phase, ended_at=cluster.now if phase is Phase.ENDED else None)
+            design(each, phase, ended_at=cluster.now if phase is WorkersPhase.ENDED else None)
             for each, phase in phases.items()
         ]
         past = dict(step(cluster, designs, past).past)
@@ -61,7 +63,7 @@ def _disturb(cluster: ModelCluster, data: st.DataObject) -> None:
 
 def _check(cluster: ModelCluster, designs: list[Design]) -> None:
     live = [pod for pod in cluster.pods.values() if pod.phase == "Running"]
-    running = [each for each in designs if each.phase is Phase.RUNNING]
+    running = [each for each in designs if each.phase is WorkersPhase.RUNNING]
     jobs = [job for job in cluster.jobs.values() if not job.suspended and not job.finished]
     assert len({job.job_id for job in jobs}) == len(jobs) == len(running)
     assert len(live) == SETTINGS.minimum_workers * len(running)

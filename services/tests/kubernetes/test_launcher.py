@@ -10,7 +10,13 @@ import pytest
 
 from remy_services.kubernetes import launcher as launcher_module
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.manifest import Design, Phase, Refused, Unreachable, job_of
+from remy_services.kubernetes.manifest import (
+    ClusterRefused,
+    ClusterUnreachable,
+    Design,
+    WorkersPhase,
+    job_of,
+)
 from services.tests.kubernetes.memory_cluster import MemoryCluster
 from services.tests.kubernetes.objects import SETTINGS, design
 from tests.waiting import wait_in_loop
@@ -64,7 +70,7 @@ def test_jobs_follow_the_designs() -> None:
             await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
             (job,) = now.cluster.jobs.values()
             assert job["spec"]["parallelism"] == 2
-            now.want(design(phase=Phase.PAUSED))
+            now.want(design(phase=WorkersPhase.PAUSED))
             await wait_in_loop(
                 lambda: all(each["spec"]["suspend"] for each in now.cluster.jobs.values())
             )
@@ -92,12 +98,16 @@ def test_what_is_there_is_adopted_after_a_restart() -> None:
 def test_an_api_server_that_cannot_be_reached_is_asked_again() -> None:
     async def story() -> None:
         async with scene() as now:
-            now.cluster.trouble = Unreachable("the Kubernetes API cannot be reached: no route")
+            now.cluster.trouble = ClusterUnreachable(
+                "the Kubernetes API cannot be reached: no route"
+            )
             now.want(design())
             await wait_in_loop(lambda: "no route" in now.report.sentences.get("0001", ""))
             now.cluster.trouble = None
             await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
-            now.cluster.break_down(Unreachable("the Kubernetes API cannot be reached: reset"))
+            now.cluster.break_down(
+                ClusterUnreachable("the Kubernetes API cannot be reached: reset")
+            )
             await wait_in_loop(lambda: "reset" in now.report.sentences["0001"])
             now.want(design(), design("0002"))
             now.cluster.trouble = None
@@ -110,7 +120,7 @@ def test_an_api_server_that_cannot_be_reached_is_asked_again() -> None:
 def test_a_refusal_is_told_and_not_repeated_in_a_hurry() -> None:
     async def story() -> None:
         async with scene() as now:
-            now.cluster.refusal = Refused('jobs.batch is forbidden: exceeded quota "small"')
+            now.cluster.refusal = ClusterRefused('jobs.batch is forbidden: exceeded quota "small"')
             now.want(design())
             await wait_in_loop(lambda: "0001" in now.report.sentences)
             assert now.report.sentences["0001"] == (

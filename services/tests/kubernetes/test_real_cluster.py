@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.manifest import Design, LauncherSettings, Phase
+from remy_services.kubernetes.manifest import Design, LauncherSettings, WorkersPhase
 from services.tests.kubernetes.objects import design
 
 pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")
@@ -138,7 +138,7 @@ def test_a_job_lives_with_its_design(client: Client) -> None:
             (job,) = now.jobs()
             managers = {each.manager for each in _of(job).managedFields or ()}
             assert "remy-farm-launcher" in managers
-            now.want(design(phase=Phase.PAUSED))
+            now.want(design(phase=WorkersPhase.PAUSED))
             await now.until(lambda: not now.pods())
             now.want(design())
             await now.until(lambda: len(now.pods()) == 2)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.manifest import Design, LauncherSettings, Load, Owner, Phase
+from remy_services.kubernetes.manifest import Design, LauncherSettings, Load, Owner, WorkersPhase
 from remy_services.kubernetes.observed import ObservedJob, ObservedPod, Past
 from remy_services.kubernetes.reconciliation import Apply, Plan, Remove, reconcile
 from services.tests.kubernetes.objects import NOW, SETTINGS, TEMPLATE, design, job, pod
@@ -27,7 +27,7 @@ def plan(
 
 
 def name_for(wanted: Design, settings: LauncherSettings = SETTINGS) -> str:
-    (action,) = plan([replace(wanted, phase=Phase.RUNNING)], settings=settings).actions
+    (action,) = plan([replace(wanted, phase=WorkersPhase.RUNNING)], settings=settings).actions
     assert isinstance(action, Apply)
     return str(action.manifest["metadata"]["name"])
 
@@ -77,15 +77,18 @@ def test_another_template_is_another_job_and_the_old_one_goes_after_it_was_made(
 
 
 def test_a_paused_design_has_its_job_suspended() -> None:
-    (action,) = plan([design(phase=Phase.PAUSED)], [job(NAME, parallelism=2)]).actions
+    (action,) = plan([design(phase=WorkersPhase.PAUSED)], [job(NAME, parallelism=2)]).actions
     assert spec_of(action)["suspend"] is True
     assert (
-        plan([design(phase=Phase.PAUSED)], [job(NAME, parallelism=2, suspended=True)]).actions == ()
+        plan(
+            [design(phase=WorkersPhase.PAUSED)], [job(NAME, parallelism=2, suspended=True)]
+        ).actions
+        == ()
     )
 
 
 def test_a_design_that_waits_for_its_turn_gets_no_job() -> None:
-    assert plan([design(phase=Phase.PAUSED)]).actions == ()
+    assert plan([design(phase=WorkersPhase.PAUSED)]).actions == ()
 
 
 def test_a_design_that_is_resumed_has_its_job_resumed() -> None:
@@ -95,7 +98,7 @@ def test_a_design_that_is_resumed_has_its_job_resumed() -> None:
 
 def test_a_failed_job_of_a_paused_design_goes_so_that_resuming_begins_anew() -> None:
     failed = job(NAME, failure="PodFailurePolicy", finished_at=NOW)
-    assert plan([design(phase=Phase.PAUSED)], [failed]).actions == (Remove("0001", NAME),)
+    assert plan([design(phase=WorkersPhase.PAUSED)], [failed]).actions == (Remove("0001", NAME),)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_a_failed_job_of_a_paused_design_goes_so_that_resuming_begins_anew() -> 
 def test_the_job_of_a_design_that_ended(
     found: ObservedJob, ended_at: float | None, removed: bool
 ) -> None:
-    result = plan([design(phase=Phase.ENDED, ended_at=ended_at)], [found])
+    result = plan([design(phase=WorkersPhase.ENDED, ended_at=ended_at)], [found])
     assert result.actions == ((Remove("0001", NAME),) if removed else ())
     assert result.sentences == {}
 
@@ -275,5 +278,5 @@ class TestInAQueue:
 
     def test_pausing_leaves_the_queue(self) -> None:
         name = name_for(design(), self.QUEUED)
-        result = plan([design(phase=Phase.PAUSED)], [job(name)], settings=self.QUEUED)
+        result = plan([design(phase=WorkersPhase.PAUSED)], [job(name)], settings=self.QUEUED)
         assert result.actions == (Remove("0001", name),)

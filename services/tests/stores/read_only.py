@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from remy_services.stores import CheckpointStore, Commit, SqliteStore, StoreUnavailable
+from remy_services.stores import CheckpointStore, Commit, SqliteStore, StoreError, StoreUnavailable
 
 _READ_ONLY = stat.S_IRUSR
 
@@ -26,10 +26,11 @@ def main() -> None:
         store.check()
         print(f"later: {store.commit('job', token, 1, Commit(b'', [b'two']))}")
     path.parent.chmod(_READ_ONLY | stat.S_IXUSR)
-    try:
-        SqliteStore(path.parent / "other.db")
-    except StoreUnavailable as error:
-        print(f"other: {error}")
+    for name in ("other.db", path.name):
+        try:
+            SqliteStore(path.parent / name)
+        except StoreError as error:
+            print(f"{'waits' if isinstance(error, StoreUnavailable) else 'other'}: {error}")
 
 
 def _set_modes(path: Path, mode: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from remy_services.stores import Mirror, SqliteStore, StoreError, export_job, import_job
+from remy_services.stores import Backup, SqliteStore, StoreError, export_job, import_job
 from services.tests.stores.contents import contents
 from services.tests.stores.model_store import ModelStore
 from services.tests.stores.real_job import make_job
@@ -31,7 +31,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 def test_a_directory(tmp_path: Path, store: ModelStore) -> None:
     folder = tmp_path / "to be" / "made"
-    mirror = Mirror(f"file://{folder}/")
+    mirror = Backup(f"file://{folder}/")
 
     assert mirror.save(store, "a") is None
     assert mirror.save(store, "a") is None
@@ -48,7 +48,7 @@ def test_a_directory(tmp_path: Path, store: ModelStore) -> None:
 
 
 def test_an_object_store(memory: fsspec.AbstractFileSystem, store: ModelStore) -> None:
-    mirror = Mirror("memory://bucket/farm")
+    mirror = Backup("memory://bucket/farm")
 
     assert mirror.save(store, "a") is None
     assert memory.cat_file("/bucket/farm/a.remyjob") == export_job(store, "a")
@@ -60,7 +60,7 @@ def test_an_object_store(memory: fsspec.AbstractFileSystem, store: ModelStore) -
 def test_what_goes_wrong_is_said_and_not_raised(
     tmp_path: Path, store: ModelStore, memory: fsspec.AbstractFileSystem
 ) -> None:
-    mirror = Mirror(f"file://{tmp_path}/farm")
+    mirror = Backup(f"file://{tmp_path}/farm")
     (tmp_path / "farm").write_text("in the way")
     assert mirror.save(store, "missing") == "there is no job missing in the store"
     for said in (mirror.save(store, "a"), mirror.remove("a")):
@@ -81,7 +81,7 @@ def test_what_goes_wrong_is_said_and_not_raised(
 
 @pytest.mark.parametrize("job_id", ["", "..", "../b", "/etc/b", "a/b", "a\0b", "a" * 200])
 def test_no_file_is_outside_of_its_folder(tmp_path: Path, job_id: str) -> None:
-    mirror = Mirror(f"file://{tmp_path}/farm")
+    mirror = Backup(f"file://{tmp_path}/farm")
 
     said = mirror.write(job_id, b"archive")
 
@@ -106,7 +106,7 @@ def test_no_file_is_outside_of_its_folder(tmp_path: Path, job_id: str) -> None:
 )
 def test_other_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(StoreError) as raised:
-        Mirror(url)
+        Backup(url)
 
     assert message in str(raised.value)
     assert "hush" not in str(raised.value)
@@ -116,4 +116,4 @@ def test_an_object_store_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "s3fs", None)
 
     with pytest.raises(StoreError, match=r"needs s3fs; install remy-farm\[s3\]"):
-        Mirror("s3://bucket/farm")
+        Backup("s3://bucket/farm")

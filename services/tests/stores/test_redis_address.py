@@ -3,7 +3,7 @@
 import pytest
 
 from remy_services.stores import StoreError
-from remy_services.stores.redis.connection import RedisAddress, TlsFiles, parse_address
+from remy_services.stores.redis.connection import RedisAddress, RedisTls, parse_address
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,14 @@ from remy_services.stores.redis.connection import RedisAddress, TlsFiles, parse_
         ("redis://[::1]:1", RedisAddress("redis://[::1]:1", hosts=(("::1", 1),))),
         (
             "rediss://farm/",
-            RedisAddress("rediss://farm/", hosts=(("farm", 6379),), tls=TlsFiles()),
+            RedisAddress("rediss://farm/", hosts=(("farm", 6379),), tls=RedisTls()),
         ),
         (
             "rediss://farm?tls_ca=/etc/ca.pem&tls_cert=c.pem&tls_key=k.pem",
             RedisAddress(
                 "rediss://farm",
                 hosts=(("farm", 6379),),
-                tls=TlsFiles("/etc/ca.pem", "c.pem", "k.pem"),
+                tls=RedisTls("/etc/ca.pem", "c.pem", "k.pem"),
             ),
         ),
         (

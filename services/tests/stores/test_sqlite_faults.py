@@ -23,12 +23,21 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_only_its_user_may_read_it(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "jobs.db"
+    path = tmp_path / "new" / "jobs.db"
+    path.parent.mkdir()
     with closing(SqliteStore(path)) as store:
         store.create("job", FIRST)
         modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
 
     assert modes == {"jobs.db": 0o600, "jobs.db-wal": 0o600, "jobs.db-shm": 0o600}
+
+
+def test_a_folder_that_is_not_there_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "jobs.db"
+    with pytest.raises(StoreError, match=r"there is no folder .*none; make it, or") as raised:
+        SqliteStore(path)
+    assert not isinstance(raised.value, StoreUnavailable)
+    assert not path.parent.exists()
 
 
 def test_it_is_kept(path: Path) -> None:
@@ -69,8 +78,10 @@ def test_a_file_that_may_not_grow_is_waited_for(path: Path) -> None:
         assert store.commit("job", token, 1, large) == 2
 
 
-def test_read_only_files_are_waited_for(tmp_path: Path) -> None:
+def test_read_only_files_are_waited_for_and_read_only_folders_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "jobs.db"
+    path.parent.mkdir(mode=0o777)
+    path.parent.chmod(0o777)
 
     lines = run_module("services.tests.stores.read_only", str(path), as_anybody=True).splitlines()
 
@@ -79,7 +90,11 @@ def test_read_only_files_are_waited_for(tmp_path: Path) -> None:
         f"refused: {path} is read-only for this user",
         f"refused: {path} is read-only for this user",
         "later: 2",
-        f"other: {path.parent / 'other.db'} cannot be opened (permission denied)",
+        *(
+            f"other: {path.parent / name} cannot be opened: this user may not make files in the "
+            f"folder {path.parent}; permit that, or name a file elsewhere"
+            for name in ("other.db", "jobs.db")
+        ),
     ]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
+import os
+import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
@@ -79,6 +82,43 @@ CONFIG = setting(
     help="YAML file with settings by the names of the flags, without dashes in front; flags "
     "and the environment go before it.",
 )
+
+
+# Settings in the environment.
+
+
+# Of other commands and programs, which a coordinator's environment may hold too.
+_OTHER_VARIABLES = frozenset(
+    f"REMY_FARM_{name}"
+    for name in (
+        *("CONFIG", "COORDINATOR", "INSECURE", "PATIENCE", "TOKEN", "TOKEN_FILE"),
+        *("TLS_CA", "TLS_CERT", "TLS_KEY", "TLS_SERVER_NAME"),
+        *("REDIS_PASSWORD", "REDIS_PASSWORD_FILE"),
+    )
+)
+_OTHER_PREFIXES = ("REMY_FARM_WORKER_", "REMY_FARM_E2E_")
+# What Kubernetes tells pods of the services beside them.
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_[0-9]+_(TCP|UDP|SCTP).*)?$")
+
+
+def check_environment(context: click.Context, environment: Mapping[str, str]) -> None:
+    """Raises UsageError for a variable that looks like one of ours and is none: a setting that
+    would silently not be in force."""
+    known = set(_OTHER_VARIABLES)
+    for option in context.command.params:
+        known.add(f"{VARIABLE_PREFIX}_{option.name}".upper())
+        given = option.envvar or ()
+        known.update([given] if isinstance(given, str) else given)
+    for name in sorted(environment):
+        if (
+            name.startswith("REMY_FARM_")
+            and name not in known
+            and not name.startswith(_OTHER_PREFIXES)
+            and not _SERVICE_LINK.search(name)
+        ):
+            closest = difflib.get_close_matches(name, known, n=1)
+            meant = f"; is {closest[0]} meant?" if closest else ""
+            raise click.UsageError(f"the environment has {name}, which is no setting{meant}")
 
 
 EVALUATION_OPTIONS: tuple[Decorator, ...] = (
@@ -156,7 +196,6 @@ STORE_OPTIONS: tuple[Decorator, ...] = (
     ),
     setting(
         "--mirror",
-        "mirror_url",
         metavar="URL",
         help="Keep an archive of every job there, too, renewed at each epoch: file:///DIRECTORY or "
         "s3://BUCKET/FOLDER.",
@@ -327,7 +366,10 @@ if TYPE_CHECKING:
     "--config names. docs/operations.md says more.",
 )
 @coordinator_options
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     log_level: str,
     metrics_listen: str | None,
     profile_dir: Path,
@@ -345,12 +387,13 @@ def command(
     from remy_services.coordinator.server import serve
     from remy_services.stores import StoreError
 
+    check_environment(context, os.environ)
     set_up_logs(log_level)
     settings = _settings(**options)
     exports = ExportSettings(_optional(metrics_listen), profile_dir, profile_seconds, settings.tls)
     try:
-        with exported(exports) as surroundings:
-            asyncio.run(serve(settings, surroundings))
+        with exported(exports) as instrumentation:
+            asyncio.run(serve(settings, instrumentation))
     except (SettingsError, StoreError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -377,13 +420,14 @@ def _settings(
     ray_threads_per_actor: int,
     ray_actors: int | None,
     ray_resource: str,
+    mirror: str | None,
     **rest: Any,
 ) -> ServerSettings:
     from remy_services.coordinator.checkpointing import RunSettings
     from remy_services.coordinator.farm import CallLimits, FarmSettings
     from remy_services.coordinator.settings import ServerSettings
     from remy_services.evaluation.transport.ray import RaySettings
-    from remy_services.jobs.progress import Limits
+    from remy_services.jobs.progress import QueueLimits
 
     farm = FarmSettings(
         runs=RunSettings(
@@ -391,7 +435,7 @@ def _settings(
             maximum_packets=maximum_packets_per_job,
             price_per_cpu_hour=price_per_cpu_hour,
         ),
-        jobs=Limits(maximum_running_jobs, maximum_running_jobs_per_user),
+        jobs=QueueLimits(maximum_running_jobs, maximum_running_jobs_per_user),
         calls=CallLimits(spec_bytes=maximum_spec_bytes, open_streams=maximum_open_streams),
     )
     return ServerSettings(
@@ -402,6 +446,7 @@ def _settings(
         farm=farm,
         ray=RaySettings(ray_address, ray_threads_per_actor, ray_actors, ray_resource),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
+        mirror_url=mirror,
         is_insecure=insecure,
         has_reflection=reflection,
         **rest,

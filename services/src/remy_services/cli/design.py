@@ -180,7 +180,8 @@ def _say(sentence: str) -> None:
     "--max-cpu-seconds",
     type=FiniteRange(min=0, min_open=True),
     metavar="S",
-    help="Stop after S seconds of CPU time since the design began.",
+    help="Cut the search off, wherever it is, after S seconds of CPU time of its simulations since "
+    "the design began; search.joint.cpu_seconds has it planned for so many.",
 )
 @click.option(
     "--set",

@@ -28,7 +28,7 @@ from remy_services.client import (
 from remy_services.files import read_file, write_file
 from remy_services.specification import load_spec, load_tree
 
-_LONGEST_NAME = 200
+_LONGEST_NAME = 100
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -226,7 +226,7 @@ LOCAL = Caller("local", Role.ADMIN)
 
 
 @dataclass
-class Doorkeeper:
+class Authorizer:
     """Knows the tokens of the moment; None: everybody may do everything."""
 
     tokens: Tokens | None

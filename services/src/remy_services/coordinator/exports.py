@@ -15,7 +15,7 @@ from remy_farm.v1 import job_pb2
 from remy_rpc.settings import Address, SettingsError
 from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.settings import ServerTls, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerTls
 from remy_services.jobs.states import FINAL
 from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
@@ -37,7 +37,7 @@ class ExportSettings:
 
 
 @contextmanager
-def exported(settings: ExportSettings) -> Iterator[Surroundings]:
+def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
     """What to serve with so that the coordinator can be seen while this lasts.
 
     To be entered in the main thread, once in the life of a process.
@@ -62,7 +62,7 @@ def exported(settings: ExportSettings) -> Iterator[Surroundings]:
             if settings.metrics_listen is not None:
                 ending.enter_context(_serve(telemetry, settings.metrics_listen))
 
-        yield Surroundings(
+        yield Instrumentation(
             observer=telemetry.observer(),
             store=telemetry.store,
             evaluator=telemetry.evaluator,
@@ -84,8 +84,8 @@ def _serve(telemetry: Telemetry, address: Address) -> MetricsServer:
 
 def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
     """Every job, and how far those are that are not finished."""
-    for keeper in farm.catalogue:
-        yield keeper.job if keeper.job.state in FINAL else farm.shown(keeper)
+    for handle in farm.catalogue:
+        yield handle.job if handle.job.state in FINAL else farm.shown(handle)
 
 
 def _certificates(tls: ServerTls | None) -> Mapping[str, Path]:

@@ -13,11 +13,11 @@ import structlog
 
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
-from remy_services.coordinator.job_handle import Edit, Environment, JobKeeper, patiently
+from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
 from remy_services.coordinator.job_run import JobRun
 from remy_services.coordinator.refusals import RequestIdTaken
 from remy_services.evaluation import SharedEvaluator
-from remy_services.jobs.progress import Contender, Limits, whose_turn
+from remy_services.jobs.progress import Contender, QueueLimits, whose_turn
 from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
 from remy_services.jobs.states import (
     ACTIVE,
@@ -52,7 +52,7 @@ class FarmSettings:
     """What jobs and calls are held to."""
 
     runs: RunSettings = field(default_factory=RunSettings)
-    jobs: Limits = field(default_factory=lambda: Limits(100, 100))
+    jobs: QueueLimits = field(default_factory=lambda: QueueLimits(100, 100))
     calls: CallLimits = field(default_factory=CallLimits)
     #: How often the store is asked whether it can be written to.
     store_check_seconds: float = 5.0
@@ -75,13 +75,13 @@ class Catalogue:
         """`on_taken` is told when a job was found that nobody had taken."""
         self._environment = environment
         self._on_taken = on_taken
-        self._keepers: dict[str, JobKeeper] = {}
+        self._handles: dict[str, JobHandle] = {}
         self._adding = asyncio.Lock()
         self._refreshed = 0.0
         self._refresh: asyncio.Task[None] | None = None
 
-    def __iter__(self) -> Iterator[JobKeeper]:
-        return iter(list(self._keepers.values()))
+    def __iter__(self) -> Iterator[JobHandle]:
+        return iter(list(self._handles.values()))
 
     async def load(self, on_trouble: Callable[[str], None]) -> None:
         """Reads the store, and takes all jobs that are not finished from whoever had them.
@@ -89,26 +89,26 @@ class Catalogue:
         Waits for as long as the store is not available, and tells why.
         """
         store, threads = self._environment.store, self._environment.threads
-        stored = await patiently(lambda: threads.store(store.jobs), on_trouble=on_trouble)
+        stored = await until_available(lambda: threads.store(store.jobs), on_trouble=on_trouble)
         for each in stored:
-            keeper = JobKeeper(self._environment, each)
-            if keeper.job.state not in FINAL:
-                await patiently(keeper.hold, on_trouble=on_trouble)
-                await keeper.change(after_crash)
-            self._keepers[each.job_id] = keeper
+            handle = JobHandle(self._environment, each)
+            if handle.job.state not in FINAL:
+                await until_available(handle.hold, on_trouble=on_trouble)
+                await handle.change(after_crash)
+            self._handles[each.job_id] = handle
         self._refreshed = time.monotonic()
 
-    async def find(self, name: str) -> JobKeeper:
+    async def find(self, name: str) -> JobHandle:
         """The job of this id or name. Raises NoSuchJob, AmbiguousName or StoreUnavailable."""
         try:
-            return self._keepers[self._id_of(name)]
+            return self._handles[self._id_of(name)]
         except NoSuchJob:
             await self.refresh()
-            return self._keepers[self._id_of(name)]
+            return self._handles[self._id_of(name)]
 
     async def submit(
         self, record: job_pb2.JobRecord, request_key: str | None
-    ) -> tuple[JobKeeper, bool]:
+    ) -> tuple[JobHandle, bool]:
         """A new job, and True; or the one that a request of this key made before, and False.
 
         Sets what the record lacks: id, time and state. Raises RequestIdTaken if that request was
@@ -126,22 +126,22 @@ class Catalogue:
             except JobExists:
                 continue
             break
-        if job_id not in self._keepers:
+        if job_id not in self._handles:
             await self._add(await threads.store(store.job, job_id))
-        keeper = self._keepers[job_id]
-        check_same_request(keeper, record.request_sha256)
-        return keeper, job_id == draft.job.id
+        handle = self._handles[job_id]
+        check_same_request(handle, record.request_sha256)
+        return handle, job_id == draft.job.id
 
-    def made_by(self, owner: str, request_id: str) -> JobKeeper | None:
+    def made_by(self, owner: str, request_id: str) -> JobHandle | None:
         """The job that an owner's request of this id made; None if it is not known here."""
-        for keeper in self:
-            if keeper.record.client_request_id == request_id and keeper.job.owner == owner:
-                return keeper
+        for handle in self:
+            if handle.record.client_request_id == request_id and handle.job.owner == owner:
+                return handle
         return None
 
     def remove(self, job_id: str) -> None:
         """The job was deleted."""
-        self._keepers.pop(job_id, None)
+        self._handles.pop(job_id, None)
 
     def refresh_soon(self) -> None:
         """Looks at what other coordinators have done, unless that was a moment ago."""
@@ -154,12 +154,12 @@ class Catalogue:
         stored = await environment.threads.store(environment.store.jobs)
         self._refreshed = time.monotonic()
         known = {each.job_id for each in stored}
-        for job_id, keeper in list(self._keepers.items()):
-            if job_id not in known and keeper.token is None:
-                del self._keepers[job_id]
+        for job_id, handle in list(self._handles.items()):
+            if job_id not in known and handle.token is None:
+                del self._handles[job_id]
         for each in stored:
-            if each.job_id in self._keepers:
-                self._keepers[each.job_id].refresh(each)
+            if each.job_id in self._handles:
+                self._handles[each.job_id].refresh(each)
             else:
                 await self._add(each)
 
@@ -167,18 +167,18 @@ class Catalogue:
         """Gives up whatever the store does not take."""
         if self._refresh is not None:
             self._refresh.cancel()
-        await asyncio.gather(*(keeper.close() for keeper in self))
+        await asyncio.gather(*(handle.close() for handle in self))
 
     async def _add(self, stored: StoredJob) -> None:
         async with self._adding:
-            if stored.job_id in self._keepers:
+            if stored.job_id in self._handles:
                 return
-            keeper = JobKeeper(self._environment, stored)
+            handle = JobHandle(self._environment, stored)
             # Submitted here, or by a coordinator that ended before it could take its job.
-            is_free = stored.token == 0 and keeper.job.state not in FINAL
+            is_free = stored.token == 0 and handle.job.state not in FINAL
             if is_free:
-                await keeper.hold()
-            self._keepers[stored.job_id] = keeper
+                await handle.hold()
+            self._handles[stored.job_id] = handle
         if is_free:
             self._on_taken()
 
@@ -192,9 +192,9 @@ class Catalogue:
             self._refresh = None
 
     def _id_of(self, name: str) -> str:
-        if name in self._keepers:
+        if name in self._handles:
             return name
-        return find_job((keeper.job for keeper in self), name)
+        return find_job((handle.job for handle in self), name)
 
     def _new(self, record: job_pb2.JobRecord) -> Draft:
         now = self._environment.clock()
@@ -205,11 +205,11 @@ class Catalogue:
         return draft
 
 
-def check_same_request(keeper: JobKeeper, request_sha256: bytes) -> None:
+def check_same_request(handle: JobHandle, request_sha256: bytes) -> None:
     """Raises RequestIdTaken unless the job was made by a request of this hash."""
-    if keeper.record.request_sha256 != request_sha256:
+    if handle.record.request_sha256 != request_sha256:
         raise RequestIdTaken(
-            f"client_request_id {keeper.record.client_request_id!r} made job {keeper.job_id} by "
+            f"client_request_id {handle.record.client_request_id!r} made job {handle.job_id} by "
             f"another request; every request needs an id of its own"
         )
 
@@ -230,7 +230,7 @@ class Scheduler:
         catalogue: Catalogue,
         evaluator: SharedEvaluator,
         settings: RunSettings,
-        limits: Limits,
+        limits: QueueLimits,
     ) -> None:
         self._environment = environment
         self._catalogue = catalogue
@@ -242,7 +242,7 @@ class Scheduler:
         self._is_closing = False
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> QueueLimits:
         return self._limits
 
     @property
@@ -253,7 +253,7 @@ class Scheduler:
     def running_of(self, owner: str) -> int:
         """Those of one owner."""
         return sum(
-            keeper.job.owner == owner for keeper in self._catalogue if keeper.job_id in self._runs
+            handle.job.owner == owner for handle in self._catalogue if handle.job_id in self._runs
         )
 
     def run_of(self, job_id: str) -> JobRun | None:
@@ -267,11 +267,11 @@ class Scheduler:
         if self._is_closing:
             return
         turns = whose_turn(self._contenders(), self._limits)
-        for keeper in self._catalogue:
-            run = self._runs.get(keeper.job_id)
-            if run is None and keeper.job_id in turns:
-                self._begin(keeper)
-            elif run is not None and keeper.job_id not in turns and _contends(keeper):
+        for handle in self._catalogue:
+            run = self._runs.get(handle.job_id)
+            if run is None and handle.job_id in turns:
+                self._begin(handle)
+            elif run is not None and handle.job_id not in turns and _contends(handle):
                 run.leave(_GAVE_WAY)
 
     async def close(self, why: str, timeout_seconds: float) -> None:
@@ -287,35 +287,35 @@ class Scheduler:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, keeper: JobKeeper) -> None:
-        run = JobRun(self._environment, keeper, self._evaluator, self._settings)
-        self._runs[keeper.job_id] = run
-        self._tasks[keeper.job_id] = asyncio.create_task(self._run(keeper, run))
+    def _begin(self, handle: JobHandle) -> None:
+        run = JobRun(self._environment, handle, self._evaluator, self._settings)
+        self._runs[handle.job_id] = run
+        self._tasks[handle.job_id] = asyncio.create_task(self._run(handle, run))
 
-    async def _run(self, keeper: JobKeeper, run: JobRun) -> None:
+    async def _run(self, handle: JobHandle, run: JobRun) -> None:
         try:
             await run.run()
         finally:
-            del self._runs[keeper.job_id]
-            del self._tasks[keeper.job_id]
+            del self._runs[handle.job_id]
+            del self._tasks[handle.job_id]
             self.look()
 
     def _contenders(self) -> list[Contender]:
         return [
             Contender(
-                keeper.job_id,
-                keeper.job.owner,
-                keeper.job.priority,
-                keeper.job.create_time.ToNanoseconds(),
-                keeper.job_id in self._runs,
+                handle.job_id,
+                handle.job.owner,
+                handle.job.priority,
+                handle.job.create_time.ToNanoseconds(),
+                handle.job_id in self._runs,
             )
-            for keeper in self._catalogue
-            if _contends(keeper)
+            for handle in self._catalogue
+            if _contends(handle)
         ]
 
 
-def _contends(keeper: JobKeeper) -> bool:
-    return keeper.token is not None and keeper.job.state in _CONTENDING
+def _contends(handle: JobHandle) -> bool:
+    return handle.token is not None and handle.job.state in _CONTENDING
 
 
 # A coordinator without its server: jobs, who evaluates for them, and when they run.
@@ -360,42 +360,42 @@ class Farm:
         self.scheduler.look()
         self._looking_around = asyncio.create_task(self._look_around())
 
-    async def change(self, keeper: JobKeeper, edit: Edit) -> None:
+    async def change(self, handle: JobHandle, edit: Edit) -> None:
         """Changes a job for somebody, and has that take effect.
 
         What `edit` raises comes out. Raises JobLost for a job that another coordinator is at work
         on, StoreInTrouble and StoreError.
         """
-        if keeper.token is None and keeper.job.state in FINAL:
-            await keeper.hold()
-        await keeper.change_soon(edit)
+        if handle.token is None and handle.job.state in FINAL:
+            await handle.hold()
+        await handle.change_soon(edit)
         self.scheduler.look()
 
-    async def delete(self, keeper: JobKeeper) -> None:
+    async def delete(self, handle: JobHandle) -> None:
         """Removes a job. Raises JobLost or StoreError."""
-        if keeper.token is None and keeper.job.state in FINAL:
-            await keeper.hold()
-        await keeper.delete()
-        self.catalogue.remove(keeper.job_id)
+        if handle.token is None and handle.job.state in FINAL:
+            await handle.hold()
+        await handle.delete()
+        self.catalogue.remove(handle.job_id)
         self.scheduler.look()
 
-    def shown(self, keeper: JobKeeper, *, with_spec: bool = True) -> job_pb2.Job:
+    def shown(self, handle: JobHandle, *, with_spec: bool = True) -> job_pb2.Job:
         """The job as it is committed, with what is known of it at this moment."""
         job = job_pb2.Job()
-        job.CopyFrom(keeper.job)
+        job.CopyFrom(handle.job)
         if not with_spec:
             job.ClearField("spec")
         # A run that is ending has committed all that there is to say.
-        run = self.scheduler.run_of(keeper.job_id) if job.state in ACTIVE else None
+        run = self.scheduler.run_of(handle.job_id) if job.state in ACTIVE else None
         if run is not None:
             run.write_live(job.progress)
-        if keeper.trouble:
-            job.status_message = f"waits for the store: {keeper.trouble}"
+        if handle.trouble:
+            job.status_message = f"waits for the store: {handle.trouble}"
         elif run is not None and job.state not in FINAL and job.id in self.said_of_workers:
             job.status_message = self.said_of_workers[job.id]
         elif run is not None and self.evaluator.info().threads == 0:
             job.status_message = "waits for workers: none is connected"
-        elif keeper.token is not None and job.state == PENDING and not job.status_message:
+        elif handle.token is not None and job.state == PENDING and not job.status_message:
             job.status_message = self._why_it_waits(job.owner)
         return job
 
@@ -403,16 +403,16 @@ class Farm:
         """Whether a job, or any if `job_id` is empty, may still have something to evaluate."""
         # Workers that come back before the jobs are read have not been forgotten.
         return bool(self.not_ready) or any(
-            keeper.token is not None and keeper.job.state in WAITING | ACTIVE
-            for keeper in self.catalogue
-            if job_id in ("", keeper.job_id)
+            handle.token is not None and handle.job.state in WAITING | ACTIVE
+            for handle in self.catalogue
+            if job_id in ("", handle.job_id)
         )
 
     async def close(self, why: str, timeout_seconds: float) -> None:
         """Has all jobs keep what they have. `why` is for people."""
         self.closing = why
-        for keeper in self.catalogue:
-            keeper.feed.wake()
+        for handle in self.catalogue:
+            handle.feed.wake()
         if self._looking_around is not None:
             self._looking_around.cancel()
         await self.scheduler.close(why, timeout_seconds)

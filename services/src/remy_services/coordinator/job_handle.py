@@ -7,18 +7,19 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+import tenacity
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.completion import complete
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
-from remy_farm.v1.job_pb2 import JobState
-from remy_services.coordinator.maintenance import Mirroring, Threads
+from remy_farm.v1 import job_pb2
+from remy_rpc.retry import failure_of
+from remy_services.coordinator.maintenance import BackupWriter, Threads
 from remy_services.coordinator.refusals import JobLost, StoreInTrouble
-from remy_services.jobs.states import FINAL, Draft
+from remy_services.driver.loop import Clock
+from remy_services.jobs.states import FINAL, Draft, JobObserver
 from remy_services.stores import (
     CheckpointStore,
     Commit,
@@ -32,10 +33,6 @@ from remy_services.stores import (
 # The coordinator's clock, as messages hold it.
 
 
-#: Tells the time.
-Clock = Callable[[], Timestamp]
-
-
 def now() -> Timestamp:
     """The time of this machine's clock."""
     timestamp = Timestamp()
@@ -43,85 +40,30 @@ def now() -> Timestamp:
     return timestamp
 
 
-# What a coordinator tells whoever watches it work: the one place for metrics, logs and traces.
-
-
-class Observer(Protocol):
-    """Is called in the event loop, and should return at once. Jobs must not be modified."""
-
-    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
-        """The change has been committed; `job` is as it is now."""
-
-    def step(
-        self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
-    ) -> AbstractContextManager[None]:
-        """Surrounds the evaluation of one request, and the step that its outcome makes."""
-
-    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
-        """The event has been committed."""
-
-    def computed(self, job_id: str, seconds: float) -> None:
-        """A designer has computed for so long."""
-
-    def store_in_trouble(self, job_id: str, why: str) -> None:
-        """A commit could not be made, and will be tried again."""
-
-    def store_well_again(self, job_id: str) -> None:
-        """That commit has been made."""
-
-    def lost(self, job_id: str, why: str) -> None:
-        """Another coordinator has the job now."""
-
-
-class SilentObserver:
-    """Tells nobody."""
-
-    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
-        pass
-
-    def step(
-        self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
-    ) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
-        pass
-
-    def computed(self, job_id: str, seconds: float) -> None:
-        pass
-
-    def store_in_trouble(self, job_id: str, why: str) -> None:
-        pass
-
-    def store_well_again(self, job_id: str) -> None:
-        pass
-
-    def lost(self, job_id: str, why: str) -> None:
-        pass
-
-
 # Calls of a store that is not available now and may be later.
 
 
 _Result = TypeVar("_Result")
 
-_FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 5.0
+_FIRST_WAIT_SECONDS = 0.1
+_LONGEST_WAIT_SECONDS = 5.0
 
 
-async def patiently(
+async def until_available(
     call: Callable[[], Awaitable[_Result]], *, on_trouble: Callable[[str], None]
 ) -> _Result:
     """The result of `call`, which is repeated for as long as it raises StoreUnavailable, after
-    pauses that grow. `on_trouble` is told why, each time."""
-    pause_seconds = _FIRST_PAUSE_SECONDS
-    while True:
-        try:
-            return await call()
-        except StoreUnavailable as error:
-            on_trouble(str(error))
-        await asyncio.sleep(pause_seconds)
-        pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+    waits that grow. `on_trouble` is told why, each time."""
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception_type(StoreUnavailable),
+        wait=tenacity.wait_exponential(_FIRST_WAIT_SECONDS, max=_LONGEST_WAIT_SECONDS),
+        before_sleep=lambda state: on_trouble(str(failure_of(state))),
+    )
+
+    async def attempt() -> _Result:
+        return await call()
+
+    return await retrying(attempt)
 
 
 # What all jobs of a coordinator share.
@@ -133,12 +75,15 @@ class Environment:
 
     store: CheckpointStore
     threads: Threads
-    clock: Clock
-    observer: Observer
+    #: Tells the time.
+    clock: Callable[[], Timestamp]
+    observer: JobObserver
     #: Of this coordinator, for people; stands in the store beside the jobs that it has taken.
     name: str
     #: A second place for jobs; None: there is none.
-    mirroring: Mirroring | None = None
+    backup: BackupWriter | None = None
+    #: Measures how long designs run.
+    monotonic: Clock = time.monotonic
 
 
 # A job's committed events, for whoever watches it.
@@ -210,7 +155,7 @@ class Checkpointed:
     epochs: Mapping[int, job_pb2.JobEpoch] = field(default_factory=dict)
 
 
-class JobKeeper:
+class JobHandle:
     """What is seen here has been committed: it is as durable as the store makes it."""
 
     def __init__(self, environment: Environment, stored: StoredJob) -> None:
@@ -284,8 +229,8 @@ class JobKeeper:
             await self._environment.threads.store(store.delete, self.job_id, self._token)
             self._token = None
         self.feed.wake()
-        if self._environment.mirroring is not None:
-            self._environment.mirroring.remove(self.job_id)
+        if self._environment.backup is not None:
+            self._environment.backup.remove(self.job_id)
 
     def in_trouble(self, why: str) -> None:
         """The store is not available, and is asked again and again."""
@@ -317,15 +262,18 @@ class JobKeeper:
                 return
             commit, token = _commit_of(draft, checkpointed), self._token
             try:
-                await patiently(lambda: self._commit(commit, token), on_trouble=self.in_trouble)
+                await until_available(
+                    lambda: self._commit(commit, token), on_trouble=self.in_trouble
+                )
             except (Fenced, JobMissing) as error:
                 self._token = None
                 self._environment.observer.lost(self.job_id, str(error))
                 self.feed.wake()
                 raise JobLost(str(error)) from error
             self._made(draft)
-            if self.job.state in FINAL or (checkpointed is not None and checkpointed.epochs):
-                self._mirror()
+            has_news = self.job.state in FINAL or (checkpointed is not None and checkpointed.epochs)
+            if has_news and self._environment.backup is not None:
+                self._environment.backup.save(self.job_id)
 
     async def _commit(self, commit: Commit, token: int) -> None:
         """One attempt."""
@@ -352,10 +300,6 @@ class JobKeeper:
             self.feed.forget()
         if self.job.state != before:
             observer.state_changed(self.job, before)
-
-    def _mirror(self) -> None:
-        if self._environment.mirroring is not None:
-            self._environment.mirroring.save(self.job_id)
 
     def _take(self, stored: StoredJob) -> None:
         self._record = complete(job_pb2.JobRecord.FromString(stored.record))

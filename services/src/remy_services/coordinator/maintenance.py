@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from remy_services.stores import CheckpointStore, Mirror, StoreError
+from remy_services.stores import Backup, CheckpointStore, StoreError
 
 # Threads for what would hold up the event loop.
 
@@ -122,10 +122,10 @@ class StoreWatch:
 _RETRY_SECONDS = 10.0
 
 
-class Mirroring:
+class BackupWriter:
     """Writes jobs one after another; a mirror that is slow or away delays nothing but itself."""
 
-    def __init__(self, mirror: Mirror, store: CheckpointStore) -> None:
+    def __init__(self, mirror: Backup, store: CheckpointStore) -> None:
         self._mirror = mirror
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mirror")

@@ -12,7 +12,7 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from remy_services.coordinator import refusals
-from remy_services.coordinator.access import Doorkeeper, set_caller
+from remy_services.coordinator.access import Authorizer, set_caller
 from remy_services.coordinator.refusals import CallRefused, JobLost, RequestIdTaken, StoreInTrouble
 from remy_services.designer import DesignerError
 from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
@@ -139,17 +139,17 @@ _Continuation: TypeAlias = "Callable[[grpc.HandlerCallDetails], Awaitable[Handle
 
 
 class Interceptor(grpc.aio.ServerInterceptor):
-    """Asks the doorkeeper before anything is read, and answers for what handlers raise."""
+    """Asks the authorizer before anything is read, and answers for what handlers raise."""
 
-    def __init__(self, doorkeeper: Doorkeeper) -> None:
-        self._doorkeeper = doorkeeper
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
 
     async def intercept_service(
         self, continuation: _Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> Handler | None:
         method = handler_call_details.method
         try:
-            caller = self._doorkeeper.admit(method, handler_call_details.invocation_metadata)
+            caller = self._authorizer.admit(method, handler_call_details.invocation_metadata)
         except CallRefused as refusal:
             return _refusing(refusal)
         if caller is not None:

@@ -19,21 +19,21 @@ import remy_simulator
 from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
 from remy_rpc.channel import SERVER_OPTIONS
 from remy_rpc.settings import Address, SettingsError
-from remy_services.coordinator.access import Doorkeeper
+from remy_services.coordinator.access import Authorizer
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
-from remy_services.coordinator.job_handle import Environment, now, patiently
-from remy_services.coordinator.maintenance import Mirroring, StoreWatch, Threads
+from remy_services.coordinator.job_handle import Environment, now, until_available
+from remy_services.coordinator.maintenance import BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
-from remy_services.coordinator.settings import ServerSettings, Surroundings
+from remy_services.coordinator.settings import Instrumentation, ServerSettings
 from remy_services.coordinator.tls import ReloadingTls, TokenWatch
 from remy_services.evaluation import SharedEvaluator
 from remy_services.evaluation.local import LocalFleet
 from remy_services.evaluation.transport.grpc import WorkerFleet
 from remy_services.evaluation.transport.ray import RayFleet, RayUnavailable
 from remy_services.files import write_file
-from remy_services.stores import CheckpointStore, Mirror, open_store
+from remy_services.stores import Backup, CheckpointStore, open_store
 
 # gRPC servers with the options that all of ours have, and their ports.
 
@@ -170,7 +170,7 @@ class Opened:
 
 async def open_farm(
     settings: ServerSettings,
-    around: Surroundings,
+    around: Instrumentation,
     ending: AsyncExitStack,
     *,
     has_work: Callable[[str], bool],
@@ -184,7 +184,7 @@ async def open_farm(
     """
     threads = Threads()
     ending.push_async_callback(threads.close)
-    opened = await patiently(
+    opened = await until_available(
         lambda: threads.store(
             open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
         ),
@@ -193,22 +193,24 @@ async def open_farm(
     ending.push_async_callback(asyncio.to_thread, opened.close)
     evaluators = make_evaluators(settings, has_work)
     store = around.store(opened)
-    mirroring = _mirroring(settings, store, ending)
-    environment = Environment(store, threads, now, around.observer, settings.name, mirroring)
+    backup = _backup(settings, store, ending)
+    environment = Environment(
+        store, threads, now, around.observer, settings.name, backup, around.clock
+    )
     watch = StoreWatch(store, threads, settings.farm.store_check_seconds, on_store_changed)
     farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm)
     around.on_farm(farm)
     return Opened(farm, watch, evaluators)
 
 
-def _mirroring(
+def _backup(
     settings: ServerSettings, store: CheckpointStore, ending: AsyncExitStack
-) -> Mirroring | None:
+) -> BackupWriter | None:
     if settings.mirror_url is None:
         return None
-    mirroring = Mirroring(Mirror(settings.mirror_url), store)
-    ending.push_async_callback(mirroring.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
-    return mirroring
+    backup = BackupWriter(Backup(settings.mirror_url), store)
+    ending.push_async_callback(backup.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
+    return backup
 
 
 # The services of a coordinator's server.
@@ -254,11 +256,13 @@ _SHARE_FOR_LAST_CALLS = 0.1
 class CoordinatorServer:
     """Starts in `start`, ends in `stop`; to be used in one event loop."""
 
-    def __init__(self, settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+    def __init__(
+        self, settings: ServerSettings, instrumentation: Instrumentation | None = None
+    ) -> None:
         """Raises SettingsError."""
         settings.check()
         self._settings = settings
-        self._surroundings = surroundings or Surroundings()
+        self._instrumentation = instrumentation or Instrumentation()
         self._health = Health()
         self._farm: Farm | None = None
         self._server: grpc.aio.Server | None = None
@@ -277,9 +281,9 @@ class CoordinatorServer:
         """
         settings = self._settings
         await self._health.begin()
-        doorkeeper = Doorkeeper(None)
+        authorizer = Authorizer(None)
         if settings.tokens_file is not None:
-            tokens = TokenWatch(settings.tokens_file, doorkeeper)
+            tokens = TokenWatch(settings.tokens_file, authorizer)
             tokens.begin()
             self._ending.push_async_callback(tokens.close)
         else:
@@ -288,14 +292,14 @@ class CoordinatorServer:
         await self._serve_health()
         opened = await open_farm(
             settings,
-            self._surroundings,
+            self._instrumentation,
             self._ending,
             has_work=self._has_work,
             on_store_changed=self._store_changed,
         )
         self._farm = farm = opened.farm
         self._server = new_server(
-            [*self._surroundings.interceptors, Interceptor(doorkeeper)],
+            [*self._instrumentation.interceptors, Interceptor(authorizer)],
             maximum_message_bytes=settings.maximum_message_bytes,
             maximum_streams=settings.maximum_streams,
         )
@@ -359,12 +363,12 @@ class CoordinatorServer:
         await self._health.set_ready(not trouble)
 
 
-async def serve(settings: ServerSettings, surroundings: Surroundings | None = None) -> None:
+async def serve(settings: ServerSettings, instrumentation: Instrumentation | None = None) -> None:
     """Runs a coordinator until the process is told to end, by SIGTERM or Ctrl-C.
 
     Raises SettingsError, FileError or StoreError.
     """
-    server = CoordinatorServer(settings, surroundings)
+    server = CoordinatorServer(settings, instrumentation)
     told_to_end = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,10 @@ import grpc
 
 from remy_rpc.settings import Address, SettingsError
 from remy_services.coordinator.farm import Farm, FarmSettings
-from remy_services.coordinator.job_handle import Observer, SilentObserver
+from remy_services.driver.loop import Clock
 from remy_services.evaluation import SharedEvaluator
 from remy_services.evaluation.transport.ray import RaySettings
+from remy_services.jobs.states import JobObserver
 from remy_services.stores import CheckpointStore
 
 # What is put around the parts of a coordinator: to watch it at work, or to disturb it in tests.
@@ -31,16 +33,18 @@ def _nothing(farm: Farm) -> None:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Instrumentation:
     """By default nothing is. What wraps a part has the same interface, and answers as it does."""
 
-    observer: Observer = field(default_factory=SilentObserver)
+    observer: JobObserver = field(default_factory=JobObserver)
     store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
     evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
     #: Of all calls, before our own.
     interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
     #: Is told of the farm, in the event loop, before any of its jobs is read.
     on_farm: Callable[[Farm], None] = _nothing
+    #: Measures how long designs run.
+    clock: Clock = time.monotonic
 
 
 # How the server is set up.

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from remy_rpc.settings import SettingsError
-from remy_services.coordinator.access import Doorkeeper, Tokens
+from remy_services.coordinator.access import Authorizer, Tokens
 from remy_services.coordinator.settings import ServerTls
 from remy_services.files import FileError, read_file
 
@@ -127,15 +127,15 @@ _CHECK_SECONDS = 1.0
 
 
 class TokenWatch:
-    """Gives a doorkeeper the tokens of a file, and again whenever they change.
+    """Gives a authorizer the tokens of a file, and again whenever they change.
 
     A file that makes no sense is told of in the log, and the last good tokens go on being valid.
     """
 
-    def __init__(self, path: Path, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, path: Path, authorizer: Authorizer) -> None:
         """Raises FileError if the tokens cannot be read."""
         self._path = path
-        self._doorkeeper = doorkeeper
+        self._authorizer = authorizer
         self._paths: tuple[Path, ...] = (path,)
         self._read()
         self._signature = signature_of(self._paths)
@@ -168,5 +168,5 @@ class TokenWatch:
 
     def _read(self) -> None:
         tokens = Tokens.read(self._path)
-        self._doorkeeper.tokens = tokens
+        self._authorizer.tokens = tokens
         self._paths = tokens.paths

@@ -72,11 +72,11 @@ class WorkerJobs:
 
     def _designs(self) -> Iterator[Design]:
         farm, now = self._farm, time.time()
-        for keeper in farm.catalogue:
-            if keeper.job.state not in FINAL:
-                yield design_of(farm.shown(keeper))
-            elif now - keeper.job.end_time.seconds < self._keeps_seconds:
-                yield design_of(keeper.job)
+        for handle in farm.catalogue:
+            if handle.job.state not in FINAL:
+                yield design_of(farm.shown(handle))
+            elif now - handle.job.end_time.seconds < self._keeps_seconds:
+                yield design_of(handle.job)
 
     def _hear(self, report: Report) -> None:
         self._farm.said_of_workers = report.sentences

@@ -154,14 +154,14 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Limits:
+class QueueLimits:
     """How many jobs run at once."""
 
     running_jobs: int
     running_jobs_per_owner: int
 
 
-def whose_turn(contenders: Iterable[Contender], limits: Limits) -> frozenset[str]:
+def whose_turn(contenders: Iterable[Contender], limits: QueueLimits) -> frozenset[str]:
     """The ids of those that should run now.
 
     By priority, higher first; among equals those that run already, then first come, first served.

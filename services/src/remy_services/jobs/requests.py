@@ -19,6 +19,7 @@ from remy_services.specification import (
     SpecError,
     Violation,
     check_spec,
+    checking,
     parse_setting,
     spec_of_tree,
     to_yaml,
@@ -31,7 +32,7 @@ from remy_simulator.messages import to_native
 # What jobs are called.
 
 
-LONGEST_NAME = 200
+LONGEST_NAME = 100
 _RANDOM_BYTES = 5
 _MOST_SHOWN = 5
 
@@ -50,14 +51,13 @@ def new_job_id(unix_seconds: int, random: bytes) -> str:
 
 
 def problem_with_name(name: str) -> str | None:
-    """What is wrong with a job's name; None if nothing is."""
+    """What is wrong with a name for a job; None if nothing is. The rule is that of specifications'
+    names."""
     if not name:
         return "is empty"
     if len(name) > LONGEST_NAME:
         return f"has {len(name)} characters, but must have at most {LONGEST_NAME}"
-    if not name.isprintable() or name != name.strip():
-        return f"is {name!r}, but must be printable text without spaces around it"
-    return None
+    return checking.problem_with_name(name)
 
 
 def find_job(jobs: Iterable[job_pb2.Job], name: str) -> str:
@@ -159,10 +159,17 @@ def _place_of(token: str) -> tuple[int, str]:
 
 
 def extended(
-    spec: spec_pb2.DesignSpec, *, stop: spec_pb2.Stop | None, joint_steps: int | None
+    spec: spec_pb2.DesignSpec,
+    done: job_pb2.JobProgress,
+    *,
+    stop: spec_pb2.Stop | None,
+    joint_steps: int | None,
 ) -> spec_pb2.DesignSpec:
     """The specification with other stop rules, or with another length of its schedule;
-    None leaves either as it is. Raises SpecError, whose paths are those of the request."""
+    None leaves either as it is. Raises SpecError, whose paths are those of the request, also for
+    fewer steps or epochs than are done."""
+    if stop is not None:
+        _check_above(stop, done)
     if stop is None and joint_steps is None:
         problem = "or joint_steps must be given; there is nothing to change"
         raise SpecError("the request", [Violation("stop", problem)])
@@ -178,6 +185,22 @@ def extended(
             raise SpecError("the request", [Violation("joint_steps", problem)]) from error
     check_spec(changed, source="the job's specification with these budgets")
     return changed
+
+
+def _check_above(stop: spec_pb2.Stop, done: job_pb2.JobProgress) -> None:
+    violations = [
+        Violation(
+            f"stop.{name}",
+            f"is {most}, but the job has made {made} {name} already; at least as many are needed",
+        )
+        for name, most, made in (
+            ("steps", stop.steps, done.step),
+            ("epochs", stop.epochs, done.epoch),
+        )
+        if stop.HasField(name) and 0 < most < made
+    ]
+    if violations:
+        raise SpecError("the request", violations)
 
 
 # A job that begins with the table of another.
@@ -202,6 +225,8 @@ def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb
 
 
 _LONGEST_OWNER = 200
+# Jobs may have been named when more than specifications allow was allowed.
+_LONGEST_SHOWN = 200
 
 
 class NoJob(Exception):
@@ -219,6 +244,8 @@ def check_job(archive: job_pb2.JobArchive) -> None:
             f"the job is at revision {job.revision}, and its history has {len(archive.events)} "
             f"entries"
         )
+    if not job.name or len(job.name) > _LONGEST_SHOWN or not job.name.isprintable():
+        raise NoJob(f"the job's name must be printable text of 1 to {_LONGEST_SHOWN} characters")
     if len(job.owner) > _LONGEST_OWNER or not job.owner.isprintable():
         raise NoJob(
             f"the job's owner must be printable text of at most {_LONGEST_OWNER} characters"
@@ -252,18 +279,18 @@ def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: 
 
 
 @dataclass(frozen=True)
-class Difference:
+class SpecDifference:
     """A setting, and what each of the specifications says of it; empty where nothing."""
 
     path: str
     values: tuple[str, ...]
 
 
-def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[Difference]:
+def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[SpecDifference]:
     """The settings in which they are not all alike, in the order of a specification file."""
     settings = [dict(_leaves(read_yaml(to_yaml(spec), "the specification"))) for spec in specs]
     paths = dict.fromkeys(path for each in settings for path in each)
-    rows = [Difference(path, tuple(each.get(path, "") for each in settings)) for path in paths]
+    rows = [SpecDifference(path, tuple(each.get(path, "") for each in settings)) for path in paths]
     return [row for row in rows if len(set(row.values)) > 1]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
 from remy_services.jobs.progress import come_to_rest
 
@@ -247,3 +248,35 @@ def after_crash(draft: Draft) -> None:
             draft.move(PAUSED)
         case job_pb2.JOB_STATE_CANCELLING:
             draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
+
+
+# What a coordinator tells whoever watches its jobs: the one place for metrics, logs and traces.
+
+
+class JobObserver:
+    """Is called in the event loop, and should return at once; jobs must not be modified. This one
+    does nothing."""
+
+    def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
+        """The change has been committed; `job` is as it is now."""
+
+    def step(
+        self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
+    ) -> AbstractContextManager[None]:
+        """Surrounds the evaluation of one request, and the step that its outcome makes."""
+        return nullcontext()
+
+    def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
+        """The event has been committed."""
+
+    def computed(self, job_id: str, seconds: float) -> None:
+        """A designer has computed for so long."""
+
+    def store_in_trouble(self, job_id: str, why: str) -> None:
+        """A commit could not be made, and will be tried again."""
+
+    def store_well_again(self, job_id: str) -> None:
+        """That commit has been made."""
+
+    def lost(self, job_id: str, why: str) -> None:
+        """Another coordinator has the job now."""

@@ -14,7 +14,7 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import CascadeType
 
-from remy_services.kubernetes.manifest import Owner, Refused, Unreachable
+from remy_services.kubernetes.manifest import ClusterRefused, ClusterUnreachable, Owner
 from remy_services.kubernetes.observed import (
     COMPONENT,
     COMPONENT_LABEL,
@@ -59,7 +59,7 @@ Change = Listed | Changed | Gone
 
 
 class Cluster(Protocol):
-    """What the launcher needs of a cluster. Every method may raise Unreachable and Refused."""
+    """What the launcher needs of a cluster. All may raise ClusterUnreachable and ClusterRefused."""
 
     def watch(self, kind: Kind) -> AsyncIterator[Change]:
         """What there is, and then what changes, for as long as the API server tells."""
@@ -80,7 +80,7 @@ class Cluster(Protocol):
 # What the cluster holds, as far as the launcher has heard.
 
 
-class Mirror:
+class Informer:
     """Jobs and Pods by their unique ids, kept up to date by what a watch tells."""
 
     def __init__(self) -> None:
@@ -190,14 +190,14 @@ class KubernetesCluster:
             raise _as_ours(error) from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             why = str(error) or type(error).__name__
-            raise Unreachable(f"the Kubernetes API cannot be reached: {why}") from error
+            raise ClusterUnreachable(f"the Kubernetes API cannot be reached: {why}") from error
         except ConfigError as error:
-            raise Unreachable(f"no Kubernetes cluster is configured: {error}") from error
+            raise ClusterUnreachable(f"no Kubernetes cluster is configured: {error}") from error
 
 
-def _as_ours(error: ApiError) -> Unreachable | Refused:
+def _as_ours(error: ApiError) -> ClusterUnreachable | ClusterRefused:
     code = error.status.code or 0
     words = error.status.message or str(error)
     if code == httpx2.codes.TOO_MANY_REQUESTS or code >= 500 or code in _STALE:
-        return Unreachable(f"the Kubernetes API cannot serve now: {words}")
-    return Refused(words)
+        return ClusterUnreachable(f"the Kubernetes API cannot serve now: {words}")
+    return ClusterRefused(words)

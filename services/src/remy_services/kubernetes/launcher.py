@@ -12,18 +12,18 @@ from typing import Final
 import structlog
 
 from remy_services.kubernetes import reconciliation
-from remy_services.kubernetes.cluster import Cluster, Kind, Mirror
+from remy_services.kubernetes.cluster import Cluster, Informer, Kind
 from remy_services.kubernetes.manifest import (
+    ClusterRefused,
+    ClusterUnreachable,
     Design,
     KubernetesError,
     LauncherSettings,
     Owner,
-    Phase,
-    Refused,
-    Unreachable,
+    WorkersPhase,
 )
 from remy_services.kubernetes.observed import Census, Past
-from remy_services.kubernetes.reconciliation import Action, Apply, Plan, Refusal, reconcile
+from remy_services.kubernetes.reconciliation import Action, Apply, Backoff, Plan, reconcile
 
 _log = structlog.get_logger(__name__)
 
@@ -69,10 +69,10 @@ class Launcher:
         self._designs = designs
         self._tell = tell
         self._clock = clock
-        self._mirror = Mirror()
+        self._informer = Informer()
         self._changed = asyncio.Event()
         self._trouble: dict[str, str] = {}
-        self._refusals: dict[str, Refusal] = {}
+        self._refusals: dict[str, Backoff] = {}
         self._past: Mapping[str, Past] = {}
         self._told = Report()
 
@@ -95,10 +95,10 @@ class Launcher:
         while self._settings.owner_deployment:
             try:
                 return await self._cluster.deployment(self._settings.owner_deployment)
-            except Refused as refusal:
+            except ClusterRefused as refusal:
                 _log.warning("worker jobs have no owner", why=str(refusal))
                 return None
-            except Unreachable as trouble:
+            except ClusterUnreachable as trouble:
                 self._say_unreachable(str(trouble))
                 await asyncio.sleep(_RETRY_SECONDS)
         return None
@@ -109,7 +109,7 @@ class Launcher:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_WATCH_SECONDS):
                         async for change in self._cluster.watch(kind):
-                            self._mirror.take(change)
+                            self._informer.take(change)
                             self._trouble.pop(kind, None)
                             self._changed.set()
             except KubernetesError as trouble:
@@ -128,14 +128,14 @@ class Launcher:
             self._changed.clear()
             if self._trouble:
                 self._say_unreachable(next(iter(self._trouble.values())))
-            elif self._mirror.complete:
+            elif self._informer.complete:
                 await self._step(owner)
 
     async def _step(self, owner: Owner | None) -> None:
         plan = reconcile(
             self._designs(),
-            self._mirror.jobs,
-            self._mirror.pods,
+            self._informer.jobs,
+            self._informer.pods,
             self._settings,
             owner,
             self._past,
@@ -167,7 +167,7 @@ class Launcher:
                 _log.info("a worker job is removed", job=action.job_id, name=action.name)
             self._refusals.pop(action.job_id, None)
         except KubernetesError as trouble:
-            refusal = Refusal.after(before, str(trouble), self._clock())
+            refusal = Backoff.after(before, str(trouble), self._clock())
             self._refusals[action.job_id] = refusal
             if before is None or before.why != refusal.why:
                 _log.warning("a worker job is refused", job=action.job_id, why=refusal.why)
@@ -187,7 +187,7 @@ class Launcher:
 
     def _say_unreachable(self, why: str) -> None:
         sentence = reconciliation.of_unreachable(why)
-        running = [each.job_id for each in self._designs() if each.phase is Phase.RUNNING]
+        running = [each.job_id for each in self._designs() if each.phase is WorkersPhase.RUNNING]
         self._report(Report(dict.fromkeys(running, sentence)))
 
     def _report(self, report: Report) -> None:

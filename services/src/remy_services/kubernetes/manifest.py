@@ -32,11 +32,11 @@ class KubernetesError(Exception):
     """The cluster did not do as it was asked. The message is one sentence."""
 
 
-class Unreachable(KubernetesError):
+class ClusterUnreachable(KubernetesError):
     """The API server does not answer, or cannot serve now; later it may."""
 
 
-class Refused(KubernetesError):
+class ClusterRefused(KubernetesError):
     """The API server understood and refused: a missing right, a quota, a policy, a mistake."""
 
 
@@ -61,7 +61,7 @@ class Owner:
     uid: str
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a specification may ask for."""
 
     #: Workers of one design.
@@ -84,7 +84,7 @@ class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Workers of a design whose specification does not say how many.
     minimum_workers: _Count = 1
     maximum_workers: _Count = 10
-    limits: Limits = Limits()
+    limits: WorkerLimits = WorkerLimits()
     #: The Deployment whose end is also the end of the Jobs; empty: none.
     owner_deployment: str = ""
     #: How long the workers of a finished design may take to end by themselves.
@@ -125,7 +125,7 @@ def read_settings(path: Path) -> LauncherSettings:
 # What the launcher has to know of a design job.
 
 
-class Phase(Enum):
+class WorkersPhase(Enum):
     """What a design wants of its workers."""
 
     #: They should work.
@@ -137,16 +137,16 @@ class Phase(Enum):
 
 
 _PHASES: Final = {
-    job_pb2.JOB_STATE_PENDING: Phase.PAUSED,
-    job_pb2.JOB_STATE_SCHEDULING: Phase.RUNNING,
-    job_pb2.JOB_STATE_RUNNING: Phase.RUNNING,
-    job_pb2.JOB_STATE_RECOVERING: Phase.RUNNING,
-    job_pb2.JOB_STATE_PAUSING: Phase.PAUSED,
-    job_pb2.JOB_STATE_PAUSED: Phase.PAUSED,
-    job_pb2.JOB_STATE_CANCELLING: Phase.ENDED,
-    job_pb2.JOB_STATE_CANCELLED: Phase.ENDED,
-    job_pb2.JOB_STATE_SUCCEEDED: Phase.ENDED,
-    job_pb2.JOB_STATE_FAILED: Phase.ENDED,
+    job_pb2.JOB_STATE_PENDING: WorkersPhase.PAUSED,
+    job_pb2.JOB_STATE_SCHEDULING: WorkersPhase.RUNNING,
+    job_pb2.JOB_STATE_RUNNING: WorkersPhase.RUNNING,
+    job_pb2.JOB_STATE_RECOVERING: WorkersPhase.RUNNING,
+    job_pb2.JOB_STATE_PAUSING: WorkersPhase.PAUSED,
+    job_pb2.JOB_STATE_PAUSED: WorkersPhase.PAUSED,
+    job_pb2.JOB_STATE_CANCELLING: WorkersPhase.ENDED,
+    job_pb2.JOB_STATE_CANCELLED: WorkersPhase.ENDED,
+    job_pb2.JOB_STATE_SUCCEEDED: WorkersPhase.ENDED,
+    job_pb2.JOB_STATE_FAILED: WorkersPhase.ENDED,
 }
 
 
@@ -165,7 +165,7 @@ class Design:
     """A design job, as far as its workers are concerned."""
 
     job_id: str
-    phase: Phase
+    phase: WorkersPhase
     workers: spec_pb2.Workers = field(default_factory=spec_pb2.Workers)
     load: Load = field(default_factory=Load)
     #: When it ended, in seconds since 1970; None while it has not.
@@ -203,11 +203,11 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     """The Job without `parallelism` and `suspend`, the two things about it that may change.
 
     Its name holds a digest of all the rest, so that another image or another template is another
-    Job. Raises Refused if the specification asks for more than the limits allow.
+    Job. Raises ClusterRefused if the specification asks for more than the limits allow.
     """
     trouble = beyond_limits(design.workers, settings.limits)
     if trouble is not None:
-        raise Refused(trouble)
+        raise ClusterRefused(trouble)
     job: dict[str, Any] = copy.deepcopy(dict(settings.template))
     job["apiVersion"], job["kind"] = "batch/v1", "Job"
     metadata = job.setdefault("metadata", {})
@@ -227,7 +227,7 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     return job
 
 
-def beyond_limits(workers: spec_pb2.Workers, limits: Limits) -> str | None:
+def beyond_limits(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | None:
     """What of a specification's `workers` this farm does not allow, in one sentence."""
     if workers.HasField("image") and not any(
         fnmatchcase(workers.image, pattern) for pattern in limits.images

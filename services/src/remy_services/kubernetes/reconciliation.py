@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from remy_farm.v1 import spec_pb2
 from remy_services.kubernetes.manifest import (
+    ClusterRefused,
     Design,
     LauncherSettings,
     Load,
     Owner,
-    Phase,
-    Refused,
+    WorkersPhase,
     is_queued,
     job_of,
     label_of,
@@ -38,7 +38,7 @@ _MOST_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Backoff:
     """Something was refused so many times in a row, the last time for this reason."""
 
     why: str
@@ -46,7 +46,7 @@ class Refusal:
     until: float
 
     @classmethod
-    def after(cls, before: Refusal | None, why: str, now: float) -> Refusal:
+    def after(cls, before: Backoff | None, why: str, now: float) -> Backoff:
         """The refusal that follows `before`, at the time `now` in seconds."""
         times = 1 if before is None else before.times + 1
         wait = min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (times - 1))
@@ -277,11 +277,11 @@ def reconcile(
             now,
         )
         remembered[design.job_id] = remember(past.get(design.job_id, Past()), view.pods, now)
-        if design.phase is Phase.RUNNING:
+        if design.phase is WorkersPhase.RUNNING:
             more, sentence, census = _run(view, remembered[design.job_id])
             actions += more
             said[design.job_id], censuses[design.job_id] = sentence, census
-        elif design.phase is Phase.PAUSED:
+        elif design.phase is WorkersPhase.PAUSED:
             actions += _pause(view)
         else:
             actions += _end(view)
@@ -326,7 +326,7 @@ class _View:
 def _run(view: _View, past: Past) -> tuple[list[Action], str, Census]:
     try:
         manifest = job_of(view.design, view.settings, view.owner)
-    except Refused as refusal:
+    except ClusterRefused as refusal:
         return view.remove(view.jobs), of_refusal(str(refusal)), Census()
     name = manifest["metadata"]["name"]
     job = next((job for job in view.jobs if job.name == name), None)
@@ -367,7 +367,7 @@ def _finished_early(view: _View, job: ObservedJob, census: Census) -> tuple[list
 def _pause(view: _View) -> list[Action]:
     try:
         manifest = job_of(view.design, view.settings, view.owner)
-    except Refused:
+    except ClusterRefused:
         return view.remove(view.jobs)
     actions: list[Action] = []
     for job in view.jobs:

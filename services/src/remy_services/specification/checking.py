@@ -126,13 +126,20 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
     yield from _design_ends(spec, child_path(path, "stop"))
 
 
+def problem_with_name(name: str) -> str | None:
+    """What is wrong with the characters of a name; None if nothing is."""
+    if _NAME.fullmatch(name):
+        return None
+    return (
+        f"is {show(name)}, but must consist of letters, digits, dots, dashes and underscores, with "
+        "a letter or digit first"
+    )
+
+
 def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    if spec.name and not _NAME.fullmatch(spec.name):
-        yield Violation(
-            child_path(path, "name"),
-            f"is {show(spec.name)}, but must consist of letters, digits, dots, dashes and "
-            "underscores, with a letter or digit first",
-        )
+    problem = problem_with_name(spec.name) if spec.name else None
+    if problem is not None:
+        yield Violation(child_path(path, "name"), problem)
 
 
 def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:

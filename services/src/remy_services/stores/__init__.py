@@ -5,7 +5,7 @@ Around the stores: snapshots that can be trusted, jobs as files, and a mirror of
 
 from remy_services.stores.archive import (
     ArchiveError,
-    Mirror,
+    Backup,
     export_job,
     import_job,
     put_archive,
@@ -35,6 +35,7 @@ from remy_services.stores.sqlite import SqliteStore
 
 __all__ = [
     "ArchiveError",
+    "Backup",
     "CheckpointStore",
     "Commit",
     "Conflict",
@@ -42,7 +43,6 @@ __all__ = [
     "Fenced",
     "JobExists",
     "JobMissing",
-    "Mirror",
     "RedisStore",
     "RefusedSnapshot",
     "Snapshot",

@@ -211,7 +211,7 @@ _OPTIONS = {
 }
 
 
-class Mirror:
+class Backup:
     """Holds the newest archive of each job as `<url>/<job id>.remyjob`.
 
     What goes wrong with a file is returned, never raised: a mirror that fails must not stop a job.

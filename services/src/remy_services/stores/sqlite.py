@@ -60,6 +60,13 @@ def translated(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreUnavailable(f"{path} cannot be used ({error})")
 
 
+def _no_permission(path: Path) -> StoreError:
+    return StoreError(
+        f"{path} cannot be opened: this user may not make files in the folder {path.parent}; "
+        f"permit that, or name a file elsewhere"
+    )
+
+
 # One SQLite file that any thread may use: connections, transactions and the file's layout.
 
 
@@ -84,9 +91,10 @@ class Database:
     def __init__(
         self, path: str | os.PathLike[str], layout: Layout, *, busy_seconds: float
     ) -> None:
-        """Opens the file, or makes it (mode 0600) and its folder.
+        """Opens the file, or makes it (mode 0600) in a folder that exists.
 
-        `busy_seconds` is how long to wait for another process that writes. Raises StoreError.
+        `busy_seconds` is how long to wait for another process that writes. Raises StoreError, and
+        StoreUnavailable only for what may get better by waiting.
         """
         self.path = Path(path).absolute()
         self._layout = layout
@@ -96,11 +104,20 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise StoreError(
+                f"{self.path} cannot be made: there is no folder {self.path.parent}; make it, or "
+                f"name a file in one that exists"
+            ) from error
+        except PermissionError as error:
+            raise _no_permission(self.path) from error
         except OSError as error:
             raise StoreUnavailable(f"{self.path} cannot be opened ({reason(error)})") from error
+        # SQLite keeps its log beside the file.
+        if not os.access(self.path.parent, os.W_OK | os.X_OK):
+            raise _no_permission(self.path)
         with self._connection() as connection:
             self._prepare(connection)
 

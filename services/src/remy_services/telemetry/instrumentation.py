@@ -24,7 +24,7 @@ from remy_services.evaluation import (
     SharedEvaluator,
 )
 from remy_services.evaluation.scheduler import BoardSnapshot
-from remy_services.jobs.states import FAILED, name_of
+from remy_services.jobs.states import FAILED, JobObserver, name_of
 from remy_services.stores import (
     CheckpointStore,
     Commit,
@@ -101,7 +101,7 @@ class Instruments:
 # Where the time of steps goes.
 
 
-class Phase(StrEnum):
+class StepPhase(StrEnum):
     """What a step is made of."""
 
     #: Tasks wait for a worker.
@@ -125,14 +125,14 @@ class StepTimes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seconds = dict.fromkeys(Phase, 0.0)
+        self._seconds = dict.fromkeys(StepPhase, 0.0)
 
-    def add(self, phase: Phase, seconds: float) -> None:
+    def add(self, phase: StepPhase, seconds: float) -> None:
         """So much more was spent; a clock that was set back counts for nothing."""
         with self._lock:
             self._seconds[phase] += max(seconds, 0.0)
 
-    def reach(self, totals: Mapping[Phase, float]) -> None:
+    def reach(self, totals: Mapping[StepPhase, float]) -> None:
         """So much was spent in all; less than before counts for nothing."""
         with self._lock:
             for phase, seconds in totals.items():
@@ -144,12 +144,12 @@ class StepTimes:
             return {str(phase): seconds for phase, seconds in self._seconds.items()}
 
 
-def of_tasks(snapshot: BoardSnapshot) -> dict[Phase, float]:
+def of_tasks(snapshot: BoardSnapshot) -> dict[StepPhase, float]:
     """What a board knows of the time of its tasks."""
     counts = snapshot.counts
     return {
-        Phase.WAITING: counts.queue_seconds,
-        Phase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
+        StepPhase.WAITING: counts.queue_seconds,
+        StepPhase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
     }
 
 
@@ -272,7 +272,7 @@ class MeasuredStore:
         seconds = time.perf_counter() - began
         self._instruments.set(catalogue.STORE_AVAILABLE, 1)
         self._instruments.observe(catalogue.STORE_OPERATION, seconds, operation)
-        self._step_times.add(Phase.STORE, seconds)
+        self._step_times.add(StepPhase.STORE, seconds)
 
 
 # Evaluators that are watched: what they did, and when each job last heard of them.
@@ -322,7 +322,7 @@ class MeasuredEvaluator:
         tally.reach(len(evaluation.outcome.outcomes), packets)
         self._activity.evaluated(share.job_id)
         self._instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
-        self._step_times.add(Phase.SIMULATION, evaluation.cpu_seconds)
+        self._step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
         return evaluation
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:
@@ -358,7 +358,7 @@ class _Tally:
 _LOG = structlog.stdlib.get_logger("jobs")
 
 
-class JobObserver:
+class JobInstrumentation(JobObserver):
     """Logs what happens to jobs, traces their steps, and adds up what designers compute."""
 
     def __init__(self, step_times: StepTimes) -> None:
@@ -413,7 +413,7 @@ class JobObserver:
 
     def computed(self, job_id: str, seconds: float) -> None:
         """A designer has computed for so long."""
-        self._step_times.add(Phase.SEARCH, seconds)
+        self._step_times.add(StepPhase.SEARCH, seconds)
 
     def store_in_trouble(self, job_id: str, why: str) -> None:
         """A commit could not be made, and will be tried again."""

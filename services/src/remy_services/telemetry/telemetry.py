@@ -23,7 +23,7 @@ from remy_services.telemetry.catalogue import Metric
 from remy_services.telemetry.grpc_metrics import MeasuringInterceptor
 from remy_services.telemetry.instrumentation import (
     Instruments,
-    JobObserver,
+    JobInstrumentation,
     MeasuredEvaluator,
     MeasuredStore,
     StepTimes,
@@ -182,9 +182,9 @@ class Telemetry:
         self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
 
-    def observer(self) -> JobObserver:
+    def observer(self) -> JobInstrumentation:
         """To be told what happens to jobs."""
-        return JobObserver(self.step_times)
+        return JobInstrumentation(self.step_times)
 
     def step_seconds(self) -> Mapping[str, float]:
         """Where the time of steps has gone up to now, by phase; for the coordinator's loop."""

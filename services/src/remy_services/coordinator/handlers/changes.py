@@ -14,7 +14,7 @@ from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access import Role, current_caller
 from remy_services.coordinator.farm import Farm, check_same_request
 from remy_services.coordinator.handlers.queries import epoch_table, newest_table
-from remy_services.coordinator.job_handle import JobKeeper
+from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
 from remy_services.designer import Designer
 from remy_services.jobs.requests import (
@@ -50,11 +50,15 @@ _LONGEST_CAMPAIGN = 200
 _LARGEST_WEIGHT = 1e6
 
 
-def checked_job(job: job_pb2.Job) -> job_pb2.Job:
-    """The job itself. Raises CallRefused if its name, weight or campaign cannot be."""
-    problem = problem_with_name(job.name)
+def check_name(name: str) -> None:
+    """Raises CallRefused for a name that a job cannot be given; empty: it is given none."""
+    problem = problem_with_name(name) if name else None
     if problem is not None:
         raise bad_field("name", problem)
+
+
+def checked_job(job: job_pb2.Job) -> job_pb2.Job:
+    """The job itself. Raises CallRefused if its weight or campaign cannot be."""
     if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
         raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
     if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
@@ -79,6 +83,7 @@ async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.
     if earlier is not None:
         return earlier
     complete(request)
+    check_name(request.name)
     spec = await farm.environment.threads.compute(_spec_of, farm, request)
     job = checked_job(
         job_pb2.Job(
@@ -101,12 +106,13 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
     if earlier is not None:
         return earlier
     complete(request)
-    keeper = await farm.catalogue.find(request.job)
-    origin = keeper.job
+    check_name(request.name)
+    handle = await farm.catalogue.find(request.job)
+    origin = handle.job
     if request.HasField("epoch"):
-        table, epoch = await epoch_table(farm, keeper, request.epoch), request.epoch
+        table, epoch = await epoch_table(farm, handle, request.epoch), request.epoch
     else:
-        table, epoch = await newest_table(farm, keeper), origin.progress.epoch
+        table, epoch = await newest_table(farm, handle), origin.progress.epoch
     settings = list(request.settings)
     spec = await farm.environment.threads.compute(with_settings, origin.spec, settings)
     job = checked_job(
@@ -130,11 +136,11 @@ def _made_before(farm: Farm, request: _Request, sha256: bytes) -> job_pb2.Job | 
         raise bad_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
     if not request_id:
         return None
-    keeper = farm.catalogue.made_by(current_caller().name, request_id)
-    if keeper is None:
+    handle = farm.catalogue.made_by(current_caller().name, request_id)
+    if handle is None:
         return None
-    check_same_request(keeper, sha256)
-    return farm.shown(keeper)
+    check_same_request(handle, sha256)
+    return farm.shown(handle)
 
 
 async def _store(
@@ -163,10 +169,10 @@ async def _store(
     )
     request_id = request.client_request_id
     key = f"{job.owner}/{request_id}" if request_id else None
-    keeper, is_new = await farm.catalogue.submit(record, key)
+    handle, is_new = await farm.catalogue.submit(record, key)
     if is_new:
         farm.scheduler.look()
-    return farm.shown(keeper)
+    return farm.shown(handle)
 
 
 def _hash(request: _Request) -> bytes:
@@ -204,40 +210,40 @@ async def resume_job(farm: Farm, request: messages.ResumeJobRequest) -> job_pb2.
 
 async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> job_pb2.Job:
     """Ends a job. Asked a second time, it ends without its closing evaluation."""
-    keeper = await _changeable(farm, request.job)
-    run = farm.scheduler.run_of(keeper.job_id)
-    if keeper.job.state == CANCELLING and run is not None:
+    handle = await _changeable(farm, request.job)
+    run = farm.scheduler.run_of(handle.job_id)
+    if handle.job.state == CANCELLING and run is not None:
         run.hurry()
-    return await _move(farm, keeper.job_id, Operation.CANCEL)
+    return await _move(farm, handle.job_id, Operation.CANCEL)
 
 
 async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> job_pb2.Job:
     """Changes a job's budgets; one that was finished goes on."""
-    keeper = await _changeable(farm, request.job)
+    handle = await _changeable(farm, request.job)
     stop = request.stop if request.HasField("stop") else None
     joint_steps = request.joint_steps if request.HasField("joint_steps") else None
     by = current_caller().name
 
     def extend(draft: Draft) -> None:
         following = _following(Operation.EXTEND, draft.job)
-        spec = extended(draft.job.spec, stop=stop, joint_steps=joint_steps)
+        spec = extended(draft.job.spec, draft.job.progress, stop=stop, joint_steps=joint_steps)
         draft.changed_budget(spec, by=by)
         if following != draft.job.state:
             draft.move(following, by=by)
 
-    await farm.change(keeper, extend)
-    return farm.shown(keeper)
+    await farm.change(handle, extend)
+    return farm.shown(handle)
 
 
 async def delete_job(farm: Farm, request: messages.DeleteJobRequest) -> None:
     """Removes a job."""
-    keeper = await _changeable(farm, request.job)
-    _following(Operation.DELETE, keeper.job)
-    await farm.delete(keeper)
+    handle = await _changeable(farm, request.job)
+    _following(Operation.DELETE, handle.job)
+    await farm.delete(handle)
 
 
 async def _move(farm: Farm, name: str, operation: Operation) -> job_pb2.Job:
-    keeper = await _changeable(farm, name)
+    handle = await _changeable(farm, name)
     by = current_caller().name
 
     def move(draft: Draft) -> None:
@@ -247,14 +253,14 @@ async def _move(farm: Farm, name: str, operation: Operation) -> job_pb2.Job:
         elif following != draft.job.state:
             draft.move(following, by=by)
 
-    await farm.change(keeper, move)
-    return farm.shown(keeper)
+    await farm.change(handle, move)
+    return farm.shown(handle)
 
 
-async def _changeable(farm: Farm, name: str) -> JobKeeper:
-    keeper = await farm.catalogue.find(name)
-    check_may_change(keeper.job)
-    return keeper
+async def _changeable(farm: Farm, name: str) -> JobHandle:
+    handle = await farm.catalogue.find(name)
+    check_may_change(handle.job)
+    return handle
 
 
 def _following(operation: Operation, job: job_pb2.Job) -> job_pb2.JobState:
@@ -274,9 +280,9 @@ async def send_job(
     farm: Farm, request: messages.ExportJobRequest
 ) -> AsyncIterator[messages.ExportJobResponse]:
     """A job's archive, in parts."""
-    keeper = await farm.catalogue.find(request.job)
+    handle = await farm.catalogue.find(request.job)
     environment = farm.environment
-    archive = await environment.threads.store(export_job, environment.store, keeper.job_id)
+    archive = await environment.threads.store(export_job, environment.store, handle.job_id)
     for start in range(0, len(archive), _PART_BYTES):
         yield messages.ExportJobResponse(part=archive[start : start + _PART_BYTES])
 

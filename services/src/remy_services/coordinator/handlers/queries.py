@@ -14,7 +14,7 @@ from remy_farm.v1 import job_pb2, rule_table_pb2
 from remy_services.coordinator.access import current_caller
 from remy_services.coordinator.checkpointing import SnapshotsLost, designer_of
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.job_handle import JobKeeper
+from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import StoreWatch
 from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
 from remy_services.designer import OtherVersionError
@@ -27,34 +27,34 @@ from remy_simulator.messages import from_native, to_native
 # The tables that a job has published.
 
 
-async def epoch_table(farm: Farm, keeper: JobKeeper, epoch: int) -> rule_table_pb2.RuleTable:
+async def epoch_table(farm: Farm, handle: JobHandle, epoch: int) -> rule_table_pb2.RuleTable:
     """The table at the end of an epoch. Raises CallRefused or StoreUnavailable."""
     environment = farm.environment
-    data = await environment.threads.store(environment.store.epoch, keeper.job_id, epoch)
+    data = await environment.threads.store(environment.store.epoch, handle.job_id, epoch)
     if data is None:
         raise not_found(
             "remy_farm.v1.JobEpoch",
-            f"{keeper.job_id}/{epoch}",
-            f"job {keeper.job_id} has no epoch {epoch}; it has completed "
-            f"{keeper.job.progress.epoch} epochs, counted from 0",
+            f"{handle.job_id}/{epoch}",
+            f"job {handle.job_id} has no epoch {epoch}; it has completed "
+            f"{handle.job.progress.epoch} epochs, counted from 0",
         )
     return job_pb2.JobEpoch.FromString(data).table
 
 
-async def newest_table(farm: Farm, keeper: JobKeeper) -> rule_table_pb2.RuleTable:
+async def newest_table(farm: Farm, handle: JobHandle) -> rule_table_pb2.RuleTable:
     """The best table so far. Raises CallRefused or StoreUnavailable."""
     environment = farm.environment
-    snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, keeper.job_id)
-    if snapshot is None and not keeper.job.progress.epoch:
+    snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, handle.job_id)
+    if snapshot is None and not handle.job.progress.epoch:
         raise not_now(
             "JOB_HAS_NO_TABLE",
-            keeper.job_id,
-            f"job {keeper.job_id} has no table yet; it has not made its first step",
+            handle.job_id,
+            f"job {handle.job_id} has no table yet; it has not made its first step",
         )
     try:
-        return await environment.threads.compute(_published, keeper.record, snapshot)
+        return await environment.threads.compute(_published, handle.record, snapshot)
     except (SnapshotsLost, OtherVersionError):
-        epochs = await environment.threads.store(environment.store.epochs, keeper.job_id)
+        epochs = await environment.threads.store(environment.store.epochs, handle.job_id)
         if not epochs:
             raise
         return job_pb2.JobEpoch.FromString(epochs[max(epochs)]).table
@@ -74,10 +74,10 @@ _MOST_COMPARED = 100
 
 async def get_job(farm: Farm, request: messages.GetJobRequest) -> job_pb2.Job:
     """One job."""
-    keeper = await farm.catalogue.find(request.job)
-    if keeper.token is None:
+    handle = await farm.catalogue.find(request.job)
+    if handle.token is None:
         farm.catalogue.refresh_soon()
-    return farm.shown(keeper)
+    return farm.shown(handle)
 
 
 async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
@@ -92,15 +92,15 @@ async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.L
         name_contains=request.name_contains,
         campaign=request.campaign,
     )
-    keepers = {keeper.job_id: keeper for keeper in farm.catalogue}
+    handles = {handle.job_id: handle for handle in farm.catalogue}
     page = page_of(
-        (keeper.job for keeper in keepers.values()),
+        (handle.job for handle in handles.values()),
         wanted,
         size=request.page_size or _PAGE_SIZE,
         token=request.page_token,
     )
     return messages.ListJobsResponse(
-        jobs=[farm.shown(keepers[job.id], with_spec=False) for job in page.jobs],
+        jobs=[farm.shown(handles[job.id], with_spec=False) for job in page.jobs],
         next_page_token=page.next_token,
     )
 
@@ -109,21 +109,21 @@ async def list_epochs(
     farm: Farm, request: messages.ListEpochsRequest
 ) -> messages.ListEpochsResponse:
     """A job's epochs."""
-    keeper = await farm.catalogue.find(request.job)
+    handle = await farm.catalogue.find(request.job)
     environment = farm.environment
-    stored = await environment.threads.store(environment.store.epochs, keeper.job_id)
+    stored = await environment.threads.store(environment.store.epochs, handle.job_id)
     return messages.ListEpochsResponse(epochs=_without_tables(stored))
 
 
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
     """A job's table as a file."""
     complete(request)
-    keeper = await farm.catalogue.find(request.job)
+    handle = await farm.catalogue.find(request.job)
     if request.HasField("epoch"):
-        table = await epoch_table(farm, keeper, request.epoch)
+        table = await epoch_table(farm, handle, request.epoch)
     else:
-        table = await newest_table(farm, keeper)
-    remycc = RemyCC(to_native(table), reference_config(keeper.job.spec))
+        table = await newest_table(farm, handle)
+    remycc = RemyCC(to_native(table), reference_config(handle.job.spec))
     match request.format:
         case messages.REMY_CC_FORMAT_UNSPECIFIED | messages.REMY_CC_FORMAT_JSON:
             content = to_bytes(remycc, ".json")
@@ -145,12 +145,12 @@ async def compare_jobs(
     if not 1 <= len(request.jobs) <= _MOST_COMPARED:
         problem = f"has {len(request.jobs)} entries, but must have 1 to {_MOST_COMPARED}"
         raise bad_field("jobs", problem)
-    keepers = [await farm.catalogue.find(name) for name in request.jobs]
+    handles = [await farm.catalogue.find(name) for name in request.jobs]
     rows = await farm.environment.threads.compute(
-        differences, [keeper.job.spec for keeper in keepers]
+        differences, [handle.job.spec for handle in handles]
     )
     return messages.CompareJobsResponse(
-        jobs=[farm.shown(keeper, with_spec=False) for keeper in keepers],
+        jobs=[farm.shown(handle, with_spec=False) for handle in handles],
         differences=[messages.SettingDifference(path=row.path, values=row.values) for row in rows],
     )
 
@@ -174,45 +174,45 @@ async def watch_job(
 ) -> AsyncIterator[messages.WatchJobResponse]:
     """The job, its history after a revision without a gap or a repeat, the job about once a second,
     and the job when it has reached a final state."""
-    keeper = await farm.catalogue.find(request.job)
+    handle = await farm.catalogue.find(request.job)
     after = request.after_revision
-    if after > keeper.feed.revision:
+    if after > handle.feed.revision:
         raise bad_field(
-            "after_revision", f"is {after}, but the history ends with {keeper.feed.revision}"
+            "after_revision", f"is {after}, but the history ends with {handle.feed.revision}"
         )
-    yield messages.WatchJobResponse(job=farm.shown(keeper))
+    yield messages.WatchJobResponse(job=farm.shown(handle))
     shown_at = time.monotonic()
     while True:
         if farm.closing:
             raise unavailable(farm.closing)
         # What is final now has no events that are not counted now.
-        is_final, end = keeper.job.state in FINAL, keeper.feed.revision
-        async for event in _events(farm, keeper, after, end):
+        is_final, end = handle.job.state in FINAL, handle.feed.revision
+        async for event in _events(farm, handle, after, end):
             yield messages.WatchJobResponse(event=event)
         after = end
         if is_final:
             break
         due = shown_at + _SECONDS_BETWEEN_JOBS - time.monotonic()
         if due <= 0:
-            yield messages.WatchJobResponse(job=farm.shown(keeper))
+            yield messages.WatchJobResponse(job=farm.shown(handle))
             shown_at = time.monotonic()
-        elif keeper.feed.revision == after:
-            if keeper.token is None:
+        elif handle.feed.revision == after:
+            if handle.token is None:
                 farm.catalogue.refresh_soon()
-            await keeper.feed.news(due)
-    yield messages.WatchJobResponse(job=farm.shown(keeper))
+            await handle.feed.news(due)
+    yield messages.WatchJobResponse(job=farm.shown(handle))
 
 
 async def _events(
-    farm: Farm, keeper: JobKeeper, after: int, end: int
+    farm: Farm, handle: JobHandle, after: int, end: int
 ) -> AsyncIterator[job_pb2.JobEvent]:
     """The events above `after`, up to and with `end`."""
     environment = farm.environment
     while after < end:
-        events = keeper.feed.after(after)
+        events = handle.feed.after(after)
         if events is None:
             page = await environment.threads.store(
-                environment.store.events, keeper.job_id, after=after, limit=_EVENTS_PER_PAGE
+                environment.store.events, handle.job_id, after=after, limit=_EVENTS_PER_PAGE
             )
             events = [job_pb2.JobEvent.FromString(data) for _, data in page]
         for event in events:
@@ -248,7 +248,7 @@ class ServerInformation:
             caller=caller.name,
             role=caller.role,
             running_jobs=farm.scheduler.running,
-            waiting_jobs=sum(keeper.job.state == PENDING for keeper in farm.catalogue),
+            waiting_jobs=sum(handle.job.state == PENDING for handle in farm.catalogue),
         )
 
     def _store(self) -> messages.StoreInfo:

@@ -54,7 +54,7 @@ _SENTINEL_PORT = 26379
 
 
 @dataclass(frozen=True)
-class TlsFiles:
+class RedisTls:
     """Paths of PEM files; None: the authorities that are trusted by default, no certificate."""
 
     ca: str | None = None
@@ -77,7 +77,7 @@ class RedisAddress:
     #: Whether the Sentinels ask for the server's password too.
     sentinel_password: bool = False
     #: None: in plain text.
-    tls: TlsFiles | None = None
+    tls: RedisTls | None = None
     user: str | None = None
     database: int = 0
     #: Replicas that must have every write before it is acknowledged.
@@ -210,9 +210,9 @@ class _Options:
             raise StoreError(f"{name} of {self._shown} is {text}; yes or no is needed")
         return text == "yes"
 
-    def tls(self) -> TlsFiles:
+    def tls(self) -> RedisTls:
         """The files that it names."""
-        files = TlsFiles(self._read("tls_ca"), self._read("tls_cert"), self._read("tls_key"))
+        files = RedisTls(self._read("tls_ca"), self._read("tls_cert"), self._read("tls_key"))
         if (files.cert is None) != (files.key is None):
             raise StoreError(f"{self._shown} has one of tls_cert and tls_key; both are needed")
         return files
