@@ -1,11 +1,13 @@
-"""The designer is deterministic, as far as its source shows (docs/architecture.md).
+"""The designer is deterministic, and every class has a name of its own (docs/architecture.md).
 
 Which part may import which is checked by import-linter; the contracts are in pyproject.toml.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,34 @@ def test_member_is_a_package_with_types(member: str) -> None:
     init = importlib.import_module(member).__file__
     assert init, f"{member} has no __init__.py"
     assert (Path(init).parent / "py.typed").exists()
+
+
+_ROOT = Path(importlib.import_module("tests").__path__[0]).parent
+#: Classes that are the same thing seen from two programs, or a part of several searches.
+_SHARED_NAMES = {
+    # The exit codes of remy-farm and of remy-farm-worker.
+    "ExitCode",
+    # A task and its answer, at the scheduler and at the worker that does it; and the worker itself.
+    *("Answer", "Task", "Worker"),
+    # What each search's steps are, and are given.
+    *("Context", "Step", "SplitStep", "TrySplitsStep", "ValidateStep"),
+    # Of the commands that follow a design here, and a job on a farm.
+    *("LiveView", "PlainView"),
+    # What a coordinator answers, as its clients and as its workers see it.
+    "Refused",
+    # The doctor's, of a check; a search's, of its last epoch.
+    "Verdict",
+}
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for folder in ("rpc/src", "services/src", "simulator/python", "workers/src"):
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places[node.name].append(str(path.relative_to(_ROOT)))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert set(twice) <= _SHARED_NAMES, {
+        name: found for name, found in twice.items() if name not in _SHARED_NAMES
+    }

@@ -11,7 +11,7 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
-from remy_services.coordinator.settings import Instrumentation
+from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.jobs.states import (
     CANCELLED,
     CANCELLING,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.coordinator.settings import Instrumentation
+from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.jobs.progress import QueueLimits
 from remy_services.jobs.states import PENDING, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design

@@ -15,8 +15,8 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.farm import CallLimits
+from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Feed
-from remy_services.coordinator.settings import Instrumentation
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import (

@@ -383,7 +383,7 @@ def command(
     """
     from remy_rpc.logs import set_up_logs
     from remy_rpc.settings import SettingsError
-    from remy_services.coordinator.exports import ExportSettings, exported
+    from remy_services.coordinator.instrumentation import ExportSettings, exported
     from remy_services.coordinator.server import serve
     from remy_services.stores import StoreError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -58,13 +57,35 @@ class Threads:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# Whether the store can be written to at present.
+# Tasks beside the jobs.
 
 
 _log = structlog.get_logger()
 
 
-class StoreWatch:
+class BackgroundTask:
+    """Something that goes on in the event loop from `begin` to `close`."""
+
+    _task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Has it go on until `close`."""
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Ends it."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+
+# Whether the store can be written to at present.
+
+
+class StoreWatch(BackgroundTask):
     """Asks now and then, so that whoever wants to know need not wait for an answer."""
 
     def __init__(
@@ -81,19 +102,8 @@ class StoreWatch:
         self._on_change = on_change
         #: One sentence; empty if there is none.
         self.trouble = ""
-        self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Watches until `close`."""
-        self._task = asyncio.create_task(self._watch())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _watch(self) -> None:
+    async def _run(self) -> None:
         while True:
             trouble = await self._look()
             if bool(trouble) != bool(self.trouble):

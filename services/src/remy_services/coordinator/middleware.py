@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import grpc
 import structlog
@@ -19,14 +19,9 @@ from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
 from remy_services.jobs.states import NotNow
 from remy_services.specification import SpecError
 from remy_services.stores import JobMissing, StoreUnavailable
+from remy_services.telemetry.grpc_metrics import Context, Continuation, Handler, wrapped
 
-# Handlers of calls with something around them, whatever their kind.
-
-
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
-#: Is told what a handler raised, and ends the call.
-OnError = Callable[[Exception, Context], Awaitable[None]]
+# Requests that cannot be read.
 
 
 class Undecodable:
@@ -35,50 +30,6 @@ class Undecodable:
 
 class UndecodableRequest(Exception):
     """The request could not be read."""
-
-
-def guarded(handler: Handler, on_error: OnError) -> Handler:
-    """The handler, with `on_error` told of everything that it raises, and of requests that could
-    not be read."""
-    behaviour: Any = (
-        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
-    )
-
-    def deserialize(data: bytes) -> Any:
-        try:
-            return handler.request_deserializer(data) if handler.request_deserializer else data
-        except DecodeError:
-            return Undecodable()
-
-    async def call(request: Any, context: Context) -> Any:
-        try:
-            return await behaviour(_checked(request), context)
-        except grpc.aio.AbortError:
-            raise
-        except Exception as error:
-            await on_error(error, context)
-
-    async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
-        try:
-            async for response in behaviour(_checked(request), context):
-                yield response
-        except grpc.aio.AbortError:
-            raise
-        except Exception as error:
-            await on_error(error, context)
-
-    make = _MAKERS[handler.request_streaming, handler.response_streaming]
-    # A handler may also stream by writing to its context.
-    wrapped = stream if inspect.isasyncgenfunction(behaviour) else call
-    return make(wrapped, deserialize, handler.response_serializer)
-
-
-_MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
-    (False, False): grpc.unary_unary_rpc_method_handler,
-    (False, True): grpc.unary_stream_rpc_method_handler,
-    (True, False): grpc.stream_unary_rpc_method_handler,
-    (True, True): grpc.stream_stream_rpc_method_handler,
-}
 
 
 def _checked(request: Any) -> Any:
@@ -135,9 +86,6 @@ def refusal_of(error: Exception, method: str) -> CallRefused:
 # What every call goes through: the door, and the last net below its handler.
 
 
-_Continuation: TypeAlias = "Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]]"
-
-
 class Interceptor(grpc.aio.ServerInterceptor):
     """Asks the authorizer before anything is read, and answers for what handlers raise."""
 
@@ -145,7 +93,7 @@ class Interceptor(grpc.aio.ServerInterceptor):
         self._authorizer = authorizer
 
     async def intercept_service(
-        self, continuation: _Continuation, handler_call_details: grpc.HandlerCallDetails
+        self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> Handler | None:
         method = handler_call_details.method
         try:
@@ -159,10 +107,22 @@ class Interceptor(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
 
-        async def on_error(error: Exception, context: Context) -> None:
-            await refusal_of(error, method).abort(context)
+        def deserialize(data: bytes) -> Any:
+            try:
+                return handler.request_deserializer(data) if handler.request_deserializer else data
+            except DecodeError:
+                return Undecodable()
 
-        return guarded(handler, on_error)
+        @asynccontextmanager
+        async def refusing(context: Context) -> AsyncIterator[None]:
+            try:
+                yield
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:
+                await refusal_of(error, method).abort(context)
+
+        return wrapped(handler, refusing, check=_checked, deserialize=deserialize)
 
 
 def _refusing(refusal: CallRefused) -> Handler:

@@ -23,10 +23,11 @@ from remy_services.coordinator.access import Authorizer
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
+from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Environment, now, until_available
 from remy_services.coordinator.maintenance import BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
-from remy_services.coordinator.settings import Instrumentation, ServerSettings
+from remy_services.coordinator.settings import ServerSettings
 from remy_services.coordinator.tls import ReloadingTls, TokenWatch
 from remy_services.evaluation import SharedEvaluator
 from remy_services.evaluation.local import LocalFleet

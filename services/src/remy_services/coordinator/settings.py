@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import grpc
-
 from remy_rpc.settings import Address, SettingsError
-from remy_services.coordinator.farm import Farm, FarmSettings
-from remy_services.driver.loop import Clock
-from remy_services.evaluation import SharedEvaluator
+from remy_services.coordinator.farm import FarmSettings
 from remy_services.evaluation.transport.ray import RaySettings
-from remy_services.jobs.states import JobObserver
-from remy_services.stores import CheckpointStore
-
-# What is put around the parts of a coordinator: to watch it at work, or to disturb it in tests.
-
-
-def _store_itself(store: CheckpointStore) -> CheckpointStore:
-    return store
-
-
-def _evaluator_itself(evaluator: SharedEvaluator) -> SharedEvaluator:
-    return evaluator
-
-
-def _nothing(farm: Farm) -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class Instrumentation:
-    """By default nothing is. What wraps a part has the same interface, and answers as it does."""
-
-    observer: JobObserver = field(default_factory=JobObserver)
-    store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
-    evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
-    #: Of all calls, before our own.
-    interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
-    #: Is told of the farm, in the event loop, before any of its jobs is read.
-    on_farm: Callable[[Farm], None] = _nothing
-    #: Measures how long designs run.
-    clock: Clock = time.monotonic
-
-
-# How the server is set up.
 
 
 @dataclass(frozen=True)

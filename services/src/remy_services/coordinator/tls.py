@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.access import Authorizer, Tokens
+from remy_services.coordinator.maintenance import BackgroundTask
 from remy_services.coordinator.settings import ServerTls
 from remy_services.files import FileError, read_file
 
@@ -126,8 +126,8 @@ def _check_pair(files: ServerTls) -> None:
 _CHECK_SECONDS = 1.0
 
 
-class TokenWatch:
-    """Gives a authorizer the tokens of a file, and again whenever they change.
+class TokenWatch(BackgroundTask):
+    """Gives an authorizer the tokens of a file, and again whenever they change.
 
     A file that makes no sense is told of in the log, and the last good tokens go on being valid.
     """
@@ -139,19 +139,8 @@ class TokenWatch:
         self._paths: tuple[Path, ...] = (path,)
         self._read()
         self._signature = signature_of(self._paths)
-        self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Watches until `close`."""
-        self._task = asyncio.create_task(self._watch())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _watch(self) -> None:
+    async def _run(self) -> None:
         while True:
             await asyncio.sleep(_CHECK_SECONDS)
             signature = await asyncio.to_thread(signature_of, self._paths)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import structlog
 from remy_farm.v1 import spec_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.maintenance import BackgroundTask
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes import (
     ConfigurationError,
@@ -33,8 +33,11 @@ _DEFAULT_TTL_SECONDS = 3600.0
 _RESTART_SECONDS = 5.0
 
 
-class WorkerJobs:
-    """Keeps a launcher at work. To be used in the farm's event loop."""
+class WorkerJobs(BackgroundTask):
+    """Keeps a launcher at work. To be used in the farm's event loop.
+
+    What is closed leaves the workers that there are to the next coordinator.
+    """
 
     def __init__(self, farm: Farm, settings_path: Path) -> None:
         """Raises SettingsError."""
@@ -45,19 +48,7 @@ class WorkerJobs:
         self._farm = farm
         self._settings = settings
         self._keeps_seconds = settings.finish_seconds + _ttl_seconds(settings)
-        self._task: asyncio.Task[None] | None = None
         farm.objection = self._objection
-
-    def begin(self) -> None:
-        """Starts workers until `close`."""
-        self._task = asyncio.create_task(self._run())
-
-    async def close(self) -> None:
-        """Leaves the workers that there are to the next coordinator."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     async def _run(self) -> None:
         while True:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
 import grpc
@@ -23,7 +23,51 @@ _SERVICES = (
 # A client may ask for any method; a name that does not exist makes no series of its own.
 _UNKNOWN = ("unknown", "unknown")
 
-_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Continuation: TypeAlias = "Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]]"
+
+_MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+
+
+def behaviour_of(handler: Handler) -> Any:
+    """The function that answers, whatever the handler's kind."""
+    return (
+        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+    )
+
+
+def wrapped(
+    handler: Handler,
+    around: Callable[[Context], AbstractAsyncContextManager[None]],
+    *,
+    check: Callable[[Any], Any] = lambda request: request,
+    deserialize: Callable[[bytes], Any] | None = None,
+) -> Handler:
+    """The handler, whatever its kind, with `around` around every call.
+
+    `check` is given the request, or the iterator of them, and returns what the handler is to have.
+    """
+    behaviour = behaviour_of(handler)
+
+    async def call(request: Any, context: Context) -> Any:
+        async with around(context):
+            return await behaviour(check(request), context)
+
+    async def stream(request: Any, context: Context) -> AsyncIterator[Any]:
+        async with around(context):
+            async for response in behaviour(check(request), context):
+                yield response
+
+    make = _MAKERS[handler.request_streaming, handler.response_streaming]
+    # A handler may also stream by writing to its context.
+    function = stream if inspect.isasyncgenfunction(behaviour) else call
+    return make(function, deserialize or handler.request_deserializer, handler.response_serializer)
 
 
 class MeasuringInterceptor(grpc.aio.ServerInterceptor):
@@ -41,9 +85,9 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        continuation: Continuation,
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> _Handler | None:
+    ) -> Handler | None:
         handler = await continuation(handler_call_details)
         if handler is None:
             self._instruments.count(
@@ -51,50 +95,21 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
             )
             return handler
         service, _, method = handler_call_details.method.lstrip("/").rpartition("/")
-        return self._wrapped(handler, service, method)
-
-    def _wrapped(self, handler: _Handler, service: str, method: str) -> _Handler:
-        behaviour: Any = (
-            handler.unary_unary
-            or handler.unary_stream
-            or handler.stream_unary
-            or handler.stream_stream
-        )
-        timed = not handler.request_streaming and not handler.response_streaming
-        make: Any = {
-            (False, False): grpc.unary_unary_rpc_method_handler,
-            (False, True): grpc.unary_stream_rpc_method_handler,
-            (True, False): grpc.stream_unary_rpc_method_handler,
-            (True, True): grpc.stream_stream_rpc_method_handler,
-        }[handler.request_streaming, handler.response_streaming]
-
-        async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            async with self._measured(service, method, context, timed=timed):
-                return await behaviour(request, context)
-
-        async def stream(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            async with self._measured(service, method, context, timed=timed):
-                async for response in behaviour(request, context):
-                    yield response
-
-        if inspect.isasyncgenfunction(behaviour):
-            wrapper: Callable[..., Any] = stream
-        elif inspect.iscoroutinefunction(behaviour):
-            wrapper = call
-        else:
+        behaviour = behaviour_of(handler)
+        if not (inspect.isasyncgenfunction(behaviour) or inspect.iscoroutinefunction(behaviour)):
             # It runs in a thread of the server, where its outcome is not seen from here.
             return handler
-        measured: _Handler = make(
-            wrapper, handler.request_deserializer, handler.response_serializer
+        timed = not handler.request_streaming and not handler.response_streaming
+        return wrapped(
+            handler, lambda context: self._measured(service, method, context, timed=timed)
         )
-        return measured
 
     @asynccontextmanager
     async def _measured(
         self,
         service: str,
         method: str,
-        context: grpc.aio.ServicerContext[Any, Any],
+        context: Context,
         *,
         timed: bool,
     ) -> AsyncIterator[None]:
@@ -119,7 +134,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
                 instruments.observe(catalogue.GRPC_DURATION, seconds, service, method)
 
 
-def _code(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+def _code(context: Context) -> str:
     """The name of the status that the call ends with."""
     code: Any = context.code()
     if isinstance(code, grpc.StatusCode):

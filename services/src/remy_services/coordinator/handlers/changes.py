@@ -76,12 +76,12 @@ _LONGEST_REQUEST_ID = 200
 _Request = messages.SubmitJobRequest | messages.ForkJobRequest
 
 
-async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.Job:
+async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> messages.SubmitJobResponse:
     """Stores a job, unless the request is only to be checked."""
     sha256 = _hash(request)
     earlier = None if request.validate_only else _made_before(farm, request, sha256)
     if earlier is not None:
-        return earlier
+        return messages.SubmitJobResponse(job=earlier)
     complete(request)
     check_name(request.name)
     spec = await farm.environment.threads.compute(_spec_of, farm, request)
@@ -95,16 +95,18 @@ async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> job_pb2.
             campaign=request.campaign,
         )
     )
-    return await _store(farm, request, job, sha256, validate_only=request.validate_only)
+    return messages.SubmitJobResponse(
+        job=await _store(farm, request, job, sha256, validate_only=request.validate_only)
+    )
 
 
-async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
+async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.ForkJobResponse:
     """Stores a job that begins with the table of another."""
     # The new job may well have the name by which the old one was asked for.
     sha256 = _hash(request)
     earlier = _made_before(farm, request, sha256)
     if earlier is not None:
-        return earlier
+        return messages.ForkJobResponse(job=earlier)
     complete(request)
     check_name(request.name)
     handle = await farm.catalogue.find(request.job)
@@ -126,7 +128,7 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> job_pb2.Job:
             fork=job_pb2.ForkOrigin(job_id=origin.id, epoch=epoch),
         )
     )
-    return await _store(farm, request, job, sha256, first_table=table)
+    return messages.ForkJobResponse(job=await _store(farm, request, job, sha256, first_table=table))
 
 
 def _made_before(farm: Farm, request: _Request, sha256: bytes) -> job_pb2.Job | None:
@@ -198,26 +200,26 @@ def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignS
 # Calls that change jobs: PauseJob, ResumeJob, CancelJob, ExtendJob and DeleteJob.
 
 
-async def pause_job(farm: Farm, request: messages.PauseJobRequest) -> job_pb2.Job:
+async def pause_job(farm: Farm, request: messages.PauseJobRequest) -> messages.PauseJobResponse:
     """Has a job keep what it has, and wait until it is resumed."""
-    return await _move(farm, request.job, Operation.PAUSE)
+    return messages.PauseJobResponse(job=await _move(farm, request.job, Operation.PAUSE))
 
 
-async def resume_job(farm: Farm, request: messages.ResumeJobRequest) -> job_pb2.Job:
+async def resume_job(farm: Farm, request: messages.ResumeJobRequest) -> messages.ResumeJobResponse:
     """Has a job go on when its turn comes."""
-    return await _move(farm, request.job, Operation.RESUME)
+    return messages.ResumeJobResponse(job=await _move(farm, request.job, Operation.RESUME))
 
 
-async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> job_pb2.Job:
+async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> messages.CancelJobResponse:
     """Ends a job. Asked a second time, it ends without its closing evaluation."""
     handle = await _changeable(farm, request.job)
     run = farm.scheduler.run_of(handle.job_id)
     if handle.job.state == CANCELLING and run is not None:
         run.hurry()
-    return await _move(farm, handle.job_id, Operation.CANCEL)
+    return messages.CancelJobResponse(job=await _move(farm, handle.job_id, Operation.CANCEL))
 
 
-async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> job_pb2.Job:
+async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages.ExtendJobResponse:
     """Changes a job's budgets; one that was finished goes on."""
     handle = await _changeable(farm, request.job)
     stop = request.stop if request.HasField("stop") else None
@@ -232,14 +234,15 @@ async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> job_pb2.
             draft.move(following, by=by)
 
     await farm.change(handle, extend)
-    return farm.shown(handle)
+    return messages.ExtendJobResponse(job=farm.shown(handle))
 
 
-async def delete_job(farm: Farm, request: messages.DeleteJobRequest) -> None:
+async def delete_job(farm: Farm, request: messages.DeleteJobRequest) -> messages.DeleteJobResponse:
     """Removes a job."""
     handle = await _changeable(farm, request.job)
     _following(Operation.DELETE, handle.job)
     await farm.delete(handle)
+    return messages.DeleteJobResponse()
 
 
 async def _move(farm: Farm, name: str, operation: Operation) -> job_pb2.Job:
@@ -289,7 +292,7 @@ async def send_job(
 
 async def receive_job(
     farm: Farm, requests: AsyncIterator[messages.ImportJobRequest]
-) -> job_pb2.Job:
+) -> messages.ImportJobResponse:
     """Stores a job that was exported. It belongs to the caller, unless an administrator brings it
     back to its owner."""
     data = bytearray()
@@ -311,4 +314,4 @@ async def receive_job(
     except JobExists as error:
         job_id = archive.record.job.id
         raise already_exists("remy_farm.v1.Job", job_id, f"job {job_id} is here already") from error
-    return farm.shown(await farm.catalogue.find(job_id))
+    return messages.ImportJobResponse(job=farm.shown(await farm.catalogue.find(job_id)))

@@ -1,13 +1,13 @@
-"""The methods of DesignService."""
+"""The methods of DesignService: whether a call can be answered now, and who answers it."""
 
 # The methods are called as they are on the wire.
 # ruff: noqa: N802
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import grpc
 
@@ -21,30 +21,37 @@ from remy_services.coordinator.refusals import too_many, unavailable
 _RETRY_SECONDS = 5.0
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+_Handler = Callable[[Farm, Any], Awaitable[Any]]
+
+#: Methods with one request and one response, by whether they change jobs.
+_QUERIES: Final[Mapping[str, _Handler]] = {
+    "GetJob": queries.get_job,
+    "ListJobs": queries.list_jobs,
+    "GetRemyCC": queries.get_remycc,
+    "ListEpochs": queries.list_epochs,
+    "CompareJobs": queries.compare_jobs,
+}
+_CHANGES: Final[Mapping[str, _Handler]] = {
+    "SubmitJob": changes.submit_job,
+    "ForkJob": changes.fork_job,
+    "PauseJob": changes.pause_job,
+    "ResumeJob": changes.resume_job,
+    "CancelJob": changes.cancel_job,
+    "ExtendJob": changes.extend_job,
+    "DeleteJob": changes.delete_job,
+}
 
 
 class DesignService(design_service_pb2_grpc.DesignServiceServicer):
-    """Finds out whether a call can be answered now, and hands it on."""
+    """Answers from a farm."""
 
     def __init__(self, farm: Farm, information: ServerInformation) -> None:
         self._farm = farm
         self._information = information
-
-    async def SubmitJob(
-        self, request: messages.SubmitJobRequest, context: _Context
-    ) -> messages.SubmitJobResponse:
-        job = await changes.submit_job(self._changeable(), request)
-        return messages.SubmitJobResponse(job=job)
-
-    async def GetJob(
-        self, request: messages.GetJobRequest, context: _Context
-    ) -> messages.GetJobResponse:
-        return messages.GetJobResponse(job=await queries.get_job(self._readable(), request))
-
-    async def ListJobs(
-        self, request: messages.ListJobsRequest, context: _Context
-    ) -> messages.ListJobsResponse:
-        return await queries.list_jobs(self._readable(), request)
+        for method, handler in _QUERIES.items():
+            setattr(self, method, _answering(self._readable, handler))
+        for method, handler in _CHANGES.items():
+            setattr(self, method, _answering(self._changeable, handler))
 
     async def WatchJob(
         self, request: messages.WatchJobRequest, context: _Context
@@ -52,57 +59,6 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
         with self._stream():
             async for response in watch_job(self._readable(), request):
                 yield response
-
-    async def PauseJob(
-        self, request: messages.PauseJobRequest, context: _Context
-    ) -> messages.PauseJobResponse:
-        job = await changes.pause_job(self._changeable(), request)
-        return messages.PauseJobResponse(job=job)
-
-    async def ResumeJob(
-        self, request: messages.ResumeJobRequest, context: _Context
-    ) -> messages.ResumeJobResponse:
-        job = await changes.resume_job(self._changeable(), request)
-        return messages.ResumeJobResponse(job=job)
-
-    async def CancelJob(
-        self, request: messages.CancelJobRequest, context: _Context
-    ) -> messages.CancelJobResponse:
-        job = await changes.cancel_job(self._changeable(), request)
-        return messages.CancelJobResponse(job=job)
-
-    async def ExtendJob(
-        self, request: messages.ExtendJobRequest, context: _Context
-    ) -> messages.ExtendJobResponse:
-        job = await changes.extend_job(self._changeable(), request)
-        return messages.ExtendJobResponse(job=job)
-
-    async def ForkJob(
-        self, request: messages.ForkJobRequest, context: _Context
-    ) -> messages.ForkJobResponse:
-        job = await changes.fork_job(self._changeable(), request)
-        return messages.ForkJobResponse(job=job)
-
-    async def DeleteJob(
-        self, request: messages.DeleteJobRequest, context: _Context
-    ) -> messages.DeleteJobResponse:
-        await changes.delete_job(self._changeable(), request)
-        return messages.DeleteJobResponse()
-
-    async def GetRemyCC(
-        self, request: messages.GetRemyCCRequest, context: _Context
-    ) -> messages.GetRemyCCResponse:
-        return await queries.get_remycc(self._readable(), request)
-
-    async def ListEpochs(
-        self, request: messages.ListEpochsRequest, context: _Context
-    ) -> messages.ListEpochsResponse:
-        return await queries.list_epochs(self._readable(), request)
-
-    async def CompareJobs(
-        self, request: messages.CompareJobsRequest, context: _Context
-    ) -> messages.CompareJobsResponse:
-        return await queries.compare_jobs(self._readable(), request)
 
     async def ExportJob(
         self, request: messages.ExportJobRequest, context: _Context
@@ -115,8 +71,7 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
         self, request_iterator: AsyncIterator[messages.ImportJobRequest], context: _Context
     ) -> messages.ImportJobResponse:
         with self._stream():
-            job = await changes.receive_job(self._changeable(), request_iterator)
-            return messages.ImportJobResponse(job=job)
+            return await changes.receive_job(self._changeable(), request_iterator)
 
     async def GetServerInfo(
         self, request: messages.GetServerInfoRequest, context: _Context
@@ -147,3 +102,10 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
             yield
         finally:
             farm.open_streams -= 1
+
+
+def _answering(farm_now: Callable[[], Farm], handler: _Handler) -> Callable[..., Awaitable[Any]]:
+    async def method(request: Any, context: _Context) -> Any:
+        return await handler(farm_now(), request)
+
+    return method

@@ -72,12 +72,12 @@ _LARGEST_PAGE = 1000
 _MOST_COMPARED = 100
 
 
-async def get_job(farm: Farm, request: messages.GetJobRequest) -> job_pb2.Job:
+async def get_job(farm: Farm, request: messages.GetJobRequest) -> messages.GetJobResponse:
     """One job."""
     handle = await farm.catalogue.find(request.job)
     if handle.token is None:
         farm.catalogue.refresh_soon()
-    return farm.shown(handle)
+    return messages.GetJobResponse(job=farm.shown(handle))
 
 
 async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:

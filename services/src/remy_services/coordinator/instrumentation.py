@@ -1,24 +1,63 @@
-"""What a coordinator lets people see of itself while it serves: metrics, traces, profiles."""
+"""Instrumentation: what is put around the parts of a coordinator, and the metrics, traces and
+profiles that it lets people see while it serves."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import grpc
 import structlog
 
 from remy_farm.v1 import job_pb2
 from remy_rpc.settings import Address, SettingsError
 from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.settings import Instrumentation, ServerTls
-from remy_services.jobs.states import FINAL
+from remy_services.coordinator.settings import ServerTls
+from remy_services.driver.loop import Clock
+from remy_services.evaluation import SharedEvaluator
+from remy_services.jobs.states import FINAL, JobObserver
+from remy_services.stores import CheckpointStore
 from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
+
+# What is put around the parts of a coordinator: to watch it at work, or to disturb it in tests.
+
+
+def _store_itself(store: CheckpointStore) -> CheckpointStore:
+    return store
+
+
+def _evaluator_itself(evaluator: SharedEvaluator) -> SharedEvaluator:
+    return evaluator
+
+
+def _nothing(farm: Farm) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Instrumentation:
+    """By default nothing is. What wraps a part has the same interface, and answers as it does."""
+
+    observer: JobObserver = field(default_factory=JobObserver)
+    store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
+    evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
+    #: Of all calls, before our own.
+    interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
+    #: Is told of the farm, in the event loop, before any of its jobs is read.
+    on_farm: Callable[[Farm], None] = _nothing
+    #: Measures how long designs run.
+    clock: Clock = time.monotonic
+
+
+# What it exports.
+
 
 _log = structlog.get_logger()
 
