@@ -292,6 +292,24 @@ class TestNetwork:
         workers = rendered.one("NetworkPolicy", "-workers")["spec"]
         assert peers(workers["egress"][1:]) == [{"app.kubernetes.io/component": "coordinator"}]
 
+    def test_actors_of_ray_call_a_port_that_the_policy_opens_to_them(self) -> None:
+        nodes = {"ipBlock": {"cidr": "10.2.0.0/16"}}
+        rendered = render(
+            {"workers": {"backend": "ray"}, "networkPolicy": {"rayNodes": [nodes]}},
+        )
+        (container,) = rendered.pods()["Deployment/farm-remy-farm-coordinator"]["containers"]
+        (port,) = (each["containerPort"] for each in container["ports"] if each["name"] == "ray")
+        assert f"--ray-listen=0.0.0.0:{port}" in container["args"]
+        ingress = rendered.one("NetworkPolicy", "-coordinator")["spec"]["ingress"]
+        opened = {"port": port, "protocol": "TCP"}
+        (rule,) = (each for each in ingress if opened in each["ports"])
+        own, others = rule["from"]
+        for kind in ("head", "workers"):
+            pod = rendered.one("Deployment", f"-ray-{kind}")["spec"]["template"]["metadata"]
+            assert own["podSelector"]["matchLabels"].items() <= pod["labels"].items()
+        assert others == nodes
+        assert "ray" not in str(render().one("NetworkPolicy", "-coordinator"))
+
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_the_policies_choose_the_pods_they_are_meant_for(self, backend: str) -> None:
         rendered = render({"workers": {"backend": backend}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import grpc
 import pytest
 
 from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
+from remy_rpc.settings import Address, SettingsError
 from remy_services.evaluation.transport import ray
 from remy_services.evaluation.transport.ray import (
     RESTARTS,
@@ -95,5 +97,23 @@ def test_the_driver_is_told_everything_and_only_its_actors_may_call(
         assert await _call(port, stranger) == grpc.StatusCode.UNAVAILABLE
         await fleet.close()
         assert fleet.driver_pid is None
+
+    asyncio.run(run())
+
+
+def test_actors_call_where_they_are_told_to_or_the_coordinator_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "told"
+    monkeypatch.setattr(ray, "_DRIVER", (sys.executable, "-c", _DRIVER, str(path)))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = Address("127.0.0.1", free.getsockname()[1])
+
+    async def run() -> None:
+        fleet = RayFleet(RaySettings(listen=address))
+        assert (await _told(fleet, path))["port"] == address.port
+        with pytest.raises(SettingsError, match=f"--ray-listen: cannot listen on {address}"):
+            RayFleet(RaySettings(listen=address)).begin()
+        await fleet.close()
 
     asyncio.run(run())

@@ -11,6 +11,7 @@
 {{- end }}
 {{- if eq .Values.workers.backend "ray" }}
 - --evaluator=ray
+- --ray-listen=0.0.0.0:7392
 {{- else }}
 - --evaluator=workers
 {{- end }}

@@ -166,6 +166,12 @@ EVALUATION_OPTIONS: tuple[Decorator, ...] = (
         help="Only use nodes of the Ray cluster that have this resource.",
     ),
     setting(
+        "--ray-listen",
+        default="0.0.0.0:0",
+        metavar="HOST:PORT",
+        help="Where actors of the evaluator 'ray' call; port 0 is any that is free.",
+    ),
+    setting(
         "--reproductions",
         type=click.Path(file_okay=False, exists=True, path_type=Path),
         metavar="DIR",
@@ -421,6 +427,7 @@ def _settings(
     ray_actors: int | None,
     ray_resource: str,
     mirror: str | None,
+    ray_listen: str,
     **rest: Any,
 ) -> ServerSettings:
     from remy_services.coordinator.checkpointing import RunSettings
@@ -444,7 +451,13 @@ def _settings(
         store_url=store,
         name=name or socket.gethostname(),
         farm=farm,
-        ray=RaySettings(ray_address, ray_threads_per_actor, ray_actors, ray_resource),
+        ray=RaySettings(
+            ray_address,
+            ray_threads_per_actor,
+            ray_actors,
+            ray_resource,
+            listen=_address(ray_listen),
+        ),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
         mirror_url=mirror,
         is_insecure=insecure,

@@ -10,7 +10,7 @@ import os
 import random
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from remy_farm.v1 import design_service_pb2
 from remy_rpc.channel import MOST_MESSAGE_BYTES, SERVER_OPTIONS
 from remy_rpc.retry import RetryPolicy
+from remy_rpc.settings import Address, SettingsError
 from remy_services.evaluation.dispatcher import describe_evaluators
 from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
 
@@ -62,6 +63,8 @@ class RaySettings:
     #: A cluster that is silent for so long is connected to anew.
     patience_seconds: float = 60.0
     log_level: str = "info"
+    #: Where actors call; port 0 is any that is free.
+    listen: Address = field(default_factory=lambda: Address("0.0.0.0", 0))
 
 
 class RayFleet(WorkerFleet):
@@ -93,19 +96,35 @@ class RayFleet(WorkerFleet):
         self.driver_pid: int | None = None
 
     def begin(self) -> None:
-        """Starts the driver, in the running event loop. To be called once."""
+        """Starts the driver, in the running event loop. To be called once.
+
+        Raises SettingsError where it cannot listen.
+        """
         key, certificate = _self_signed()
         limits = ("grpc.max_receive_message_length", "grpc.max_send_message_length")
         self._server = grpc.aio.server(
-            options=[*SERVER_OPTIONS, *((name, MOST_MESSAGE_BYTES) for name in limits)]
+            options=[
+                *SERVER_OPTIONS,
+                *((name, MOST_MESSAGE_BYTES) for name in limits),
+                # Two coordinators on one port would each get a part of the actors.
+                ("grpc.so_reuseport", 0),
+            ]
         )
         self.add_to(self._server)
         credentials = grpc.ssl_server_credentials(
             [(key, certificate)], root_certificates=certificate, require_client_auth=True
         )
-        told = {
-            **asdict(self._ray),
-            "port": self._server.add_secure_port("0.0.0.0:0", credentials),
+        told = asdict(self._ray)
+        del told["listen"]
+        try:
+            port = self._server.add_secure_port(str(self._ray.listen), credentials)
+        except RuntimeError as error:
+            raise SettingsError(
+                f"--ray-listen: cannot listen on {self._ray.listen}; is it in use, or not of this "
+                "machine?"
+            ) from error
+        told |= {
+            "port": port,
             "certificate": certificate.decode(),
             "key": key.decode(),
             "server_name": _SERVER_NAME,
