@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from remy_services.kubernetes.observed import Fate, fate_of, observed_job, observed_pod
+from remy_services.kubernetes.observed import PodPhase, observed_job, observed_pod, phase_of
 
 NOW = 1_764_000_000.0  # 2025-11-24T16:00:00Z
 
@@ -31,23 +31,23 @@ DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Terminatio
 @pytest.mark.parametrize(
     ("found", "fate"),
     [
-        (pod({"phase": "Running"}), Fate.RUNNING),
-        (pod({"phase": "Pending"}), Fate.WAITING),
-        (pod({"phase": "Succeeded"}), Fate.DONE),
-        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T16:00:30Z"), Fate.LEAVING),
-        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T15:59:00Z"), Fate.LOST),
-        (pod(ended(1, DISRUPTED)), Fate.PREEMPTED),
-        (pod(ended(137, {**DISRUPTED, "status": "False"})), Fate.FAILED),
+        (pod({"phase": "Running"}), PodPhase.RUNNING),
+        (pod({"phase": "Pending"}), PodPhase.WAITING),
+        (pod({"phase": "Succeeded"}), PodPhase.DONE),
+        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T16:00:30Z"), PodPhase.LEAVING),
+        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T15:59:00Z"), PodPhase.LOST),
+        (pod(ended(1, DISRUPTED)), PodPhase.PREEMPTED),
+        (pod(ended(137, {**DISRUPTED, "status": "False"})), PodPhase.FAILED),
         # A message that speaks of preemption makes no preemption.
-        (pod(ended(1)), Fate.FAILED),
-        (pod(ended(143)), Fate.STOPPED),
-        (pod(ended(137, reason="OOMKilled")), Fate.FAILED),
+        (pod(ended(1)), PodPhase.FAILED),
+        (pod(ended(143)), PodPhase.STOPPED),
+        (pod(ended(137, reason="OOMKilled")), PodPhase.FAILED),
     ],
 )
 def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
-    found: dict[str, Any], fate: Fate
+    found: dict[str, Any], fate: PodPhase
 ) -> None:
-    assert fate_of(observed_pod(found), NOW) is fate
+    assert phase_of(observed_pod(found), NOW) is fate
 
 
 @pytest.mark.parametrize(

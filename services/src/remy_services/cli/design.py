@@ -76,6 +76,14 @@ def design_campaign(
     path = out / CAMPAIGN_JSON
     if path.exists() and not resume:
         raise FileError(f"{out} already holds a campaign; resume it, or choose another directory")
+    is_empty = not out.is_dir() or not any(out.iterdir())
+    if resume and is_empty:
+        raise FileError(f"{out} holds no campaign to resume; leave --resume away to begin one")
+    if not (resume or is_empty):
+        raise FileError(
+            f"{out} holds other files, or a campaign without its first design; resume it, or "
+            f"choose a directory that is new or empty"
+        )
     campaign = CampaignRecord.read(path)
     for number, member in enumerate(members, start=1):
         folder = out / member.name
@@ -93,7 +101,8 @@ def design_campaign(
         if is_finished:
             continue
         with shown_progress(quiet=quiet) as observer:
-            result = DesignRun(member.spec, folder, threads=threads, resume=resume).run(observer)
+            goes_on = resume and OutDirectory(folder).is_begun
+            result = DesignRun(member.spec, folder, threads=threads, resume=goes_on).run(observer)
         if result.reason is None:
             return False
         try:
@@ -199,7 +208,7 @@ def _say(sentence: str) -> None:
     help="Make a design for each of these values of a setting, as objective.delta=0.1,1,10; with "
     "several sweeps, for each combination.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the design in DIR, if there is one.")
+@click.option("--resume", is_flag=True, help="Go on with the design in DIR.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @json_option()
 @click.pass_context

@@ -19,10 +19,9 @@ from remy_services.kubernetes.manifest import (
     design_of,
     read_settings,
 )
-from remy_services.kubernetes.observed import Census
+from remy_services.kubernetes.observed import PodPhaseCounts
 
 __all__ = [
-    "Census",
     "ClusterRefused",
     "ClusterUnreachable",
     "ConfigurationError",
@@ -30,6 +29,7 @@ __all__ = [
     "Launcher",
     "LauncherSettings",
     "Load",
+    "PodPhaseCounts",
     "Report",
     "WorkerLimits",
     "WorkersPhase",

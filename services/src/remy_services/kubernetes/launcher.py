@@ -22,7 +22,7 @@ from remy_services.kubernetes.manifest import (
     Owner,
     WorkersPhase,
 )
-from remy_services.kubernetes.observed import Census, Past
+from remy_services.kubernetes.observed import Past, PodPhaseCounts
 from remy_services.kubernetes.reconciliation import Action, Apply, Backoff, Plan, reconcile
 
 _log = structlog.get_logger(__name__)
@@ -45,7 +45,7 @@ class Report:
 
     #: One sentence each.
     sentences: Mapping[str, str] = field(default_factory=dict)
-    censuses: Mapping[str, Census] = field(default_factory=dict)
+    counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
 
 
 class Launcher:
@@ -183,7 +183,7 @@ class Launcher:
         self._refusals = {
             job_id: each for job_id, each in self._refusals.items() if each.until > stale
         }
-        self._report(Report(said, plan.censuses))
+        self._report(Report(said, plan.counted))
 
     def _say_unreachable(self, why: str) -> None:
         sentence = reconciliation.of_unreachable(why)

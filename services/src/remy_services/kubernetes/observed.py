@@ -161,7 +161,7 @@ INTERRUPTED: Final = 143
 _CLOCK_SKEW_SECONDS: Final = 5.0
 
 
-class Fate(Enum):
+class PodPhase(Enum):
     """How a pod fares."""
 
     #: It has not started yet.
@@ -180,21 +180,21 @@ class Fate(Enum):
     FAILED = auto()
 
 
-def fate_of(pod: ObservedPod, now: float) -> Fate:
+def phase_of(pod: ObservedPod, now: float) -> PodPhase:
     """How the pod fares at the time `now`, in seconds since 1970."""
     if pod.phase == "Succeeded":
-        return Fate.DONE
+        return PodPhase.DONE
     if pod.phase == "Failed":
         return _end_of(pod)
     if pod.ends_at is not None:
-        return Fate.LOST if now > pod.ends_at + _CLOCK_SKEW_SECONDS else Fate.LEAVING
-    return Fate.RUNNING if pod.phase == "Running" else Fate.WAITING
+        return PodPhase.LOST if now > pod.ends_at + _CLOCK_SKEW_SECONDS else PodPhase.LEAVING
+    return PodPhase.RUNNING if pod.phase == "Running" else PodPhase.WAITING
 
 
-def _end_of(pod: ObservedPod) -> Fate:
+def _end_of(pod: ObservedPod) -> PodPhase:
     if pod.disruption is not None:
-        return Fate.PREEMPTED
-    return Fate.STOPPED if pod.exit_code == INTERRUPTED else Fate.FAILED
+        return PodPhase.PREEMPTED
+    return PodPhase.STOPPED if pod.exit_code == INTERRUPTED else PodPhase.FAILED
 
 
 # The workers of one design, counted.
@@ -209,7 +209,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Census:
+class PodPhaseCounts:
     """How many workers there are, how many there were, and why some are not there."""
 
     asked_for: int = 0
@@ -226,23 +226,25 @@ class Census:
 
 def remember(past: Past, pods: Iterable[ObservedPod], now: float) -> Past:
     """The past with the pods that have ended since."""
-    fates = {pod.uid: fate_of(pod, now) for pod in pods}
+    phases = {pod.uid: phase_of(pod, now) for pod in pods}
     return Past(
-        past.preempted | {uid for uid, fate in fates.items() if fate is Fate.PREEMPTED},
-        past.failed | {uid for uid, fate in fates.items() if fate is Fate.FAILED},
+        past.preempted | {uid for uid, phase in phases.items() if phase is PodPhase.PREEMPTED},
+        past.failed | {uid for uid, phase in phases.items() if phase is PodPhase.FAILED},
     )
 
 
-def take_census(asked_for: int, pods: Sequence[ObservedPod], past: Past, now: float) -> Census:
+def count_pods(
+    asked_for: int, pods: Sequence[ObservedPod], past: Past, now: float
+) -> PodPhaseCounts:
     """Counts the pods of a design's Job."""
-    fates = [(pod, fate_of(pod, now)) for pod in sorted(pods, key=lambda pod: pod.name)]
-    waiting = [pod for pod, fate in fates if fate is Fate.WAITING]
+    phases = [(pod, phase_of(pod, now)) for pod in sorted(pods, key=lambda pod: pod.name)]
+    waiting = [pod for pod, phase in phases if phase is PodPhase.WAITING]
     reasons = [pod.waits_for or "Starting" for pod in waiting]
-    failures = [pod for pod, fate in fates if fate is Fate.FAILED]
-    return Census(
+    failures = [pod for pod, phase in phases if phase is PodPhase.FAILED]
+    return PodPhaseCounts(
         asked_for=asked_for,
-        running=sum(fate is Fate.RUNNING for _, fate in fates),
-        lost=sum(fate is Fate.LOST for _, fate in fates),
+        running=sum(phase is PodPhase.RUNNING for _, phase in phases),
+        lost=sum(phase is PodPhase.LOST for _, phase in phases),
         preempted=len(past.preempted),
         failed=len(past.failed),
         waiting={

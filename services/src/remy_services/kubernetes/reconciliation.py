@@ -22,12 +22,12 @@ from remy_services.kubernetes.manifest import (
 )
 from remy_services.kubernetes.observed import (
     WORKERS_ANNOTATION,
-    Census,
     ObservedJob,
     ObservedPod,
     Past,
+    PodPhaseCounts,
+    count_pods,
     remember,
-    take_census,
 )
 
 # When to try again what was refused.
@@ -111,24 +111,24 @@ def workers_wanted(
 _MOST_WORDS = 200
 
 
-def of_workers(job: ObservedJob, census: Census, seconds_since_made: float) -> str:
+def of_workers(job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: float) -> str:
     """How many workers there are, and what keeps the others away."""
-    parts = [_running(census)]
-    for reason, count in census.waiting.items():
-        words = _shortened(census.waiting_words.get(reason, ""))
+    parts = [_running(counts)]
+    for reason, count in counts.waiting.items():
+        words = _shortened(counts.waiting_words.get(reason, ""))
         parts.append(f"{count} waiting: {reason}" + (f" ({words})" if words else ""))
-    if census.lost:
-        parts.append(f"{census.lost} on nodes that do not answer, replaced")
-    missing = census.asked_for - census.running - sum(census.waiting.values())
-    if missing > 0 and not census.waiting and seconds_since_made > _PATIENCE_SECONDS:
+    if counts.lost:
+        parts.append(f"{counts.lost} on nodes that do not answer, replaced")
+    missing = counts.asked_for - counts.running - sum(counts.waiting.values())
+    if missing > 0 and not counts.waiting and seconds_since_made > _PATIENCE_SECONDS:
         parts.append(
             f"{missing} not made by Kubernetes, perhaps for a resource quota or an admission "
             f"policy: `kubectl describe job {job.name}` says why"
         )
-    if census.preempted:
-        parts.append(f"{census.preempted} preempted so far, replaced")
-    if census.failed:
-        parts.append(f"{census.failed} failed so far" + _last_failure(census))
+    if counts.preempted:
+        parts.append(f"{counts.preempted} preempted so far, replaced")
+    if counts.failed:
+        parts.append(f"{counts.failed} failed so far" + _last_failure(counts))
     return "; ".join(parts)
 
 
@@ -141,7 +141,7 @@ def of_starting(workers: int) -> str:
     return f"{_workers(workers)} asked for"
 
 
-def of_failed(job: ObservedJob, census: Census, retry_seconds: float | None) -> str:
+def of_failed(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | None) -> str:
     """The Job failed for good or, with `retry_seconds`, for now."""
     then = (
         "it is not tried again until the design is paused and resumed, or the farm is upgraded"
@@ -150,7 +150,7 @@ def of_failed(job: ObservedJob, census: Census, retry_seconds: float | None) -> 
     )
     words = _shortened(job.failure_message)
     why = f"{job.failure}: {words}" if words else f"{job.failure}"
-    return f"no workers: their Job {job.name} failed ({why}{_last_failure(census)}); {then}"
+    return f"no workers: their Job {job.name} failed ({why}{_last_failure(counts)}); {then}"
 
 
 def of_complete(job: ObservedJob) -> str:
@@ -176,20 +176,20 @@ def of_unreachable(why: str) -> str:
     )
 
 
-def _running(census: Census) -> str:
-    if census.running >= census.asked_for:
-        return f"{_workers(census.running)} running"
-    return f"{census.running} of {_workers(census.asked_for)} running"
+def _running(counts: PodPhaseCounts) -> str:
+    if counts.running >= counts.asked_for:
+        return f"{_workers(counts.running)} running"
+    return f"{counts.running} of {_workers(counts.asked_for)} running"
 
 
 def _workers(count: int) -> str:
     return "1 worker" if count == 1 else f"{count} workers"
 
 
-def _last_failure(census: Census) -> str:
-    if census.last_failure is None:
+def _last_failure(counts: PodPhaseCounts) -> str:
+    if counts.last_failure is None:
         return ""
-    code, reason = census.last_failure
+    code, reason = counts.last_failure
     ended = "without an exit code" if code is None else f"with exit code {code}"
     return f", the last {ended}" + (f" ({reason})" if reason and reason != "Error" else "")
 
@@ -245,7 +245,7 @@ class Plan:
     #: One sentence about the workers of each running design.
     sentences: Mapping[str, str] = field(default_factory=dict)
     #: The workers of each running design, counted.
-    censuses: Mapping[str, Census] = field(default_factory=dict)
+    counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
     #: Pods that have ended, by design.
     past: Mapping[str, Past] = field(default_factory=dict)
 
@@ -262,7 +262,7 @@ def reconcile(
     """The plan for what is there now; `past` is that of the plan before, `now` in seconds."""
     actions: list[Action] = []
     said: dict[str, str] = {}
-    censuses: dict[str, Census] = {}
+    counted: dict[str, PodPhaseCounts] = {}
     remembered: dict[str, Past] = {}
     owned: set[str] = set()
     for design in designs:
@@ -278,9 +278,9 @@ def reconcile(
         )
         remembered[design.job_id] = remember(past.get(design.job_id, Past()), view.pods, now)
         if design.phase is WorkersPhase.RUNNING:
-            more, sentence, census = _run(view, remembered[design.job_id])
+            more, sentence, counts = _run(view, remembered[design.job_id])
             actions += more
-            said[design.job_id], censuses[design.job_id] = sentence, census
+            said[design.job_id], counted[design.job_id] = sentence, counts
         elif design.phase is WorkersPhase.PAUSED:
             actions += _pause(view)
         else:
@@ -288,7 +288,7 @@ def reconcile(
     actions += [
         Remove(job.job_id, job.name) for job in jobs if job.job_id not in owned and not job.leaving
     ]
-    return Plan(tuple(actions), said, censuses, remembered)
+    return Plan(tuple(actions), said, counted, remembered)
 
 
 @dataclass(frozen=True)
@@ -323,45 +323,47 @@ class _View:
         )
 
 
-def _run(view: _View, past: Past) -> tuple[list[Action], str, Census]:
+def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     try:
         manifest = job_of(view.design, view.settings, view.owner)
     except ClusterRefused as refusal:
-        return view.remove(view.jobs), of_refusal(str(refusal)), Census()
+        return view.remove(view.jobs), of_refusal(str(refusal)), PodPhaseCounts()
     name = manifest["metadata"]["name"]
     job = next((job for job in view.jobs if job.name == name), None)
     pods = [pod for pod in view.pods if pod.job_name == name]
     others = view.remove(each for each in view.jobs if each.name != name)
     if job is None:
         workers = view.wanted(manifest, None)
-        census = take_census(workers, pods, past, view.now)
-        return [view.apply(manifest, workers), *others], of_starting(workers), census
-    census = take_census(job.parallelism, pods, past, view.now)
+        counts = count_pods(workers, pods, past, view.now)
+        return [view.apply(manifest, workers), *others], of_starting(workers), counts
+    counts = count_pods(job.parallelism, pods, past, view.now)
     if job.leaving:
-        return others, of_leaving(job), census
+        return others, of_leaving(job), counts
     if job.finished:
-        again, sentence = _finished_early(view, job, census)
-        return [*again, *others], sentence, census
+        again, sentence = _finished_early(view, job, counts)
+        return [*again, *others], sentence, counts
     workers, lost = job.parallelism, 0
     if not is_queued(view.settings.template):
         # A pod on a node that is gone holds its place in the Job until the node is given up.
-        workers, lost = view.wanted(manifest, job.workers), census.lost
+        workers, lost = view.wanted(manifest, job.workers), counts.lost
         if job.suspended or workers + lost != job.parallelism:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:
-        return others, of_starting(workers), census
-    return others, of_workers(job, census, view.now - job.created_at), census
+        return others, of_starting(workers), counts
+    return others, of_workers(job, counts, view.now - job.created_at), counts
 
 
-def _finished_early(view: _View, job: ObservedJob, census: Census) -> tuple[list[Action], str]:
+def _finished_early(
+    view: _View, job: ObservedJob, counts: PodPhaseCounts
+) -> tuple[list[Action], str]:
     finished_at = job.finished_at if job.finished_at is not None else view.now
     if job.complete:
         due = view.now >= finished_at + _COMPLETE_SECONDS
         return view.remove([job] if due else []), of_complete(job)
     if job.failure != _TOO_OFTEN:
-        return [], of_failed(job, census, None)
+        return [], of_failed(job, counts, None)
     left = finished_at + view.settings.retry_seconds - view.now
-    return view.remove([job] if left <= 0 else []), of_failed(job, census, left)
+    return view.remove([job] if left <= 0 else []), of_failed(job, counts, left)
 
 
 def _pause(view: _View) -> list[Action]:
