@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.overhead import STEPS, overhead_row
 from benchmarks.worker_farm import Fleet
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.evaluation.transport.ray import RaySettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def measure() -> list[Row]:
     from benchmarks.ray_farm import RayFarm
 
     rows = []
-    with RayCluster(cpus=_THREADS) as cluster, Fleet(lambda: LocalFleet(_THREADS)) as local:
+    with (
+        RayCluster(cpus=_THREADS) as cluster,
+        Fleet(lambda: ThreadPoolEvaluator(_THREADS)) as local,
+    ):
         for layout, threads in _LAYOUTS.items():
             settings = RaySettings(cluster.address, threads_per_actor=threads, log_level="warning")
             with RayFarm(cluster, settings) as farm:

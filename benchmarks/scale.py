@@ -18,7 +18,7 @@ from benchmarks.tables import eight_rules
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_simulator.messages import from_native
 
@@ -60,7 +60,7 @@ def measure() -> list[Row]:
 
 def row(load: Load) -> Row:
     """What a fleet does under a load."""
-    settings = WorkerFleetSettings(BoardSettings(longest_task_seconds=load.task_seconds))
+    settings = WorkerFleetSettings(SchedulerSettings(longest_task_seconds=load.task_seconds))
     seconds_per_packet = load.simulation_seconds / (_LINK_RATE_PACKETS_PER_MS * _SIMULATED_MS)
     request = _request(load)
     with WorkerFarm(settings) as farm, stand_ins(farm, _WORKERS, seconds_per_packet):
@@ -92,7 +92,7 @@ def row(load: Load) -> Row:
 async def _ask_for_ever(
     farm: WorkerFarm, job_id: str, request: evaluation_pb2.EvaluationRequest, first: float
 ) -> None:
-    """Always one request on the board, and the next one right after it.
+    """Always one request on the scheduler, and the next one right after it.
 
     The first one is a part of the others, so that jobs do not all end a request at once.
     """

@@ -12,7 +12,12 @@ from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
 from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.evaluation.scheduler import BoardSettings, BoardSnapshot, TaskBoard, WorkerFacts
+from remy_services.evaluation.scheduler import (
+    SchedulerSettings,
+    SchedulerSnapshot,
+    TaskScheduler,
+    WorkerFacts,
+)
 from remy_services.jobs.states import JobObserver
 from remy_services.specification import load_spec
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry
@@ -31,12 +36,12 @@ print(size)
 
 
 class _Fleet:
-    """Answers at once; its board has as many workers as a farm."""
+    """Answers at once; its scheduler has as many workers as a farm."""
 
     def __init__(self) -> None:
-        self._board = TaskBoard(BoardSettings())
+        self._scheduler = TaskScheduler(SchedulerSettings())
         for number in range(_WORKERS):
-            self._board.join(WorkerFacts(f"worker-{number}", 1), 0.0)
+            self._scheduler.join(WorkerFacts(f"worker-{number}", 1), 0.0)
 
     async def evaluate(
         self,
@@ -49,8 +54,8 @@ class _Fleet:
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         return design_service_pb2.EvaluatorsInfo(kind="workers", workers=_WORKERS)
 
-    def snapshot(self) -> BoardSnapshot:
-        return self._board.snapshot()
+    def snapshot(self) -> SchedulerSnapshot:
+        return self._scheduler.snapshot()
 
     async def close(self) -> None:
         pass

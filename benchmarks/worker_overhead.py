@@ -7,7 +7,7 @@ from typing import Final
 from benchmarks.figure import Figure, Row
 from benchmarks.overhead import STEPS, job_row, overhead_row
 from benchmarks.worker_farm import Fleet, WorkerFarm
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 
 _THREADS = 2
 _PAIRS_OF_A_STEP: Final = (16, 128)
@@ -18,7 +18,7 @@ _LAYOUTS: Final = {"2 workers of 1 thread": 1, "1 worker of 2 threads": 2}
 def measure() -> list[Row]:
     """A row for each layout of workers and length of steps."""
     rows = []
-    with Fleet(lambda: LocalFleet(_THREADS)) as local:
+    with Fleet(lambda: ThreadPoolEvaluator(_THREADS)) as local:
         for layout, threads in _LAYOUTS.items():
             with WorkerFarm() as farm:
                 count = _THREADS // threads

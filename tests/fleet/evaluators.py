@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.worker_farm import Fleet, WorkerFarm
 from remy_services.evaluation import Evaluator, LocalEvaluator
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def _embedded() -> Iterator[Evaluator]:
 
 @contextmanager
 def _local() -> Iterator[Evaluator]:
-    with Fleet(lambda: LocalFleet(2)) as fleet:
+    with Fleet(lambda: ThreadPoolEvaluator(2)) as fleet:
         yield fleet
 
 

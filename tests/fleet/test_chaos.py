@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.worker_farm import WorkerFarm
 from remy_services.evaluation import LocalEvaluator
-from remy_services.evaluation.scheduler import BoardSettings, Effects, TaskBoard
+from remy_services.evaluation.scheduler import SchedulerSettings, Effects, TaskScheduler
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from tests.fleet.designs import design, joint_spec
 from tests.fleet.network import Network
@@ -19,7 +19,7 @@ _FAULTS = 1000 if os.environ.get("REMY_SOAK") else 50
 _WORKERS = 4
 _SPEC = joint_spec(seed=20130812, steps=60, simulated_seconds=2)
 _SETTINGS = WorkerFleetSettings(
-    BoardSettings(
+    SchedulerSettings(
         lease_seconds=1.5,
         # What a lost worker had waits for the end of its lease, and for nothing else.
         hedge_seconds=60.0,
@@ -33,20 +33,20 @@ _SETTINGS = WorkerFleetSettings(
 
 @pytest.fixture
 def watched_boards(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was found wrong with boards: tasks that were lost for longer than a lease."""
+    """What was found wrong with schedulers: tasks that were lost for longer than a lease."""
     found: list[str] = []
-    advance = TaskBoard.advance
+    advance = TaskScheduler.advance
 
-    def watched(board: TaskBoard, now: float) -> Effects:
-        effects = advance(board, now)
-        for worker in board._state.roster.workers.values():
+    def watched(scheduler: TaskScheduler, now: float) -> Effects:
+        effects = advance(scheduler, now)
+        for worker in scheduler._registry.workers.values():
             silence = now - worker.heard_at
             active = sum(lease.active for lease in worker.held.values())
-            if silence >= board.settings.lease_seconds and active:
+            if silence >= scheduler.settings.lease_seconds and active:
                 found.append(f"{active} tasks are with a worker silent for {silence:.3f} s")
         return effects
 
-    monkeypatch.setattr(TaskBoard, "advance", watched)
+    monkeypatch.setattr(TaskScheduler, "advance", watched)
     return found
 
 

@@ -20,7 +20,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import LocalEvaluator, TaskQuarantined
-from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_services.evaluation.transport.ray import RaySettings
 from tests.fleet.designs import design, joint_spec, requests
@@ -43,8 +43,8 @@ def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
     with closing(LocalEvaluator(1)) as embedded:
         expected = design(spec, embedded)
     settings = RaySettings(address=ray_cluster.address, patience_seconds=15, log_level="warning")
-    board = BoardSettings(lease_seconds=_LEASE_SECONDS)
-    with RayFarm(ray_cluster, settings, workers=WorkerFleetSettings(board)) as farm:
+    scheduler = SchedulerSettings(lease_seconds=_LEASE_SECONDS)
+    with RayFarm(ray_cluster, settings, workers=WorkerFleetSettings(scheduler)) as farm:
         farm.wait_for_workers(2)
         faults = Faults(ray_cluster, farm, mixture(count), _LEASE_SECONDS)
         faults.begin()

@@ -1,4 +1,4 @@
-"""What a board counts is exported, and where the time of its tasks went."""
+"""What a scheduler counts is exported, and where the time of its tasks went."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.evaluation.local import LocalFleet
-from remy_services.evaluation.scheduler import BoardSettings, BoardSnapshot
+from remy_services.evaluation.local import ThreadPoolEvaluator
+from remy_services.evaluation.scheduler import SchedulerSettings, SchedulerSnapshot
 from remy_services.telemetry.telemetry import Telemetry
-from services.tests.fleet.board.simulated_fleet import SimulatedFleet
-from services.tests.fleet.requests import numbered_request
+from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
+from services.tests.evaluation.requests import numbered_request
 from services.tests.telemetry.exported import Series, exported
 
 
 def busy_board() -> SimulatedFleet:
     """Work waited for five seconds, and a worker was lost while it had some of it."""
-    fleet = SimulatedFleet(BoardSettings())
+    fleet = SimulatedFleet(SchedulerSettings())
     fleet.submit(Share("job"), numbered_request(40, 4))
     fleet.advance()
     fleet.advance(5.0)
@@ -31,15 +31,15 @@ def busy_board() -> SimulatedFleet:
     return fleet
 
 
-class _Fleet(LocalFleet):
-    """An evaluator with the board of a simulated fleet."""
+class _Fleet(ThreadPoolEvaluator):
+    """An evaluator with the scheduler of a simulated fleet."""
 
     def __init__(self, fleet: SimulatedFleet) -> None:
         super().__init__(1)
         self._simulated = fleet
 
-    def snapshot(self) -> BoardSnapshot:
-        return self._simulated.board.snapshot()
+    def snapshot(self) -> SchedulerSnapshot:
+        return self._simulated.scheduler.snapshot()
 
 
 def read(fleet: SimulatedFleet) -> dict[Series, float]:
@@ -59,7 +59,7 @@ def read(fleet: SimulatedFleet) -> dict[Series, float]:
 
 def test_tasks_leases_and_times_are_exported() -> None:
     fleet = busy_board()
-    counts = fleet.board.snapshot().counts
+    counts = fleet.scheduler.snapshot().counts
     values = read(fleet)
 
     def value(name: str, *labels: tuple[str, str]) -> float:
@@ -84,7 +84,7 @@ def test_tasks_leases_and_times_are_exported() -> None:
 
 
 def test_reasons_are_there_before_they_happen() -> None:
-    values = read(SimulatedFleet(BoardSettings()))
+    values = read(SimulatedFleet(SchedulerSettings()))
     assert values["remy_farm_leases_ended_total", (("reason", "lost"),)] == 0
     assert values["remy_farm_worker_departures_total", (("reason", "lost"),)] == 0
     for flaw in ("digest", "impossible"):
@@ -92,8 +92,8 @@ def test_reasons_are_there_before_they_happen() -> None:
 
 
 def test_reasons_are_words_of_a_label() -> None:
-    fleet = SimulatedFleet(BoardSettings())
-    fleet.board.snapshot().counts.leases_ended["bad result"] += 3
+    fleet = SimulatedFleet(SchedulerSettings())
+    fleet.scheduler.snapshot().counts.leases_ended["bad result"] += 3
     assert read(fleet)["remy_farm_leases_ended_total", (("reason", "bad_result"),)] == 3
 
 
@@ -109,5 +109,5 @@ def test_the_time_of_steps_is_known_though_nobody_scrapes() -> None:
             await evaluator.close()
 
     waited = asyncio.run(step_seconds())["waiting"]
-    assert waited == pytest.approx(fleet.board.snapshot().counts.queue_seconds)
+    assert waited == pytest.approx(fleet.scheduler.snapshot().counts.queue_seconds)
     assert waited > 0

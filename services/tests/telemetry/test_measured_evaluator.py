@@ -10,7 +10,7 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import EvaluationProgress, Share
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.designer.small_spec import small_spec
 from services.tests.telemetry.exported import value
@@ -32,7 +32,7 @@ def test_every_simulation_is_counted_once() -> None:
     reports: list[EvaluationProgress] = []
 
     async def twice() -> None:
-        evaluator = telemetry.evaluator(LocalFleet(2))
+        evaluator = telemetry.evaluator(ThreadPoolEvaluator(2))
         try:
             for on_progress in (reports.append, None):
                 evaluation = await evaluator.evaluate(Share("j"), request, on_progress)
@@ -58,7 +58,7 @@ def test_a_request_that_makes_no_sense_is_counted_and_refused() -> None:
     telemetry = Telemetry()
 
     async def refused() -> None:
-        evaluator = telemetry.evaluator(LocalFleet(1))
+        evaluator = telemetry.evaluator(ThreadPoolEvaluator(1))
         request = small_request()
         request.duration_ms = -1
         try:

@@ -140,6 +140,13 @@ def _group_counts(columns: evaluation_pb2.SpecimenColumns) -> list[int]:
     return before
 
 
+def _groups_before(columns: evaluation_pb2.SpecimenColumns, specimen: int) -> int:
+    """Sender groups of all specimens before this one."""
+    if columns.kind:
+        return _group_counts(columns)[specimen]
+    return specimen * len(columns.kinds[0].senders) if columns.kinds else 0
+
+
 def _sender_counts(columns: evaluation_pb2.SpecimenColumns) -> list[int]:
     """Senders of each specimen."""
     before = _group_counts(columns)
@@ -197,7 +204,7 @@ def slice_request(
     columns = request.specimen_columns
     first, behind = part.specimens.start, part.specimens.stop
     place = slice(first * _NUMBER_BYTES, behind * _NUMBER_BYTES)
-    groups = _group_counts(columns)
+    groups = slice(_groups_before(columns, first), _groups_before(columns, behind))
     return evaluation_pb2.EvaluationRequest(
         candidates=request.candidates[part.candidates.start : part.candidates.stop],
         specimen_columns=evaluation_pb2.SpecimenColumns(
@@ -207,7 +214,7 @@ def slice_request(
             buffers=columns.buffers[first:behind],
             loss_probabilities=columns.loss_probabilities[place],
             kind=columns.kind[first:behind],
-            sender_counts=columns.sender_counts[groups[first] : groups[behind]],
+            sender_counts=columns.sender_counts[groups],
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Simulating tasks: their rule tables, one evaluation, and the threads that do them."""
+"""Simulating tasks: what they have in common, one evaluation, and the threads that do them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
+from google.protobuf.message import DecodeError
 
-import remy_simulator
-from remy_farm.v1 import worker_service_pb2
+from remy_farm.completion import complete
+from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_rpc.tracing import span_beneath
-from remy_simulator import InvalidTable, RuleTable, native_tables
-from remy_workers.task_queue import Task, TaskQueue, refusal
+from remy_simulator import Cancelled, InvalidRequest, PreparedRequest
+from remy_simulator.columns import specimen_count
+from remy_workers.task_queue import Task, TaskQueue, over_packet_limit, refusal
 from remy_workers.telemetry import WorkerMetrics
 
 # A little behind the threads that talk, which need next to nothing, but at once.
@@ -24,37 +26,38 @@ _NICENESS = 1
 _log = structlog.get_logger()
 
 
-class UnknownTables(Exception):
-    """A task names tables that were not sent, or did not arrive as they were sent."""
+class UnknownSharedPart(Exception):
+    """A task names a shared part that was not sent, or did not arrive as it was sent."""
 
 
-class TableCache:
-    """The rule tables that the tasks of one stream name by their digest."""
+class SharedParts:
+    """What the tasks of one stream have in common and name by its digest."""
 
     def __init__(self) -> None:
-        # As the simulator has them, or why it does not take them.
-        self._tables: dict[bytes, Sequence[RuleTable] | InvalidTable] = {}
+        # As the simulator has it, or why it does not take it.
+        self._parts: dict[bytes, PreparedRequest | InvalidRequest] = {}
 
-    def update(self, message: worker_service_pb2.TablesKnown) -> None:
-        """Tables to know, and those to forget."""
+    def update(self, message: worker_service_pb2.SharedPart) -> None:
+        """A shared part to know, and those to forget."""
         for digest in message.forgotten:
-            self._tables.pop(digest, None)
-        only_tables = worker_service_pb2.TablesKnown(tables=message.tables)
-        content = only_tables.SerializeToString(deterministic=True)
-        if hashlib.sha256(content).digest() != message.digest:
+            self._parts.pop(digest, None)
+        if hashlib.sha256(message.request).digest() != message.digest:
             return
         try:
-            self._tables[message.digest] = native_tables(message.tables)
-        except InvalidTable as problem:
-            self._tables[message.digest] = problem
+            request = complete(evaluation_pb2.EvaluationRequest.FromString(message.request))
+            self._parts[message.digest] = PreparedRequest(request)
+        except DecodeError:
+            return
+        except InvalidRequest as problem:
+            self._parts[message.digest] = problem
 
-    def find(self, digest: bytes) -> Sequence[RuleTable]:
-        """Raises UnknownTables, and InvalidTable for what the simulator does not take."""
-        known = self._tables.get(digest)
+    def find(self, digest: bytes) -> PreparedRequest:
+        """Raises UnknownSharedPart, and InvalidRequest for what the simulator does not take."""
+        known = self._parts.get(digest)
         if known is None:
-            raise UnknownTables
-        if isinstance(known, InvalidTable):
-            raise known
+            raise UnknownSharedPart
+        if isinstance(known, InvalidRequest):
+            raise InvalidRequest(str(known))
         return known
 
 
@@ -76,15 +79,16 @@ def simulate(task: Task) -> Answer:
     """Does a task in the calling thread, without the GIL for nearly all of the time."""
     began, began_cpu = time.monotonic(), time.thread_time()
     try:
-        outcome = remy_simulator.evaluate(
-            task.request, tables=task.tables, cancellation=task.cancellation
+        outcome = task.prepared.evaluate(
+            task.part, cancellation=task.cancellation, packet_limit=task.packet_limit
         )
-    except remy_simulator.Cancelled:
-        return Answer()
-    except remy_simulator.InvalidRequest as problem:
+    except InvalidRequest as problem:
         return Answer(refusal(task.lease_id, str(problem)), is_refusal=True)
+    except Cancelled:
+        if task.cancellation.cancelled:
+            return Answer()
+        return Answer(over_packet_limit(task.lease_id, task.packet_limit or 0), is_refusal=True)
     content = outcome.SerializeToString(deterministic=True)
-    packets = sum(sum(result.packets_sent) for result in outcome.outcomes)
     digest = hashlib.sha256(content).digest()
     cpu_seconds, wall_seconds = time.thread_time() - began_cpu, time.monotonic() - began
     result = worker_service_pb2.TaskResult(
@@ -98,8 +102,8 @@ def simulate(task: Task) -> Answer:
         worker_service_pb2.WorkRequest(result=result),
         wall_seconds=wall_seconds,
         cpu_seconds=cpu_seconds,
-        simulations=len(outcome.outcomes),
-        packets=packets,
+        simulations=len(outcome.packets_sent),
+        packets=sum(outcome.packets_sent),
     )
 
 
@@ -142,8 +146,8 @@ def _do_one(queue: TaskQueue, metrics: WorkerMetrics) -> None:
         task.trace_parent,
         "task",
         job_id=task.job_id,
-        candidates=len(task.request.candidates),
-        specimens=len(task.request.specimens),
+        candidates=len(task.part.candidates),
+        specimens=specimen_count(task.part),
     ):
         answer = simulate(task)
     is_wanted = queue.done(task, answer.message)

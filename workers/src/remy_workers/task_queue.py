@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
-from remy_simulator import Cancellation, RuleTable
+from remy_simulator import Cancellation, PreparedRequest
 
 _HEARTBEAT = worker_service_pb2.WorkRequest(heartbeat=worker_service_pb2.Heartbeat())
 
@@ -19,9 +19,12 @@ class Task:
 
     lease_id: int
     job_id: str
-    request: evaluation_pb2.EvaluationRequest
-    tables: Sequence[RuleTable]
+    #: What it has in common with others of its evaluation, and its own candidates and specimens.
+    prepared: PreparedRequest
+    part: evaluation_pb2.EvaluationRequest
     trace_parent: str = ""
+    #: It is to be refused if it sends more; None: never.
+    packet_limit: int | None = None
     #: Ends its simulation within milliseconds, once nobody waits for the result any more.
     cancellation: Cancellation = field(default_factory=Cancellation)
 
@@ -29,6 +32,13 @@ class Task:
 def refusal(lease_id: int, why: str) -> worker_service_pb2.WorkRequest:
     """The simulator does not take the task. One sentence."""
     refused = worker_service_pb2.TaskRefused(lease_id=lease_id, why=why)
+    return worker_service_pb2.WorkRequest(refused=refused)
+
+
+def over_packet_limit(lease_id: int, limit: int) -> worker_service_pb2.WorkRequest:
+    """The task sends more packets than it may."""
+    why = f"the evaluation sends more packets than the {limit} that are left to it"
+    refused = worker_service_pb2.TaskRefused(lease_id=lease_id, why=why, over_packet_limit=True)
     return worker_service_pb2.WorkRequest(refused=refused)
 
 

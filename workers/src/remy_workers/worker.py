@@ -19,11 +19,11 @@ from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
 from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import call_metadata
-from remy_simulator import InvalidTable
+from remy_simulator import InvalidRequest
 from remy_simulator.cpus import allowed_cpus
 from remy_workers.interruption import IDLE, Shutdown
 from remy_workers.settings import ExitCode, WorkerSettings
-from remy_workers.simulation import TableCache, UnknownTables, start_simulation_threads
+from remy_workers.simulation import SharedParts, UnknownSharedPart, start_simulation_threads
 from remy_workers.task_queue import (
     Heartbeat,
     SendQueue,
@@ -99,7 +99,7 @@ class Session:
         self._shutdown = shutdown
         self._heartbeat = heartbeat
         self._metrics = metrics
-        self._tables = TableCache()
+        self._shared = SharedParts()
         self.was_welcome = False
 
     def handle_all(self, responses: Iterable[worker_service_pb2.WorkResponse]) -> None:
@@ -111,13 +111,13 @@ class Session:
         """One thing that the coordinator says."""
         complete(response)
         match response.WhichOneof("message"):
-            case "task":
-                self._handle_task(response.task)
-            case "tables":
-                self._tables.update(response.tables)
+            case "tasks":
+                self._handle_tasks(response.tasks)
+            case "shared":
+                self._shared.update(response.shared)
             case "cancelled":
-                for _ in range(self._queue.cancel(response.cancelled.lease_ids)):
-                    self._metrics.task_dropped(TaskEnd.CANCELLED)
+                dropped = self._queue.cancel(response.cancelled.lease_ids)
+                self._drop(dropped, TaskEnd.CANCELLED)
             case "welcome":
                 self.was_welcome = True
                 self._heartbeat.seconds = response.welcome.heartbeat_seconds
@@ -126,18 +126,28 @@ class Session:
             case "nothing_left":
                 self._shutdown.request(IDLE)
 
-    def _handle_task(self, task: worker_service_pb2.Task) -> None:
+    def _handle_tasks(self, tasks: worker_service_pb2.Tasks) -> None:
+        lease_ids = [task.lease_id for task in tasks.tasks]
         try:
-            tables = self._tables.find(task.tables_digest)
-        except UnknownTables:
-            self._queue.send(returned([task.lease_id]))
-            self._metrics.task_dropped(TaskEnd.RETURNED)
+            prepared = self._shared.find(tasks.shared_digest)
+        except UnknownSharedPart:
+            self._queue.send(returned(lease_ids))
+            self._drop(len(lease_ids), TaskEnd.RETURNED)
             return
-        except InvalidTable as problem:
-            self._queue.send(refusal(task.lease_id, str(problem)))
-            self._metrics.task_dropped(TaskEnd.REFUSED)
+        except InvalidRequest as problem:
+            for lease_id in lease_ids:
+                self._queue.send(refusal(lease_id, str(problem)))
+            self._drop(len(lease_ids), TaskEnd.REFUSED)
             return
-        self._queue.put(Task(task.lease_id, task.job_id, task.request, tables, task.trace_parent))
+        limit = tasks.packet_limit if tasks.HasField("packet_limit") else None
+        for task in tasks.tasks:
+            self._queue.put(
+                Task(task.lease_id, tasks.job_id, prepared, task.slice, tasks.trace_parent, limit)
+            )
+
+    def _drop(self, tasks: int, end: TaskEnd) -> None:
+        for _ in range(tasks):
+            self._metrics.task_dropped(end)
 
 
 class Worker:

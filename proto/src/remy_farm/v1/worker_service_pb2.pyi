@@ -1,6 +1,5 @@
 from remy_farm.v1 import constraints_pb2 as _constraints_pb2
 from remy_farm.v1 import evaluation_pb2 as _evaluation_pb2
-from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -54,12 +53,14 @@ class TaskResult(_message.Message):
     def __init__(self, lease_id: _Optional[int] = ..., outcome: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ...) -> None: ...
 
 class TaskRefused(_message.Message):
-    __slots__ = ("lease_id", "why")
+    __slots__ = ("lease_id", "why", "over_packet_limit")
     LEASE_ID_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
+    OVER_PACKET_LIMIT_FIELD_NUMBER: _ClassVar[int]
     lease_id: int
     why: str
-    def __init__(self, lease_id: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+    over_packet_limit: bool
+    def __init__(self, lease_id: _Optional[int] = ..., why: _Optional[str] = ..., over_packet_limit: _Optional[bool] = ...) -> None: ...
 
 class TasksReturned(_message.Message):
     __slots__ = ("lease_ids",)
@@ -109,29 +110,37 @@ class Welcome(_message.Message):
     heartbeat_seconds: float
     def __init__(self, lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ...) -> None: ...
 
-class TablesKnown(_message.Message):
-    __slots__ = ("digest", "tables", "forgotten")
+class SharedPart(_message.Message):
+    __slots__ = ("digest", "request", "forgotten")
     DIGEST_FIELD_NUMBER: _ClassVar[int]
-    TABLES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
     FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     digest: bytes
-    tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    request: bytes
     forgotten: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, digest: _Optional[bytes] = ..., tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., forgotten: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, digest: _Optional[bytes] = ..., request: _Optional[bytes] = ..., forgotten: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Task(_message.Message):
-    __slots__ = ("lease_id", "job_id", "tables_digest", "request", "trace_parent")
+    __slots__ = ("lease_id", "slice")
     LEASE_ID_FIELD_NUMBER: _ClassVar[int]
-    JOB_ID_FIELD_NUMBER: _ClassVar[int]
-    TABLES_DIGEST_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_FIELD_NUMBER: _ClassVar[int]
-    TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
+    SLICE_FIELD_NUMBER: _ClassVar[int]
     lease_id: int
+    slice: _evaluation_pb2.EvaluationRequest
+    def __init__(self, lease_id: _Optional[int] = ..., slice: _Optional[_Union[_evaluation_pb2.EvaluationRequest, _Mapping]] = ...) -> None: ...
+
+class Tasks(_message.Message):
+    __slots__ = ("shared_digest", "job_id", "trace_parent", "packet_limit", "tasks")
+    SHARED_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    TRACE_PARENT_FIELD_NUMBER: _ClassVar[int]
+    PACKET_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    shared_digest: bytes
     job_id: str
-    tables_digest: bytes
-    request: _evaluation_pb2.EvaluationRequest
     trace_parent: str
-    def __init__(self, lease_id: _Optional[int] = ..., job_id: _Optional[str] = ..., tables_digest: _Optional[bytes] = ..., request: _Optional[_Union[_evaluation_pb2.EvaluationRequest, _Mapping]] = ..., trace_parent: _Optional[str] = ...) -> None: ...
+    packet_limit: int
+    tasks: _containers.RepeatedCompositeFieldContainer[Task]
+    def __init__(self, shared_digest: _Optional[bytes] = ..., job_id: _Optional[str] = ..., trace_parent: _Optional[str] = ..., packet_limit: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[Task, _Mapping]]] = ...) -> None: ...
 
 class TasksCancelled(_message.Message):
     __slots__ = ("lease_ids",)
@@ -144,15 +153,15 @@ class NothingLeft(_message.Message):
     def __init__(self) -> None: ...
 
 class WorkResponse(_message.Message):
-    __slots__ = ("welcome", "tables", "task", "cancelled", "nothing_left")
+    __slots__ = ("welcome", "shared", "tasks", "cancelled", "nothing_left")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
-    TABLES_FIELD_NUMBER: _ClassVar[int]
-    TASK_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     NOTHING_LEFT_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
-    tables: TablesKnown
-    task: Task
+    shared: SharedPart
+    tasks: Tasks
     cancelled: TasksCancelled
     nothing_left: NothingLeft
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., tables: _Optional[_Union[TablesKnown, _Mapping]] = ..., task: _Optional[_Union[Task, _Mapping]] = ..., cancelled: _Optional[_Union[TasksCancelled, _Mapping]] = ..., nothing_left: _Optional[_Union[NothingLeft, _Mapping]] = ...) -> None: ...
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., shared: _Optional[_Union[SharedPart, _Mapping]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., cancelled: _Optional[_Union[TasksCancelled, _Mapping]] = ..., nothing_left: _Optional[_Union[NothingLeft, _Mapping]] = ...) -> None: ...

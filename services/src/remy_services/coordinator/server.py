@@ -30,7 +30,7 @@ from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.settings import ServerSettings
 from remy_services.coordinator.tls import ReloadingTls, TokenWatch
 from remy_services.evaluation import SharedEvaluator
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.evaluation.transport.grpc import WorkerFleet
 from remy_services.evaluation.transport.ray import RayFleet, RayUnavailable
 from remy_services.files import write_file
@@ -131,7 +131,7 @@ def make_evaluators(settings: ServerSettings, work_left: Callable[[str], bool]) 
     """
     match settings.evaluator:
         case "local":
-            return Evaluators(LocalFleet(settings.threads))
+            return Evaluators(ThreadPoolEvaluator(settings.threads))
         case "workers":
             fleet = WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
             return Evaluators(fleet, fleet.add_to, (_WORKER_SERVICE,))

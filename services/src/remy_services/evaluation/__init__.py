@@ -9,12 +9,13 @@ from remy_services.evaluation.interface import (
     EvaluationProgress,
     Evaluator,
     OnProgress,
+    PacketLimitReached,
     ResultsDiffer,
     Share,
     SharedEvaluator,
     TaskQuarantined,
 )
-from remy_services.evaluation.threads import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 
 __all__ = [
     "Evaluation",
@@ -22,6 +23,7 @@ __all__ = [
     "Evaluator",
     "LocalEvaluator",
     "OnProgress",
+    "PacketLimitReached",
     "ResultsDiffer",
     "Share",
     "SharedEvaluator",

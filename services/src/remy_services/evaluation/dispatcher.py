@@ -5,93 +5,34 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
-import remy_simulator
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
 from remy_services.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
     OnProgress,
-    ResultsDiffer,
     Share,
     TaskQuarantined,
 )
 from remy_services.evaluation.scheduler import (
     Assignment,
-    BoardSnapshot,
     Completion,
-    Contradiction,
     Effects,
     Quarantine,
-    Refusal,
-    TaskBoard,
+    SchedulerSnapshot,
+    TaskScheduler,
 )
-from remy_services.evaluation.tasks import assemble
 from remy_services.files import FileError, write_file
-
-# What is left of a task that kept ending its workers: a file to reproduce it with.
-
-
-def describe_quarantine(quarantine: Quarantine, folder: Path | None) -> str:
-    """One sentence for people, after the task's request was written to `folder`, if there is one.
-
-    The file holds a serialized EvaluationRequest, which `remy_simulator.evaluate` takes.
-    """
-    what = (
-        f"a task ended {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
-        "and was given up"
-    )
-    if folder is None:
-        return what
-    content = quarantine.request.SerializeToString(deterministic=True)
-    path = folder / f"task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_file(path, content)
-    except (FileError, OSError) as error:
-        return f"{what}; its request could not be kept: {error}"
-    return f"{what}; its request is in {path}"
-
-
-# What a fleet says of itself.
-
-
-def describe_evaluators(kind: str, snapshot: BoardSnapshot) -> design_service_pb2.EvaluatorsInfo:
-    """A board's snapshot for the service's clients."""
-    return design_service_pb2.EvaluatorsInfo(
-        kind=kind,
-        workers=snapshot.workers,
-        busy_workers=snapshot.busy_workers,
-        threads=snapshot.threads,
-        quarantined_workers=snapshot.quarantined_workers,
-        tasks_waiting=snapshot.tasks_waiting,
-        tasks_running=snapshot.tasks_running,
-    )
-
-
-# Evaluations on a board as calls that are waited for, in an event loop.
-
+from remy_simulator.columns import assemble, packed
 
 _SECONDS_BETWEEN_TICKS = 0.1
 # Outcomes of so many simulations take some milliseconds.
-_ASSEMBLED_AT_ONCE = 4000
-
-
-class Transport(Protocol):
-    """How what the board decides reaches its workers. Called in the event loop; must not block."""
-
-    def assign(self, assignments: Sequence[Assignment]) -> None:
-        """Workers are to do tasks."""
-
-    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
-        """Nobody waits for these any more."""
-
-    def expel(self, worker_id: str, why: str) -> None:
-        """A worker gets nothing any more and is to be disconnected."""
+_ASSEMBLED_AT_ONCE = 10_000
 
 
 @dataclass(eq=False)
@@ -103,29 +44,39 @@ class _Waiting:
     reported: EvaluationProgress | None = None
 
 
-class Dispatcher:
-    """Runs a board: tells it the time, does what it returns, and wakes those who wait.
+class Dispatcher(ABC):
+    """A SharedEvaluator on a scheduler: tells it the time, does what it returns, wakes who waits.
 
-    Whatever a transport hears from its workers it tells the board, and then calls `advance_soon`.
-    Everything happens in the event loop of the first evaluation.
+    Whoever inherits it brings tasks to workers. What it hears from them it tells the scheduler, and
+    then calls `advance_soon`. Everything happens in the event loop of the first evaluation.
     """
 
-    def __init__(
-        self,
-        board: TaskBoard,
-        transport: Transport,
-        *,
-        reproductions: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    #: Of the evaluators, for people.
+    kind: ClassVar[str]
+
+    def __init__(self, scheduler: TaskScheduler, *, reproductions: Path | None = None) -> None:
         """Requests of tasks that are given up are written to the folder `reproductions`."""
-        self.board = board
-        self.now = clock
-        self._transport = transport
+        self.scheduler = scheduler
         self._reproductions = reproductions
         self._waiting: dict[int, _Waiting] = {}
         self._advance_is_due = False
         self._ticker: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    def _assign(self, assignments: Sequence[Assignment]) -> None:
+        """Workers are to do tasks. Called in the event loop, as all of these; must not block."""
+
+    @abstractmethod
+    def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        """Nobody waits for these any more."""
+
+    @abstractmethod
+    def _expel(self, worker_id: str, why: str) -> None:
+        """A worker gets nothing any more and is to be disconnected."""
+
+    def now(self) -> float:
+        """The scheduler's clock, seconds."""
+        return time.monotonic()
 
     async def evaluate(
         self,
@@ -139,23 +90,46 @@ class Dispatcher:
         loop = asyncio.get_running_loop()
         if self._ticker is None:
             self._ticker = loop.create_task(self._tick())
+        request = packed(request)
         waiting = _Waiting(loop.create_future(), on_progress)
-        evaluation_id = self.board.submit(share, request)
+        evaluation_id = self.scheduler.submit(share, request)
         self._waiting[evaluation_id] = waiting
         self.advance_soon()
         try:
             completion = await waiting.ended
         finally:
             del self._waiting[evaluation_id]
-            self.board.withdraw(evaluation_id)
+            self.scheduler.withdraw(evaluation_id)
             self.advance_soon()
-        outcome = await _assembled(request, completion)
+        if sum(part.simulations for part, _ in completion.parts) <= _ASSEMBLED_AT_ONCE:
+            outcome = assemble(request, completion.parts)
+        else:
+            # Beside the event loop, not in its way.
+            outcome = await asyncio.to_thread(assemble, request, completion.parts)
         if on_progress is not None:
-            on_progress(_last_progress(outcome))
+            simulations, packets = len(outcome.packets_sent), sum(outcome.packets_sent)
+            on_progress(EvaluationProgress(simulations, simulations, packets))
         return Evaluation(outcome, completion.cpu_seconds, completion.workers)
 
+    def info(self) -> design_service_pb2.EvaluatorsInfo:
+        """See SharedEvaluator."""
+        snapshot = self.snapshot()
+        return design_service_pb2.EvaluatorsInfo(
+            kind=self.kind,
+            workers=snapshot.workers,
+            busy_workers=snapshot.busy_workers,
+            threads=snapshot.threads,
+            quarantined_workers=snapshot.quarantined_workers,
+            tasks_waiting=snapshot.tasks_waiting,
+            tasks_running=snapshot.tasks_running,
+        )
+
+    def snapshot(self) -> SchedulerSnapshot:
+        """What the scheduler holds, and what it has counted."""
+        return self.scheduler.snapshot()
+
     def advance_soon(self) -> None:
-        """Has the board advance once all that is happening now has been told."""
+        """Has the scheduler advance once all that is happening now has been told."""
         if not self._advance_is_due:
             self._advance_is_due = True
             asyncio.get_running_loop().call_soon(self._advance)
@@ -177,7 +151,7 @@ class Dispatcher:
     def _advance(self) -> None:
         self._advance_is_due = False
         try:
-            self._do(self.board.advance(self.now()))
+            self._do(self.scheduler.advance(self.now()))
         except Exception as error:
             # Whoever waits must hear of it.
             for evaluation_id in self._waiting:
@@ -186,11 +160,11 @@ class Dispatcher:
 
     def _do(self, effects: Effects) -> None:
         if effects.assignments:
-            self._transport.assign(effects.assignments)
+            self._assign(effects.assignments)
         for worker_id, lease_ids in effects.cancelled.items():
-            self._transport.cancel(worker_id, lease_ids)
+            self._cancel(worker_id, lease_ids)
         for worker_id, why in effects.expelled.items():
-            self._transport.expel(worker_id, why)
+            self._expel(worker_id, why)
         for evaluation_id, end in effects.ended.items():
             waiting = self._waiting.get(evaluation_id)
             if waiting is None or waiting.ended.done():
@@ -198,42 +172,43 @@ class Dispatcher:
             match end:
                 case Completion():
                     waiting.ended.set_result(end)
-                case Refusal():
-                    waiting.ended.set_exception(remy_simulator.InvalidRequest(end.why))
-                case Contradiction():
-                    waiting.ended.set_exception(ResultsDiffer(end.why))
                 case Quarantine():
                     sentence = describe_quarantine(end, self._reproductions)
                     waiting.ended.set_exception(TaskQuarantined(sentence))
+                case _:
+                    waiting.ended.set_exception(end)
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_TICKS)
             self.advance_soon()
             for evaluation_id, waiting in list(self._waiting.items()):
-                self._report(evaluation_id, waiting)
-
-    def _report(self, evaluation_id: int, waiting: _Waiting) -> None:
-        progress = self.board.progress(evaluation_id)
-        if waiting.on_progress is None or progress is None or progress == waiting.reported:
-            return
-        waiting.reported = progress
-        try:
-            waiting.on_progress(progress)
-        except Exception as error:
-            self.fail(evaluation_id, error)
+                progress = self.scheduler.progress(evaluation_id)
+                if waiting.on_progress is None or progress in (None, waiting.reported):
+                    continue
+                waiting.reported = progress
+                try:
+                    waiting.on_progress(progress)
+                except Exception as error:
+                    self.fail(evaluation_id, error)
 
 
-async def _assembled(
-    request: evaluation_pb2.EvaluationRequest, completion: Completion
-) -> evaluation_pb2.EvaluationOutcome:
-    """The outcome in order; a large one is put in order beside the event loop, not in its way."""
-    if len(request.candidates) * len(request.specimens) <= _ASSEMBLED_AT_ONCE:
-        return assemble(request, completion.parts)
-    return await asyncio.to_thread(assemble, request, completion.parts)
+def describe_quarantine(quarantine: Quarantine, folder: Path | None) -> str:
+    """One sentence for people, after the task's request was written to `folder`, if there is one.
 
-
-def _last_progress(outcome: evaluation_pb2.EvaluationOutcome) -> EvaluationProgress:
-    simulations = len(outcome.outcomes)
-    packets = sum(sum(result.packets_sent) for result in outcome.outcomes)
-    return EvaluationProgress(simulations, simulations, packets)
+    The file holds a serialized EvaluationRequest, which `remy_simulator.evaluate_columns` takes.
+    """
+    what = (
+        f"a task ended {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
+        "and was given up"
+    )
+    if folder is None:
+        return what
+    content = quarantine.request.SerializeToString(deterministic=True)
+    path = folder / f"task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(path, content)
+    except (FileError, OSError) as error:
+        return f"{what}; its request could not be kept: {error}"
+    return f"{what}; its request is in {path}"

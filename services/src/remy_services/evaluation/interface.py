@@ -8,8 +8,6 @@ from typing import Protocol
 
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
 
-# The interface of an evaluator.
-
 
 @dataclass(frozen=True)
 class EvaluationProgress:
@@ -33,16 +31,13 @@ class Evaluator(Protocol):
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
     ) -> evaluation_pb2.EvaluationOutcome:
-        """The request's outcome, candidate-major, specimens in the request's order.
+        """The request's outcome in columns, candidate-major, specimens in the request's order.
 
         Raises remy_simulator.InvalidRequest for one that makes no sense.
         """
 
     def close(self) -> None:
         """Frees what the evaluator holds; it is of no use afterwards."""
-
-
-# The interface of evaluators that several designs share.
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,8 @@ class Share:
     weight: float = 1.0
     #: Names the step's span (W3C Trace Context); empty if it is not traced.
     trace_parent: str = ""
+    #: How many packets a request of it may send; None: as many as it takes.
+    packet_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,10 @@ class Evaluation:
     cpu_seconds: float
     #: Names of the workers that took part.
     workers: frozenset[str]
+
+
+class PacketLimitReached(Exception):
+    """The request sends more packets than its share may. One sentence for people."""
 
 
 class TaskQuarantined(Exception):
@@ -90,7 +91,7 @@ class SharedEvaluator(Protocol):
 
         Waits for as long as there is nobody to evaluate it. Cancelling this call withdraws the
         request. `on_progress` is called in the event loop. Raises remy_simulator.InvalidRequest for
-        a request that makes no sense, TaskQuarantined, and ResultsDiffer.
+        a request that makes no sense, PacketLimitReached, TaskQuarantined, and ResultsDiffer.
         """
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:

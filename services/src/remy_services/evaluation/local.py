@@ -1,4 +1,4 @@
-"""An evaluator that many designs share, on this process's threads."""
+"""Evaluation on this process's threads: for designs that share them, or for one without a loop."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
-import remy_simulator
-from remy_farm.v1 import design_service_pb2, evaluation_pb2
-from remy_services.evaluation.dispatcher import Dispatcher, describe_evaluators
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation.dispatcher import Dispatcher
+from remy_services.evaluation.interface import OnProgress, Share
 from remy_services.evaluation.scheduler import (
     Assignment,
-    BoardSettings,
-    BoardSnapshot,
-    TaskBoard,
+    SchedulerSettings,
+    TaskScheduler,
     WorkerFacts,
 )
+from remy_services.evaluation.scheduler.scheduler import packet_limit_reached
+from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
+from remy_simulator.columns import slice_request
 
 _WORKER = "local"
 # Threads never fall silent. Tasks are short, since they
 # cost next to nothing to start and a step of a search should end on all threads at once. Threads
 # take what they do next from a common line, which is long enough for the event loop to be late.
 _TASKS_PER_THREAD = 4
-_SETTINGS = BoardSettings(
+_SETTINGS = SchedulerSettings(
     lease_seconds=math.inf,
     longest_task_seconds=0.1,
     shortest_task_seconds=0.002,
@@ -36,56 +38,68 @@ _SETTINGS = BoardSettings(
 _Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
 
 
-class LocalFleet:
+@dataclass(eq=False)
+class _Running:
+    """A task that a thread has, or will have."""
+
+    future: Future[_Simulated]
+    cancellation: Cancellation = field(default_factory=Cancellation)
+
+
+class ThreadPoolEvaluator(Dispatcher):
     """Evaluates with the simulator in this process, which releases the GIL. See SharedEvaluator."""
 
+    kind = "local"
+
     def __init__(self, threads: int = 1) -> None:
-        """A fleet of `threads` >= 1 threads."""
+        """An evaluator of `threads` >= 1 threads."""
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1 is needed")
+        super().__init__(TaskScheduler(_SETTINGS))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
-        self._running: dict[int, Future[_Simulated]] = {}
-        self._dispatcher = Dispatcher(TaskBoard(_SETTINGS), self)
-        board = self._dispatcher.board
-        board.join(WorkerFacts(_WORKER, threads), self._dispatcher.now())
-        board.credit(_WORKER, _TASKS_PER_THREAD * threads, self._dispatcher.now())
-
-    async def evaluate(
-        self,
-        share: Share,
-        request: evaluation_pb2.EvaluationRequest,
-        on_progress: OnProgress | None = None,
-    ) -> Evaluation:
-        return await self._dispatcher.evaluate(share, request, on_progress)
-
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return describe_evaluators("local", self.snapshot())
-
-    def snapshot(self) -> BoardSnapshot:
-        """What the board holds and has counted."""
-        return self._dispatcher.board.snapshot()
+        self._running: dict[int, _Running] = {}
+        # By evaluation: what its tasks have in common, converted once.
+        self._prepared: dict[int, PreparedRequest | InvalidRequest] = {}
+        self.scheduler.join(WorkerFacts(_WORKER, threads), self.now())
+        self.scheduler.credit(_WORKER, _TASKS_PER_THREAD * threads, self.now())
 
     async def close(self) -> None:
-        await self._dispatcher.close()
+        await super().close()
+        for running in self._running.values():
+            running.cancellation.cancel()
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
-    # What the dispatcher asks of a transport.
-
-    def assign(self, assignments: Sequence[Assignment]) -> None:
+    def _assign(self, assignments: Sequence[Assignment]) -> None:
         loop = asyncio.get_running_loop()
         for assignment in assignments:
-            future = self._pool.submit(_simulate, assignment)
-            self._running[assignment.lease_id] = future
+            cancellation = Cancellation()
+            prepared = self._prepare(assignment)
+            future = self._pool.submit(_simulate, assignment, prepared, cancellation)
+            self._running[assignment.lease_id] = _Running(future, cancellation)
             future.add_done_callback(partial(self._ended, loop, assignment))
 
-    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+    def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
         for lease_id in lease_ids:
             # One that was answered meanwhile is not running any more.
-            if lease_id in self._running:
-                self._running[lease_id].cancel()
+            running = self._running.get(lease_id)
+            if running is not None and not running.future.cancel():
+                running.cancellation.cancel()
 
-    def expel(self, worker_id: str, why: str) -> None:
+    def _expel(self, worker_id: str, why: str) -> None:
         raise RuntimeError(f"the threads of this process are quarantined: {why}")
+
+    def _prepare(self, assignment: Assignment) -> PreparedRequest | InvalidRequest:
+        prepared = self._prepared.get(assignment.evaluation_id)
+        if prepared is None:
+            # Those of evaluations that have ended are of no use any more.
+            for evaluation_id in [*self._prepared.keys() - self._waiting.keys()]:
+                del self._prepared[evaluation_id]
+            try:
+                prepared = PreparedRequest(assignment.whole)
+            except InvalidRequest as problem:
+                prepared = problem
+            self._prepared[assignment.evaluation_id] = prepared
+        return prepared
 
     def _ended(
         self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]
@@ -95,23 +109,76 @@ class LocalFleet:
             loop.call_soon_threadsafe(self._answer, assignment)
 
     def _answer(self, assignment: Assignment) -> None:
-        board, now = self._dispatcher.board, self._dispatcher.now()
-        future = self._running.pop(assignment.lease_id)
-        error = None if future.cancelled() else future.exception()
-        if future.cancelled():
-            board.give_back(_WORKER, [assignment.lease_id], now)
-        elif isinstance(error, remy_simulator.InvalidRequest):
-            board.refuse(_WORKER, assignment.lease_id, str(error), now)
-        elif error is not None:
-            self._dispatcher.fail(assignment.evaluation_id, error)
-            board.give_back(_WORKER, [assignment.lease_id], now)
-        else:
+        scheduler, lease_id, now = self.scheduler, assignment.lease_id, self.now()
+        future = self._running.pop(lease_id).future
+        error = Cancelled() if future.cancelled() else future.exception()
+        limit = assignment.share.packet_limit
+        if error is None:
             outcome, cpu_seconds = future.result()
-            board.complete(_WORKER, assignment.lease_id, outcome, b"", cpu_seconds, now)
-        self._dispatcher.advance_soon()
+            scheduler.complete(_WORKER, lease_id, outcome, b"", cpu_seconds, now)
+        elif isinstance(error, InvalidRequest):
+            scheduler.refuse(_WORKER, lease_id, str(error), now)
+        elif isinstance(error, _OverLimit):
+            why = packet_limit_reached(limit or 0)
+            scheduler.refuse(_WORKER, lease_id, why, now, over_limit=True)
+        else:
+            if not isinstance(error, Cancelled):
+                self.fail(assignment.evaluation_id, error)
+            scheduler.give_back(_WORKER, [lease_id], now)
+        self.advance_soon()
 
 
-def _simulate(assignment: Assignment) -> _Simulated:
+class LocalEvaluator:
+    """An Evaluator for ordinary code: a thread pool in an event loop that runs while it is asked.
+
+    Whatever is raised in the calling thread, by a signal handler too, ends what runs.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        """An evaluator of `threads` >= 1 threads."""
+        self._evaluator = ThreadPoolEvaluator(threads)
+        self._loop = asyncio.new_event_loop()
+
+    def evaluate(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+        packet_limit: int | None = None,
+    ) -> evaluation_pb2.EvaluationOutcome:
+        """See Evaluator. Raises PacketLimitReached where more than `packet_limit` are sent."""
+        share = Share("", packet_limit=packet_limit)
+        evaluation = self._loop.create_task(self._evaluator.evaluate(share, request, on_progress))
+        try:
+            return self._loop.run_until_complete(evaluation).outcome
+        finally:
+            if not evaluation.done():
+                evaluation.cancel()
+                self._loop.run_until_complete(asyncio.wait([evaluation]))
+
+    def close(self) -> None:
+        """See Evaluator."""
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self._evaluator.close())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
+
+
+class _OverLimit(Exception):
+    """A task alone sends more packets than its request may."""
+
+
+def _simulate(
+    assignment: Assignment, prepared: PreparedRequest | InvalidRequest, cancellation: Cancellation
+) -> _Simulated:
+    if isinstance(prepared, InvalidRequest):
+        raise prepared
     began = time.thread_time()
-    outcome = remy_simulator.evaluate(assignment.slice.request(assignment.whole))
+    part = slice_request(assignment.whole, assignment.slice)
+    limit = assignment.share.packet_limit
+    try:
+        outcome = prepared.evaluate(part, cancellation=cancellation, packet_limit=limit)
+    except Cancelled:
+        if cancellation.cancelled:
+            raise
+        raise _OverLimit from None
     return outcome, time.thread_time() - began

@@ -23,7 +23,7 @@ from remy_services.evaluation import (
     Share,
     SharedEvaluator,
 )
-from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.evaluation.scheduler import SchedulerSnapshot
 from remy_services.jobs.states import FAILED, JobObserver, name_of
 from remy_services.stores import (
     CheckpointStore,
@@ -144,8 +144,8 @@ class StepTimes:
             return {str(phase): seconds for phase, seconds in self._seconds.items()}
 
 
-def of_tasks(snapshot: BoardSnapshot) -> dict[StepPhase, float]:
-    """What a board knows of the time of its tasks."""
+def of_tasks(snapshot: SchedulerSnapshot) -> dict[StepPhase, float]:
+    """What a scheduler knows of the time of its tasks."""
     counts = snapshot.counts
     return {
         StepPhase.WAITING: counts.queue_seconds,

@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from remy_farm.v1 import design_service_pb2, job_pb2, spec_pb2
-from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.evaluation.scheduler import SchedulerSnapshot
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
@@ -164,7 +164,7 @@ def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sampl
     yield Sample(catalogue.TASKS_RUNNING, info.tasks_running)
 
 
-def board_samples(snapshot: BoardSnapshot) -> Iterator[Sample | Distribution]:
+def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribution]:
     """What has become of tasks, leases and workers."""
     counts = snapshot.counts
     yield Sample(catalogue.WORKERS_SILENT, snapshot.silent_workers)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, start_http_se
 
 from remy_farm.v1 import job_pb2
 from remy_services.evaluation import SharedEvaluator
-from remy_services.evaluation.scheduler import BoardSnapshot
+from remy_services.evaluation.scheduler import SchedulerSnapshot
 from remy_services.files import FileError, read_file
 from remy_services.stores import CheckpointStore
 from remy_services.telemetry import catalogue
@@ -34,7 +34,7 @@ from remy_services.telemetry.samples import (
     Reading,
     Sample,
     SampledCollector,
-    board_samples,
+    scheduler_samples,
     evaluator_samples,
     job_samples,
 )
@@ -144,10 +144,10 @@ _READ: tuple[Metric, ...] = (
 
 @runtime_checkable
 class HasBoard(Protocol):
-    """An evaluator that has its tasks on a board."""
+    """An evaluator that has its tasks on a scheduler."""
 
-    def snapshot(self) -> BoardSnapshot:
-        """What the board holds and has counted. Called in the event loop."""
+    def snapshot(self) -> SchedulerSnapshot:
+        """What the scheduler holds and has counted. Called in the event loop."""
 
 
 class Telemetry:
@@ -177,7 +177,7 @@ class Telemetry:
         return MeasuredStore(inner, self.instruments, self.activity, self.step_times)
 
     def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
-        """The evaluator, watched; with what its board counts, if it has one."""
+        """The evaluator, watched; with what its scheduler counts, if it has one."""
         self._board = inner if isinstance(inner, HasBoard) else None
         self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
@@ -216,7 +216,7 @@ class Telemetry:
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.info())
             if self._board is not None:
-                yield from board_samples(self._board.snapshot())
+                yield from scheduler_samples(self._board.snapshot())
             for phase, seconds in self.step_seconds().items():
                 yield Sample(catalogue.STEP_PHASE_SECONDS, seconds, (phase,))
             for use, unix_seconds in certificate_ends().items():

@@ -1,23 +1,24 @@
-"""The task board: what many designs want evaluated, and who evaluates it, without I/O or a clock.
+"""The task scheduler: who evaluates what many designs want evaluated, without I/O or a clock.
 
 Requests are cut into tasks, slices of candidates x specimens, while they are given out. Workers
 have them on lease, and answer each once: with a result, a refusal, or by giving it back. No worker
 that comes, goes or fails changes an outcome: an evaluation is a pure function.
 
-Whoever puts a board between evaluations and workers (threads, connections, actors) has these
-duties:
+Whoever puts a scheduler between evaluations and workers (threads, connections, actors) has
+these duties:
 
- 1. Tell the board everything that happens, with the time on one monotonic clock, in seconds; then
-    call `advance`, and do what it returns, all of it. Call it several times a second in any case.
+ 1. Tell the scheduler everything that happens, with the time on one monotonic clock, in seconds;
+    then call `advance`, and do what it returns, all of it. Call it several times a second in any
+    case.
  2. An assignment goes to its worker; a cancellation as well, and the worker answers a cancelled
     task too: it gives it back, or sends a result that nobody needs.
- 3. Let in workers of one simulator only. Check a result (`fleet.result_check`) before `complete`;
-    `reject` what is damaged, `disbelieve` what is intact but cannot be right.
+ 3. Let in workers of one simulator only. Check a result (`remy_simulator.columns.check`) before
+    `complete`; `reject` what is damaged, `disbelieve` what is intact but cannot be right.
  4. `leave` as soon as a worker's connection is lost. A worker that announces its end says goodbye
     first; one that does not may have been ended by what it was doing.
  5. An expelled worker is to be disconnected. It may not join again.
 
-What the board promises:
+What the scheduler promises:
 
  * An evaluation ends once: with its outcome, or with a reason, and after `withdraw` with nothing.
  * A task whose worker left is given out again at once, and one whose worker fell silent after
@@ -36,30 +37,26 @@ What the board promises:
 from remy_services.evaluation.scheduler.records import (
     DURATION_BUCKETS_SECONDS,
     Assignment,
-    BoardSettings,
-    BoardSnapshot,
     Completion,
-    Contradiction,
     Counts,
     Effects,
     Quarantine,
-    Refusal,
+    SchedulerSettings,
+    SchedulerSnapshot,
 )
-from remy_services.evaluation.scheduler.scheduler import TaskBoard, WorkerQuarantined
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
 from remy_services.evaluation.scheduler.workers import WorkerFacts
 
 __all__ = [
     "DURATION_BUCKETS_SECONDS",
     "Assignment",
-    "BoardSettings",
-    "BoardSnapshot",
     "Completion",
-    "Contradiction",
     "Counts",
     "Effects",
     "Quarantine",
-    "Refusal",
-    "TaskBoard",
+    "SchedulerSettings",
+    "SchedulerSnapshot",
+    "TaskScheduler",
     "WorkerFacts",
     "WorkerQuarantined",
 ]

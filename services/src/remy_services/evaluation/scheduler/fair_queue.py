@@ -1,4 +1,9 @@
-"""The fair queue: priorities first, and weighted fair shares among equals."""
+"""The fair queue: priorities first, and weighted fair shares among equals.
+
+Start-time fair queueing (Goyal, Vin, Cheng 1996): every job has a virtual time, which grows with
+the cost of what it was given divided by its weight, and the job that is furthest behind is next. A
+job that comes back from a pause begins where the others are, so that a pause saves nothing up.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from remy_services.evaluation.interface import Share
-from remy_services.evaluation.scheduler.records import Contradiction, EvaluationRecord, Task
-from remy_services.evaluation.tasks import CostEstimate
-
-# Whose turn it is: higher priorities first, and weighted fair shares among equals.
-#
-# Start-time fair queueing: every job has a virtual time, which grows with the cost of what it was
-# given divided by its weight, and the job that is furthest behind is next. A job that comes back
-# from
-# a pause begins where the others are, so that a pause saves nothing up.
-
+from remy_services.evaluation.interface import ResultsDiffer, Share
+from remy_services.evaluation.scheduler.records import EvaluationRecord, Task
+from remy_services.evaluation.tasks import CostModel
 
 Found = TypeVar("Found")
 
@@ -30,7 +27,7 @@ class Job:
     share: Share
     #: CPU seconds given to it, divided by its weight, on a scale that all jobs share.
     virtual_seconds: float = 0.0
-    cost: CostEstimate = field(default_factory=CostEstimate)
+    cost: CostModel = field(default_factory=CostModel)
     #: Its evaluations that are not closed.
     evaluations: int = 0
     #: Those with something to give out, oldest first.
@@ -38,7 +35,7 @@ class Job:
     #: Counts changes of its place in line; entries that name another number are void.
     place: int = 0
     #: Two answers to a task of an evaluation that had ended were found to differ.
-    contradiction: Contradiction | None = None
+    contradiction: ResultsDiffer | None = None
 
 
 class FairOrder:
@@ -111,9 +108,6 @@ class FairOrder:
         )
 
 
-# What there is to give out, and whose turn it is.
-
-
 # Jobs that pause between two steps are remembered, and so is what their simulations cost.
 _JOBS_REMEMBERED = 4096
 
@@ -129,7 +123,7 @@ class WorkQueue:
 
     def add(self, evaluation: EvaluationRecord) -> None:
         """A new evaluation. Its share is its job's from now on."""
-        job = self._remember(evaluation.share)
+        job = self.remember(evaluation.share)
         if job.working:
             self.order.leave(job)
             job.share = evaluation.share
@@ -190,7 +184,8 @@ class WorkQueue:
         elif had_work and not job.working:
             self.order.leave(job)
 
-    def _remember(self, share: Share) -> Job:
+    def remember(self, share: Share) -> Job:
+        """The share's job, from now on if not before."""
         job = self._jobs.get(share.job_id)
         if job is None:
             job = self._jobs[share.job_id] = Job(share)

@@ -1,4 +1,4 @@
-"""What the scheduler keeps of tasks and leases, what it counts, and what it hands out."""
+"""The scheduler's settings, effects and counts, and its records of tasks and leases."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Final
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import Share
 from remy_services.evaluation.tasks import Slicer
-from remy_services.evaluation.tasks import Task as Slice
-
-# What a board goes by.
+from remy_simulator.columns import Slice, specimen_count
 
 
 @dataclass(frozen=True)
-class BoardSettings:
-    """Times are seconds; CPU seconds where a task's length is meant."""
+class SchedulerSettings:
+    """What the scheduler goes by. Times are seconds; CPU seconds where a task's length is meant."""
 
     #: How long a worker that is not heard of keeps its leases.
     lease_seconds: float = 30.0
@@ -42,9 +40,6 @@ class BoardSettings:
     bad_results: int = 3
 
 
-# What a board hands out: everything that is to be done because of what it was told.
-
-
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """A worker is to do a task."""
@@ -55,7 +50,7 @@ class Assignment:
     share: Share
     evaluation_id: int
     slice: Slice
-    #: All of the evaluation's request; the task is the slice of it.
+    #: All of the evaluation's request, packed; the task is the slice of it.
     whole: evaluation_pb2.EvaluationRequest
 
 
@@ -70,13 +65,6 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """An evaluation failed because the simulator refuses it. One sentence."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Quarantine:
     """An evaluation failed because a part of it kept ending its workers."""
 
@@ -85,29 +73,17 @@ class Quarantine:
     workers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """A job failed because workers gave different answers to one of its tasks. One sentence."""
-
-    why: str
-
-
 @dataclass(slots=True)
 class Effects:
-    """In any order, except that a task is assigned before it is cancelled."""
+    """What is to be done: in any order, except that a task is assigned before it is cancelled."""
 
     assignments: list[Assignment] = field(default_factory=list)
     #: By worker: leases whose answers nobody waits for any more.
     cancelled: dict[str, list[int]] = field(default_factory=dict)
     #: By worker that gets no more tasks: why, in one sentence.
     expelled: dict[str, str] = field(default_factory=dict)
-    #: By evaluation: how it ended.
-    ended: dict[int, Completion | Refusal | Quarantine | Contradiction] = field(
-        default_factory=dict
-    )
-
-
-# What a board counts, for metrics and for people.
+    #: By evaluation: how it ended. The errors are those of SharedEvaluator.
+    ended: dict[int, Completion | Quarantine | Exception] = field(default_factory=dict)
 
 
 #: Upper ends of the buckets of task durations, seconds; one more bucket is above all of them.
@@ -129,7 +105,7 @@ DURATION_BUCKETS_SECONDS: Final = (
 
 @dataclass
 class Counts:
-    """Events since the board was made."""
+    """Events since the scheduler was made, for metrics and for people."""
 
     tasks_assigned: int = 0
     tasks_done: int = 0
@@ -173,8 +149,8 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class BoardSnapshot:
-    """What a board holds now, and what it has counted."""
+class SchedulerSnapshot:
+    """What a scheduler holds now, and what it has counted."""
 
     counts: Counts
     workers: int
@@ -186,9 +162,6 @@ class BoardSnapshot:
     #: Tasks that can be given out: those that are back, and an estimate of those not cut yet.
     tasks_waiting: int
     tasks_running: int
-
-
-# What a board keeps of evaluations, their tasks, and every copy of a task that a worker has.
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +197,7 @@ class Task:
 
     evaluation: EvaluationRecord
     slice: Slice
-    #: Expected packets (board.cost).
+    #: Expected packets (evaluation.tasks).
     packets: float
     #: Copies that may still be answered.
     leases: dict[int, Lease] = field(default_factory=dict)
@@ -260,7 +233,7 @@ class EvaluationRecord:
     share: Share
     request: evaluation_pb2.EvaluationRequest
     slicer: Slicer
-    #: When the board first looked for workers for it.
+    #: When the scheduler first looked for workers for it.
     arrived_at: float = 0.0
     #: Tasks that anybody may do, lost before: the next to be given out.
     returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
@@ -279,7 +252,7 @@ class EvaluationRecord:
     @property
     def simulations(self) -> int:
         """Simulations of one specimen under one candidate, in all."""
-        return len(self.request.candidates) * len(self.request.specimens)
+        return len(self.request.candidates) * specimen_count(self.request)
 
     @property
     def has_work(self) -> bool:

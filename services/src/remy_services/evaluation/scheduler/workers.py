@@ -1,4 +1,4 @@
-"""The workers that a board knows, and which of them have room."""
+"""The worker registry: who has joined, for whom they work, and which of them have room."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Worker:
         return any(lease.active and lease.task.ended for lease in self.held.values())
 
 
-class Pool:
+class WorkerPool:
     """The workers that serve one job only, or all jobs."""
 
     def __init__(self, job_id: str) -> None:
@@ -77,13 +77,13 @@ class Pool:
         self.threads += sign * worker.facts.threads
 
 
-class Roster:
+class WorkerRegistry:
     """All workers, by who they serve and by how long they have been silent."""
 
     def __init__(self) -> None:
         self.workers: dict[str, Worker] = {}
-        self._general = Pool("")
-        self._special: dict[str, Pool] = {}
+        self._general = WorkerPool("")
+        self._special: dict[str, WorkerPool] = {}
         #: Longest silence first.
         self._heard: OrderedDict[str, Worker] = OrderedDict()
 
@@ -94,7 +94,7 @@ class Roster:
         self._heard[facts.worker_id] = worker
         pool = self._general
         if facts.job_id:
-            pool = self._special.setdefault(facts.job_id, Pool(facts.job_id))
+            pool = self._special.setdefault(facts.job_id, WorkerPool(facts.job_id))
         pool.count(worker, 1)
         return worker
 
@@ -143,13 +143,13 @@ class Roster:
         """Puts a worker in line if it has room."""
         self.pool_of(worker).file(worker)
 
-    def pools(self) -> list[Pool]:
+    def pools(self) -> list[WorkerPool]:
         """The pools with room, those first that serve one job only."""
         return [
             pool for pool in (*self._special.values(), self._general) if pool.idle or pool.spare
         ]
 
-    def pool_of(self, worker: Worker) -> Pool:
+    def pool_of(self, worker: Worker) -> WorkerPool:
         """Where a worker belongs."""
         job_id = worker.facts.job_id
         return self._special[job_id] if job_id else self._general

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import secrets
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -14,30 +15,21 @@ from typing import Any
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 
 import remy_simulator
 from remy_farm.completion import complete
-from remy_farm.v1 import (
-    design_service_pb2,
-    evaluation_pb2,
-    worker_service_pb2,
-    worker_service_pb2_grpc,
-)
-from remy_services.evaluation.check import DamagedResult, ImpossibleResult, check_result
-from remy_services.evaluation.dispatcher import Dispatcher, describe_evaluators
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share
+from remy_farm.v1 import evaluation_pb2, worker_service_pb2, worker_service_pb2_grpc
+from remy_services.evaluation.dispatcher import Dispatcher
 from remy_services.evaluation.scheduler import (
     Assignment,
-    BoardSettings,
-    BoardSnapshot,
-    TaskBoard,
+    SchedulerSettings,
+    TaskScheduler,
     WorkerFacts,
     WorkerQuarantined,
 )
-from remy_services.evaluation.transport.messages import TablesOfStream, TaskMessages, task_message
-
-# How a coordinator treats its workers.
-
+from remy_simulator import ImpossibleOutcome
+from remy_simulator.columns import check, shared_part, slice_request
 
 # Heartbeats in a lease: some may come late, or get lost with a stalled machine.
 _HEARTBEATS_PER_LEASE = 6
@@ -47,9 +39,9 @@ _LONGEST_SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 @dataclass(frozen=True)
 class WorkerFleetSettings:
-    """Times are seconds."""
+    """How a coordinator treats its workers. Times are seconds."""
 
-    board: BoardSettings = field(default_factory=BoardSettings)
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     #: How long there must have been nothing to do before workers that exit when idle are told.
     idle_seconds: float = 10.0
     #: How long a caller may take to say who it is.
@@ -58,11 +50,8 @@ class WorkerFleetSettings:
     @property
     def heartbeat_seconds(self) -> float:
         """How often a worker should be heard of."""
-        by_lease = self.board.lease_seconds / _HEARTBEATS_PER_LEASE
+        by_lease = self.scheduler.lease_seconds / _HEARTBEATS_PER_LEASE
         return min(by_lease, _LONGEST_SECONDS_BETWEEN_HEARTBEATS)
-
-
-# Who may work here.
 
 
 _LONGEST_NAME = 200
@@ -92,7 +81,7 @@ class Unwelcome(Exception):
 
 
 def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> WorkerFacts:
-    """What the board needs to know of a worker. Raises Unwelcome."""
+    """What the scheduler needs to know of a worker. Raises Unwelcome."""
     for name, value in (("worker_id", hello.worker_id), ("job_id", hello.job_id)):
         if len(value) > _LONGEST_NAME or not value.isprintable():
             raise _misspoken(f"{name} must be printable, of at most {_LONGEST_NAME} characters")
@@ -120,9 +109,6 @@ def _describe(identity: SimulatorIdentity) -> str:
     return f"{identity.version[:20] or '(none)'} ({identity.digest[:12] or 'no digest'})"
 
 
-# The coordinator's end of one worker's stream.
-
-
 Context = grpc.aio.ServicerContext[worker_service_pb2.WorkRequest, worker_service_pb2.WorkResponse]
 
 
@@ -131,20 +117,21 @@ class Traffic:
     """Bytes of messages, without what gRPC adds."""
 
     task_bytes: int = 0
-    tables_bytes: int = 0
+    shared_bytes: int = 0
     result_bytes: int = 0
 
 
 @dataclass(eq=False)
 class WorkerStream:
-    """What is to be written, and what is known of the worker at the other end."""
+    """The coordinator's end of a call: what is to be written, and what is known of the worker."""
 
     facts: WorkerFacts
     exit_when_idle: bool
     #: The end of the stream is not the end of the process that simulates.
     watched: bool
     traffic: Traffic
-    tables: TablesOfStream = field(default_factory=TablesOfStream)
+    #: Digests of the shared parts that the worker has, those last that were named last.
+    shared: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
     #: Since when there has been nothing for the worker to do; None: there is something.
     idle_since: float | None = None
     told_idle: bool = False
@@ -182,9 +169,6 @@ class WorkerStream:
             await self._changed.wait()
 
 
-# What workers say, told to the board.
-
-
 # More than a worker could use; a mistake rather than an ability.
 _MOST_CREDIT_PER_THREAD = 64
 _LONGEST_SENTENCE = 500
@@ -192,14 +176,17 @@ _NOTHING = evaluation_pb2.EvaluationOutcome()
 
 
 def hear(
-    board: TaskBoard, stream: WorkerStream, message: worker_service_pb2.WorkRequest, now: float
+    scheduler: TaskScheduler,
+    stream: WorkerStream,
+    message: worker_service_pb2.WorkRequest,
+    now: float,
 ) -> None:
-    """A worker says something after its Hello. Raises Unwelcome for what makes no sense."""
+    """What a worker says after its Hello. Raises Unwelcome for what makes no sense."""
     worker_id = stream.facts.worker_id
     match message.WhichOneof("message"):
         case "result":
             stream.traffic.result_bytes += message.ByteSize()
-            _hear_result(board, worker_id, message.result, now)
+            _hear_result(scheduler, worker_id, message.result, now)
         case "credit":
             if message.credit.tasks > _MOST_CREDIT_PER_THREAD * stream.facts.threads:
                 raise Unwelcome(
@@ -207,17 +194,18 @@ def hear(
                     f"credit for {message.credit.tasks} tasks is more than "
                     f"{_MOST_CREDIT_PER_THREAD} for each of {stream.facts.threads} threads",
                 )
-            board.credit(worker_id, message.credit.tasks, now)
+            scheduler.credit(worker_id, message.credit.tasks, now)
         case "heartbeat":
-            board.heartbeat(worker_id, now)
+            scheduler.heartbeat(worker_id, now)
         case "refused":
             why = message.refused.why[:_LONGEST_SENTENCE]
-            board.refuse(worker_id, message.refused.lease_id, why, now)
+            lease_id, over_limit = message.refused.lease_id, message.refused.over_packet_limit
+            scheduler.refuse(worker_id, lease_id, why, now, over_limit=over_limit)
         case "returned":
-            board.give_back(worker_id, message.returned.lease_ids, now)
+            scheduler.give_back(worker_id, message.returned.lease_ids, now)
         case "goodbye":
             stream.goodbye = message.goodbye.why[:20] or "goodbye"
-            board.say_goodbye(worker_id)
+            scheduler.say_goodbye(worker_id)
         case "ended":
             stream.process_ended = True
         case other:
@@ -228,26 +216,27 @@ def hear(
 
 
 def _hear_result(
-    board: TaskBoard, worker_id: str, result: worker_service_pb2.TaskResult, now: float
+    scheduler: TaskScheduler, worker_id: str, result: worker_service_pb2.TaskResult, now: float
 ) -> None:
     lease_id = result.lease_id
     seconds = result.cpu_seconds if 0 <= result.cpu_seconds < 1e6 else 0.0
-    task = board.task(lease_id)
+    task = scheduler.task(lease_id)
     if task is None:
-        board.complete(worker_id, lease_id, _NOTHING, result.sha256, seconds, now)
+        scheduler.complete(worker_id, lease_id, _NOTHING, result.sha256, seconds, now)
+        return
+    if hashlib.sha256(result.outcome).digest() != result.sha256:
+        scheduler.reject(worker_id, lease_id, "digest", now)
         return
     whole, piece = task
     try:
-        outcome = check_result(whole, piece, result.outcome, result.sha256)
-    except DamagedResult as problem:
-        board.reject(worker_id, lease_id, str(problem), now)
-    except ImpossibleResult as problem:
-        board.disbelieve(worker_id, lease_id, result.sha256, str(problem), now)
+        outcome = evaluation_pb2.EvaluationOutcome.FromString(result.outcome)
+        check(whole, outcome, part=piece)
+    except DecodeError:
+        scheduler.reject(worker_id, lease_id, "encoding", now)
+    except ImpossibleOutcome as problem:
+        scheduler.disbelieve(worker_id, lease_id, result.sha256, str(problem), now)
     else:
-        board.complete(worker_id, lease_id, outcome, result.sha256, seconds, now)
-
-
-# Workers that end when there is nothing left to do are told so.
+        scheduler.complete(worker_id, lease_id, outcome, result.sha256, seconds, now)
 
 
 def tell_the_idle(
@@ -256,7 +245,7 @@ def tell_the_idle(
     idle_seconds: float,
     now: float,
 ) -> None:
-    """Tells, once, those that asked for it and had nothing to do for `idle_seconds`."""
+    """Workers that end when there is nothing left are told, once, after `idle_seconds` of that."""
     for stream in streams:
         if not stream.exit_when_idle or stream.told_idle:
             continue
@@ -270,9 +259,6 @@ def tell_the_idle(
             stream.send(worker_service_pb2.WorkResponse(nothing_left=nothing))
 
 
-# The servicer of WorkerService: one stream for each worker, from its Hello to its end.
-
-
 _Requests = AsyncIterator[worker_service_pb2.WorkRequest]
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
@@ -281,7 +267,10 @@ _log = structlog.get_logger()
 
 
 class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
-    """Who may call is decided before a call gets here."""
+    """One stream for each worker, from its Hello to its end.
+
+    Who may call is decided before a call gets here.
+    """
 
     def __init__(
         self,
@@ -290,7 +279,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         dispatcher: Dispatcher,
         traffic: Traffic,
     ) -> None:
-        """What workers say goes to the dispatcher's board."""
+        """What workers say goes to the dispatcher's scheduler."""
         self._settings = settings
         self._simulator = simulator
         self._dispatcher = dispatcher
@@ -332,7 +321,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         hello = await self._hello(requests)
         facts = check_hello(hello, self._simulator)
         try:
-            self._dispatcher.board.join(facts, self._dispatcher.now())
+            self._dispatcher.scheduler.join(facts, self._dispatcher.now())
         except WorkerQuarantined as problem:
             raise Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, str(problem)) from None
         former = self.streams.get(facts.worker_id)
@@ -341,7 +330,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         stream = WorkerStream(facts, hello.exit_when_idle, hello.watched, self._traffic)
         self.streams[facts.worker_id] = stream
         welcome = worker_service_pb2.Welcome(
-            lease_seconds=self._settings.board.lease_seconds,
+            lease_seconds=self._settings.scheduler.lease_seconds,
             heartbeat_seconds=self._settings.heartbeat_seconds,
         )
         stream.send(worker_service_pb2.WorkResponse(welcome=welcome))
@@ -371,7 +360,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
             async for message in requests:
                 # A stream that another one has replaced speaks for nobody any more.
                 if self.streams.get(stream.facts.worker_id) is stream:
-                    hear(self._dispatcher.board, stream, message, self._dispatcher.now())
+                    hear(self._dispatcher.scheduler, stream, message, self._dispatcher.now())
                     self._dispatcher.advance_soon()
             stream.end()
         except Exception as problem:
@@ -385,19 +374,30 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         del self.streams[worker_id]
         if stream.watched and not stream.process_ended:
             # What it was doing has ended nothing.
-            self._dispatcher.board.say_goodbye(worker_id)
-        self._dispatcher.board.leave(worker_id, self._dispatcher.now())
+            self._dispatcher.scheduler.say_goodbye(worker_id)
+        self._dispatcher.scheduler.leave(worker_id, self._dispatcher.now())
         if not self._closed:
             self._dispatcher.advance_soon()
         why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"
         _log.info("worker left", worker_id=worker_id, why=why)
 
 
-# An evaluator that many designs share, on workers that call in over gRPC.
+@dataclass(frozen=True)
+class _SharedPart:
+    """What the tasks of an evaluation have in common, as it is sent."""
+
+    digest: bytes
+    content: bytes
 
 
-class WorkerFleet:
+# Jobs that take turns should not send what is shared again and again.
+_SHARED_PARTS_OF_A_STREAM = 16
+
+
+class WorkerFleet(Dispatcher):
     """A SharedEvaluator; workers reach it through the gRPC server that it is added to."""
+
+    kind = "workers"
 
     def __init__(
         self,
@@ -416,17 +416,15 @@ class WorkerFleet:
         """
         self._settings = settings or WorkerFleetSettings()
         self._work_left = work_left
-        # Far from what another coordinator's board, or an earlier one's, counted up to.
-        self._board = TaskBoard(
-            self._settings.board,
-            first_lease_id=secrets.randbits(48),
-        )
-        self._dispatcher = Dispatcher(self._board, self, reproductions=reproductions)
-        self._messages = TaskMessages()
+        # Far from what another coordinator's scheduler, or an earlier one's, counted up to.
+        scheduler = TaskScheduler(self._settings.scheduler, first_lease_id=secrets.randbits(48))
+        super().__init__(scheduler, reproductions=reproductions)
+        # By evaluation.
+        self._shared: dict[int, _SharedPart] = {}
         self._idle_watch: asyncio.Task[None] | None = None
         self.traffic = Traffic()
         self._servicer = WorkerServicer(
-            self._settings, simulator or SimulatorIdentity.own(), self._dispatcher, self.traffic
+            self._settings, simulator or SimulatorIdentity.own(), self, self.traffic
         )
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -439,59 +437,74 @@ class WorkerFleet:
         add(self._servicer, server)
         self._idle_watch = asyncio.create_task(self._watch_the_idle())
 
-    async def evaluate(
-        self,
-        share: Share,
-        request: evaluation_pb2.EvaluationRequest,
-        on_progress: OnProgress | None = None,
-    ) -> Evaluation:
-        return await self._dispatcher.evaluate(share, request, on_progress)
-
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return describe_evaluators("workers", self.snapshot())
-
-    def snapshot(self) -> BoardSnapshot:
-        """What the board behind the workers holds, and what it has counted."""
-        return self._board.snapshot()
-
     async def close(self) -> None:
         if self._idle_watch is not None:
             self._idle_watch.cancel()
             await asyncio.gather(self._idle_watch, return_exceptions=True)
-        await self._dispatcher.close()
+        await super().close()
         self._servicer.close()
 
-    # What the dispatcher asks of a transport.
-
-    def assign(self, assignments: Sequence[Assignment]) -> None:
+    def _assign(self, assignments: Sequence[Assignment]) -> None:
+        # What one worker gets of one evaluation is one message.
+        together: defaultdict[tuple[str, int], list[Assignment]] = defaultdict(list)
         for assignment in assignments:
-            stream = self._servicer.streams.get(assignment.worker_id)
+            together[assignment.worker_id, assignment.evaluation_id].append(assignment)
+        for (worker_id, _), tasks in together.items():
+            stream = self._servicer.streams.get(worker_id)
             if stream is not None:
-                self._send_task(stream, assignment)
+                self._send_tasks(stream, tasks)
 
-    def cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+    def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
         stream = self._servicer.streams.get(worker_id)
         if stream is not None:
             cancelled = worker_service_pb2.TasksCancelled(lease_ids=lease_ids)
             stream.send(worker_service_pb2.WorkResponse(cancelled=cancelled))
 
-    def expel(self, worker_id: str, why: str) -> None:
+    def _expel(self, worker_id: str, why: str) -> None:
         _log.error("worker quarantined", worker_id=worker_id, why=why)
         stream = self._servicer.streams.get(worker_id)
         if stream is not None:
             sentence = f"worker {worker_id} is quarantined: {why}"
             stream.end(Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, sentence))
 
-    def _send_task(self, stream: WorkerStream, assignment: Assignment) -> None:
-        tables = self._messages.tables(assignment)
-        unknown = stream.tables.to_send(tables)
-        if unknown is not None:
-            message = worker_service_pb2.WorkResponse(tables=unknown)
-            self.traffic.tables_bytes += message.ByteSize()
+    def _send_tasks(self, stream: WorkerStream, assignments: Sequence[Assignment]) -> None:
+        first = assignments[0]
+        shared = self._shared_part(first)
+        if shared.digest not in stream.shared:
+            part = worker_service_pb2.SharedPart(digest=shared.digest, request=shared.content)
+            if len(stream.shared) >= _SHARED_PARTS_OF_A_STREAM:
+                part.forgotten.append(stream.shared.popitem(last=False)[0])
+            message = worker_service_pb2.WorkResponse(shared=part)
+            self.traffic.shared_bytes += message.ByteSize()
             stream.send(message)
-        message = worker_service_pb2.WorkResponse(task=task_message(assignment, tables.digest))
+        stream.shared[shared.digest] = None
+        stream.shared.move_to_end(shared.digest)
+        tasks = worker_service_pb2.Tasks(
+            shared_digest=shared.digest,
+            job_id=first.share.job_id,
+            trace_parent=first.share.trace_parent,
+            packet_limit=first.share.packet_limit,
+            tasks=[
+                worker_service_pb2.Task(
+                    lease_id=each.lease_id, slice=slice_request(each.whole, each.slice)
+                )
+                for each in assignments
+            ],
+        )
+        message = worker_service_pb2.WorkResponse(tasks=tasks)
         self.traffic.task_bytes += message.ByteSize()
         stream.send(message)
+
+    def _shared_part(self, assignment: Assignment) -> _SharedPart:
+        shared = self._shared.get(assignment.evaluation_id)
+        if shared is None:
+            # Those of evaluations that have ended are of no use any more.
+            for evaluation_id in self._shared.keys() - self._waiting.keys():
+                del self._shared[evaluation_id]
+            content = shared_part(assignment.whole).SerializeToString(deterministic=True)
+            shared = _SharedPart(hashlib.sha256(content).digest(), content)
+            self._shared[assignment.evaluation_id] = shared
+        return shared
 
     async def _watch_the_idle(self) -> None:
         while True:
@@ -500,8 +513,8 @@ class WorkerFleet:
                 self._servicer.streams.values(),
                 self._has_work,
                 self._settings.idle_seconds,
-                self._dispatcher.now(),
+                self.now(),
             )
 
     def _has_work(self, job_id: str) -> bool:
-        return self._board.has_evaluations(job_id) or self._work_left(job_id)
+        return self.scheduler.has_evaluations(job_id) or self._work_left(job_id)

@@ -21,11 +21,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from remy_farm.v1 import design_service_pb2
 from remy_rpc.channel import MOST_MESSAGE_BYTES, SERVER_OPTIONS
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import Address, SettingsError
-from remy_services.evaluation.dispatcher import describe_evaluators
 from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
 
 _DRIVER = (sys.executable, "-m", "remy_workers.ray")
@@ -73,6 +71,8 @@ class RayFleet(WorkerFleet):
     Actors call at a port of its own, which only they can: a key that is made at every start, and
     told to the driver alone, is the server's and theirs.
     """
+
+    kind = "ray"
 
     def __init__(
         self,
@@ -134,9 +134,6 @@ class RayFleet(WorkerFleet):
         self._driving = asyncio.create_task(
             self._drive(self._server, json.dumps(told).encode() + b"\n", environment)
         )
-
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return describe_evaluators("ray", self.snapshot())
 
     async def close(self) -> None:
         if self._driving is not None:

@@ -1,4 +1,4 @@
-"""A fleet on a clock of its own, with workers that fail in every way, and a board behind them."""
+"""A fleet on a clock of its own, with workers that fail in every way, behind a scheduler."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import random
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import Share
+from remy_services.evaluation import ResultsDiffer, Share
 from remy_services.evaluation.scheduler import (
     Assignment,
-    BoardSettings,
     Completion,
-    Contradiction,
     Quarantine,
-    Refusal,
-    TaskBoard,
+    SchedulerSettings,
+    TaskScheduler,
     WorkerFacts,
     WorkerQuarantined,
 )
-from remy_services.evaluation.tasks import Task as Slice
-from remy_services.evaluation.tasks import assemble
-from services.tests.fleet.requests import numbered_outcome, numbered_request, slice_outcome
+from remy_simulator.columns import Slice, assemble
+from services.tests.evaluation.requests import numbered_outcome, numbered_request, slice_outcome
 
 #: CPU seconds of one expected packet here.
 SECONDS_PER_PACKET = 5e-8
@@ -47,15 +44,15 @@ class SimulatedWorker:
 
 
 class SimulatedFleet:
-    """Holds the board to its duties while it delivers what the board returns."""
+    """Holds the scheduler to its duties while it delivers what the scheduler returns."""
 
-    def __init__(self, settings: BoardSettings) -> None:
-        self.board = TaskBoard(settings)
+    def __init__(self, settings: SchedulerSettings) -> None:
+        self.scheduler = TaskScheduler(settings)
         self.now = 0.0
         self.workers: dict[str, SimulatedWorker] = {}
         self.requests: dict[int, evaluation_pb2.EvaluationRequest] = {}
         self.withdrawn: set[int] = set()
-        self.ended: dict[int, Completion | Refusal | Quarantine | Contradiction] = {}
+        self.ended: dict[int, Completion | Quarantine | Exception] = {}
         self.expelled: set[str] = set()
         #: CPU seconds given out, by job.
         self.given: dict[str, float] = {}
@@ -69,7 +66,7 @@ class SimulatedFleet:
     # Evaluations.
 
     def submit(self, share: Share, request: evaluation_pb2.EvaluationRequest) -> int:
-        number = self.board.submit(share, request)
+        number = self.scheduler.submit(share, request)
         self.requests[number] = request
         self.jobs[number] = share.job_id
         return number
@@ -79,29 +76,29 @@ class SimulatedFleet:
             self.withdrawn.add(number)
             # Whoever withdraws does not hear how it would have ended.
             self.not_told.discard(self.jobs[number])
-        self.board.withdraw(number)
+        self.scheduler.withdraw(number)
 
     # Workers.
 
     def join(self, name: str, *, threads: int = 1, job_id: str = "", reserve: int = 1) -> None:
         facts = WorkerFacts(name, threads, job_id, version=f"1.0 of {name}")
         try:
-            self.board.join(facts, self.now)
+            self.scheduler.join(facts, self.now)
         except WorkerQuarantined:
             assert name in self.expelled
             return
         assert name not in self.expelled
         self.workers[name] = SimulatedWorker(facts, free_at=[self.now] * threads, heard_at=self.now)
-        self.board.credit(name, threads + reserve, self.now)
+        self.scheduler.credit(name, threads + reserve, self.now)
 
     def end(self, name: str) -> None:
         """The worker's process ends without a word."""
         del self.workers[name]
-        self.board.leave(name, self.now)
+        self.scheduler.leave(name, self.now)
 
     def leave(self, name: str) -> None:
         """The worker announces its end, answers all but the first of what it has, and goes."""
-        self.board.say_goodbye(name)
+        self.scheduler.say_goodbye(name)
         for lease_id in list(self.workers[name].tasks)[1:]:
             self.answer(name, lease_id)
         self.end(name)
@@ -128,11 +125,11 @@ class SimulatedFleet:
         digest = hashlib.sha256(outcome.SerializeToString()).digest()
         seconds = self._cpu_seconds(assignment)
         self._compare(lease_id, assignment, off_by)
-        self.board.complete(name, lease_id, outcome, digest, seconds, self.now)
+        self.scheduler.complete(name, lease_id, outcome, digest, seconds, self.now)
 
     def _compare(self, lease_id: int, assignment: Assignment, off_by: int) -> None:
-        """What the board has to find out about this answer."""
-        if self.board.task(lease_id) is None:
+        """What the scheduler has to find out about this answer."""
+        if self.scheduler.task(lease_id) is None:
             return
         first = self.first_answers.setdefault((assignment.evaluation_id, assignment.slice), off_by)
         if first != off_by:
@@ -140,11 +137,11 @@ class SimulatedFleet:
             self.not_told.add(assignment.share.job_id)
 
     def _cpu_seconds(self, assignment: Assignment) -> float:
-        rates = (
-            assignment.whole.specimens[number].link_rate_packets_per_ms
-            for number in assignment.slice.specimens
+        columns = assignment.whole.specimen_columns
+        rates = memoryview(columns.link_rates_packets_per_ms).cast("d")
+        packets = sum(
+            rates[number] * assignment.whole.duration_ms for number in assignment.slice.specimens
         )
-        packets = sum(rate * assignment.whole.duration_ms for rate in rates)
         return packets * len(assignment.slice.candidates) * SECONDS_PER_PACKET
 
     # Time.
@@ -155,9 +152,9 @@ class SimulatedFleet:
         for name, worker in self.workers.items():
             if not worker.frozen:
                 worker.heard_at = self.now
-                self.board.heartbeat(name, self.now)
+                self.scheduler.heartbeat(name, self.now)
                 self._drop_unwanted(name)
-        effects = self.board.advance(self.now)
+        effects = self.scheduler.advance(self.now)
         for assignment in effects.assignments:
             self.give(assignment)
         for name, lease_ids in effects.cancelled.items():
@@ -176,12 +173,10 @@ class SimulatedFleet:
 
         for worker in self.workers.values():
             # Nobody has a task for longer than a lease after the last sign of life.
-            if worker.heard_at <= self.now - self.board.settings.lease_seconds:
+            if worker.heard_at <= self.now - self.scheduler.settings.lease_seconds:
                 assert worker.tasks.keys() <= worker.unwanted
 
-    def _check_end(
-        self, number: int, end: Completion | Refusal | Quarantine | Contradiction
-    ) -> None:
+    def _check_end(self, number: int, end: Completion | Quarantine | Exception) -> None:
         request = self.requests[number]
         if isinstance(end, Completion):
             for piece, outcome in end.parts:
@@ -189,7 +184,7 @@ class SimulatedFleet:
                 assert outcome == slice_outcome(request, piece, off_by=off_by)
             if not any(self.first_answers[number, piece] for piece, _ in end.parts):
                 assert assemble(request, end.parts) == numbered_outcome(request)
-        elif isinstance(end, Contradiction):
+        elif isinstance(end, ResultsDiffer):
             assert self.jobs[number] in self.contradicted
             self.not_told.discard(self.jobs[number])
 
@@ -197,7 +192,7 @@ class SimulatedFleet:
         worker = self.workers[name]
         for lease_id in worker.unwanted & worker.tasks.keys():
             del worker.tasks[lease_id]
-            self.board.give_back(name, [lease_id], self.now)
+            self.scheduler.give_back(name, [lease_id], self.now)
         worker.unwanted.clear()
 
     def give(self, assignment: Assignment) -> None:
@@ -244,7 +239,7 @@ def settle(fleet: SimulatedFleet, *, within_seconds: float) -> None:
         worker.frozen = False
         worker.slowness = 1.0
     fleet.run(fleet.now + within_seconds)
-    assert fleet.idle(), fleet.board.snapshot()
+    assert fleet.idle(), fleet.scheduler.snapshot()
 
 
 def random_request(chance: random.Random) -> evaluation_pb2.EvaluationRequest:

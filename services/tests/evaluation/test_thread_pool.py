@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 
 import pytest
 
@@ -10,7 +11,8 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import EvaluationProgress, Share
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
+from remy_simulator.columns import packed, specimen_count
 from services.tests.designer.small_spec import small_spec
 
 
@@ -18,7 +20,7 @@ def _request() -> evaluation_pb2.EvaluationRequest:
     designer = Designer(small_spec(grid_steps=2))
     count = designer.next_request()
     assert count is not None
-    designer.receive(remy_simulator.evaluate(count))
+    designer.receive(remy_simulator.evaluate_columns(count))
     improve = designer.next_request()
     assert improve is not None
     return improve
@@ -28,7 +30,7 @@ def test_designs_share_threads_and_get_the_simulator_s_outcome() -> None:
     request = _request()
 
     async def three_at_once() -> None:
-        fleet = LocalFleet(2)
+        fleet = ThreadPoolEvaluator(2)
         try:
             evaluations = await asyncio.gather(
                 *(fleet.evaluate(Share(f"job-{number}"), request) for number in range(3))
@@ -36,7 +38,7 @@ def test_designs_share_threads_and_get_the_simulator_s_outcome() -> None:
         finally:
             await fleet.close()
         for evaluation in evaluations:
-            assert evaluation.outcome == remy_simulator.evaluate(request)
+            assert evaluation.outcome == remy_simulator.evaluate_columns(request)
             assert evaluation.cpu_seconds > 0
             assert evaluation.workers
 
@@ -48,7 +50,7 @@ def test_progress_ends_where_the_outcome_is_complete() -> None:
     reports: list[EvaluationProgress] = []
 
     async def evaluate() -> None:
-        fleet = LocalFleet(2)
+        fleet = ThreadPoolEvaluator(2)
         try:
             await fleet.evaluate(Share("job"), request, reports.append)
         finally:
@@ -57,15 +59,18 @@ def test_progress_ends_where_the_outcome_is_complete() -> None:
     asyncio.run(evaluate())
     done = [report.simulations_done for report in reports]
     assert done == sorted(done)
-    assert done[-1] == len(request.candidates) * len(request.specimens)
+    assert done[-1] == len(request.candidates) * specimen_count(request)
 
 
 def test_a_request_that_makes_no_sense_is_refused() -> None:
-    request = _request()
-    request.specimens[0].link_rate_packets_per_ms = -1
+    request = packed(_request())
+    columns = request.specimen_columns
+    columns.link_rates_packets_per_ms = (
+        struct.pack("<d", -1) + columns.link_rates_packets_per_ms[8:]
+    )
 
     async def evaluate() -> None:
-        fleet = LocalFleet(2)
+        fleet = ThreadPoolEvaluator(2)
         try:
             with pytest.raises(remy_simulator.InvalidRequest):
                 await fleet.evaluate(Share("job"), request)
@@ -77,4 +82,4 @@ def test_a_request_that_makes_no_sense_is_refused() -> None:
 
 def test_there_is_at_least_one_thread() -> None:
     with pytest.raises(ValueError, match="threads is 0; at least 1 is needed"):
-        LocalFleet(0)
+        ThreadPoolEvaluator(0)

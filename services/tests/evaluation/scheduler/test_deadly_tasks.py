@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import BoardSettings, Completion, Quarantine
-from services.tests.fleet.board.simulated_fleet import SimulatedFleet
-from services.tests.fleet.requests import numbered_request
+from remy_services.evaluation.scheduler import Completion, Quarantine, SchedulerSettings
+from remy_simulator.columns import specimen_count, unpack_specimens
+from services.tests.evaluation.requests import numbered_request
+from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
 
 _DEADLY_SPECIMEN = 3
-_SETTINGS = BoardSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06)
+_SETTINGS = SchedulerSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06)
 
 
 def _end_whoever_has(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:
@@ -30,7 +31,9 @@ def _run_with_restarts(
     ended: list[str] = []
     while fleet.now < seconds and not fleet.idle():
         while len(fleet.workers) < 3:
-            fleet.join(f"worker-{fleet.board.snapshot().counts.workers_joined}", threads=threads)
+            fleet.join(
+                f"worker-{fleet.scheduler.snapshot().counts.workers_joined}", threads=threads
+            )
         fleet.advance(0.02)
         ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN, goodbye=goodbye)
         for name in list(fleet.workers):
@@ -49,8 +52,9 @@ def test_a_task_that_ended_three_workers_is_given_up() -> None:
     assert sorted(end.workers) == sorted(ended)
     assert len(ended) == 3
     # What is left reproduces it: the part of the request that those workers had.
-    assert _DEADLY_SPECIMEN in [specimen.key for specimen in end.request.specimens]
-    assert len(end.request.specimens) < len(request.specimens)
+    kept = [specimen.key for specimen in unpack_specimens(end.request.specimen_columns)]
+    assert _DEADLY_SPECIMEN in kept
+    assert len(kept) < specimen_count(request)
     assert end.request.tables == request.tables
 
 
@@ -83,7 +87,7 @@ def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
         fleet.advance(0.01)
     fleet.run(60.0)
     assert isinstance(fleet.ended[number], Completion)
-    assert fleet.board.snapshot().counts.quarantined_tasks == 0
+    assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
 
 
 def test_a_deadly_task_is_found_while_others_vanish_for_reasons_of_their_own() -> None:

@@ -17,7 +17,7 @@ from benchmarks.stand_in import hello, make_stub
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Evaluation, ResultsDiffer, Share
-from remy_services.evaluation.scheduler import BoardSettings
+from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
 from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.waiting import wait_in_loop
@@ -26,7 +26,7 @@ Request = worker_service_pb2.WorkRequest
 Response = worker_service_pb2.WorkResponse
 
 _PATIENCE_SECONDS = 60.0
-_SHORT_TASKS = BoardSettings(longest_task_seconds=2e-3, shortest_task_seconds=1e-6)
+_SHORT_TASKS = SchedulerSettings(longest_task_seconds=2e-3, shortest_task_seconds=1e-6)
 
 
 class Caller:
@@ -53,7 +53,7 @@ class Caller:
                 return getattr(response, kind)
 
     async def work_until(
-        self, evaluation: asyncio.Task[Evaluation], tables: worker_service_pb2.TablesKnown
+        self, evaluation: asyncio.Task[Evaluation], shared: worker_service_pb2.SharedPart
     ) -> list[Response]:
         """Does tasks until an evaluation ends; all that was heard meanwhile."""
         heard = []
@@ -67,8 +67,9 @@ class Caller:
             assert done
             if hearing.done():
                 heard.append(hearing.result())
-                if heard[-1].HasField("task"):
-                    await self.answer(heard[-1].task, tables)
+                if heard[-1].HasField("tasks"):
+                    for task in heard[-1].tasks.tasks:
+                        await self.answer(task, shared)
             else:
                 hearing.cancel()
         return heard
@@ -82,9 +83,15 @@ class Caller:
         """How the coordinator ends the call."""
         return await self.call.code(), await self.call.details()
 
-    async def answer(self, task: worker_service_pb2.Task, tables: Any, **changes: Any) -> None:
+    async def task(self) -> worker_service_pb2.Task:
+        """The first of the next tasks."""
+        tasks = await self.hear("tasks")
+        assert isinstance(tasks, worker_service_pb2.Tasks)
+        return tasks.tasks[0]
+
+    async def answer(self, task: worker_service_pb2.Task, shared: Any, **changes: Any) -> None:
         """Does a task as it should be done, but for the changes of the result."""
-        content = _outcome(task, tables).SerializeToString()
+        content = _outcome(task, shared).SerializeToString()
         result = {
             "lease_id": task.lease_id,
             "outcome": content,
@@ -95,9 +102,10 @@ class Caller:
         await self.say(result=result)
 
 
-def _outcome(task: worker_service_pb2.Task, tables: Any) -> evaluation_pb2.EvaluationOutcome:
-    native = remy_simulator.native_tables(tables.tables)
-    return remy_simulator.evaluate(task.request, tables=native)
+def _outcome(task: worker_service_pb2.Task, shared: Any) -> evaluation_pb2.EvaluationOutcome:
+    request = evaluation_pb2.EvaluationRequest.FromString(shared.request)
+    request.MergeFrom(task.slice)
+    return remy_simulator.evaluate_columns(request)
 
 
 class Coordinator:
@@ -220,20 +228,23 @@ def test_whoever_talks_nonsense_later_is_sent_away(message: dict[str, Any], word
     serve(test)
 
 
-def test_tables_are_sent_once_and_an_evaluation_ends_with_its_outcome() -> None:
+def test_what_tasks_share_is_sent_once_and_an_evaluation_ends_with_its_outcome() -> None:
     async def test(coordinator: Coordinator) -> None:
         request = _request()
         async with coordinator.call() as caller:
             await caller.join(credit=1)
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
-            tables = await caller.hear("tables")
-            assert list(tables.tables) == list(request.tables)
-            heard = await caller.work_until(evaluation, tables)
+            shared = await caller.hear("shared")
+            assert hashlib.sha256(shared.request).digest() == shared.digest
+            sent = evaluation_pb2.EvaluationRequest.FromString(shared.request)
+            assert list(sent.tables) == list(request.tables)
+            heard = await caller.work_until(evaluation, shared)
             # Nothing but tasks came, and none had tables.
             assert len(heard) > 1
-            assert all(response.HasField("task") for response in heard)
-            assert all(response.task.tables_digest == tables.digest for response in heard)
-            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+            assert all(response.HasField("tasks") for response in heard)
+            assert all(response.tasks.shared_digest == shared.digest for response in heard)
+            assert not any(task.slice.tables for each in heard for task in each.tasks.tasks)
+            assert evaluation.result().outcome == remy_simulator.evaluate_columns(request)
             assert evaluation.result().workers == {"caller"}
             assert evaluation.result().cpu_seconds == pytest.approx(0.01 * len(heard))
 
@@ -251,11 +262,11 @@ def test_answers_to_leases_that_are_not_the_caller_s_mean_nothing() -> None:
             await wait_in_loop(lambda: counts.unknown_leases == 4)
             request = _request()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
-            tables = await caller.hear("tables")
-            await caller.answer(task := await caller.hear("task"), tables)
-            await caller.answer(task, tables)
-            await caller.work_until(evaluation, tables)
-            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+            shared = await caller.hear("shared")
+            await caller.answer(task := await caller.task(), shared)
+            await caller.answer(task, shared)
+            await caller.work_until(evaluation, shared)
+            assert evaluation.result().outcome == remy_simulator.evaluate_columns(request)
 
     serve(test)
 
@@ -266,9 +277,9 @@ def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
         evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
         async with coordinator.call() as caller:
             await caller.join()
-            tables = await caller.hear("tables")
+            shared = await caller.hear("shared")
             for _ in range(3):
-                await caller.answer(await caller.hear("task"), tables, sha256=b"\0" * 32)
+                await caller.answer(await caller.task(), shared, sha256=b"\0" * 32)
             code, why = await caller.end()
             assert code == grpc.StatusCode.FAILED_PRECONDITION
             assert "3 of its results were damaged" in why
@@ -290,25 +301,25 @@ def test_callers_that_answer_a_task_differently_fail_the_job_and_are_both_named(
         evaluation = asyncio.create_task(fleet.evaluate(Share("job"), request))
         async with coordinator.call() as slow, coordinator.call() as quick:
             await slow.join("slow", credit=1)
-            await slow.hear("tables")
-            late = await slow.hear("task")
+            await slow.hear("shared")
+            late = await slow.task()
             await wait_in_loop(lambda: fleet.snapshot().counts.leases_ended["silent"] > 0)
             # Somebody else does the task; both answers are intact, and one is wrong.
             await quick.join("quick")
-            tables = await quick.hear("tables")
-            await quick.work_until(evaluation, tables)
-            wrong = _outcome(late, tables)
-            wrong.outcomes[0].delay_sum_ms[0] += 1e-3
+            shared = await quick.hear("shared")
+            await quick.work_until(evaluation, shared)
+            wrong = _outcome(late, shared)
+            wrong.packets_sent[0] += 1
             content = wrong.SerializeToString()
             digest = hashlib.sha256(content).digest()
-            await slow.answer(late, tables, outcome=content, sha256=digest)
+            await slow.answer(late, shared, outcome=content, sha256=digest)
             with pytest.raises(ResultsDiffer) as raised:
                 await fleet.evaluate(Share("job"), request)
             for name in ("slow", "quick"):
                 assert f"worker {name} (simulator " in str(raised.value)
             assert str(raised.value).count(f"({remy_simulator.fingerprint()[:12]})") == 2
 
-    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5)))
+    serve(test, WorkerFleetSettings(SchedulerSettings(lease_seconds=0.5)))
 
 
 def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
@@ -316,13 +327,13 @@ def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
         async with coordinator.call() as first, coordinator.call() as second:
             await first.join()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
-            tables = await first.hear("tables")
-            late = await first.hear("task")
+            shared = await first.hear("shared")
+            late = await first.task()
             await second.join()
             assert (await first.end())[0] == grpc.StatusCode.ABORTED
             assert coordinator.fleet.info().workers == 1
             # What the first was doing may still be answered, by the second.
-            await second.answer(late, tables)
+            await second.answer(late, shared)
             counts = coordinator.fleet.snapshot().counts
             await wait_in_loop(lambda: counts.tasks_done == 1)
             evaluation.cancel()
@@ -336,19 +347,19 @@ def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
         evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
         async with coordinator.call() as silent, coordinator.call() as other:
             await silent.join("silent", credit=64)
-            await silent.hear("task")
+            await silent.task()
             await wait_in_loop(
                 lambda: coordinator.fleet.snapshot().counts.leases_ended["silent"] > 0
             )
             assert coordinator.fleet.snapshot().silent_workers == 1
             await other.join("other")
-            tables = await other.hear("tables")
-            await other.work_until(evaluation, tables)
-            assert evaluation.result().outcome == remy_simulator.evaluate(request)
+            shared = await other.hear("shared")
+            await other.work_until(evaluation, shared)
+            assert evaluation.result().outcome == remy_simulator.evaluate_columns(request)
             # It learns what is not wanted from it any more, should it hear again.
             assert (await silent.hear("cancelled")).lease_ids
 
-    serve(test, WorkerFleetSettings(BoardSettings(lease_seconds=0.5)))
+    serve(test, WorkerFleetSettings(SchedulerSettings(lease_seconds=0.5)))
 
 
 def test_what_is_withdrawn_is_cancelled_at_once() -> None:
@@ -356,7 +367,7 @@ def test_what_is_withdrawn_is_cancelled_at_once() -> None:
         async with coordinator.call() as caller:
             await caller.join()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
-            task = await caller.hear("task")
+            task = await caller.task()
             evaluation.cancel()
             cancelled = await caller.hear("cancelled")
             assert task.lease_id in cancelled.lease_ids

@@ -6,10 +6,10 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import BoardSettings, Completion, Contradiction
-from services.tests.fleet.board.simulated_fleet import SimulatedFleet, settle
-from services.tests.fleet.requests import numbered_request
+from remy_services.evaluation import ResultsDiffer, Share
+from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from services.tests.evaluation.requests import numbered_request
+from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet, settle
 
 _LEASE_SECONDS = 5.0
 _NAMES = [f"worker-{number}" for number in range(5)]
@@ -22,7 +22,7 @@ class AnyOrder(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.fleet = SimulatedFleet(
-            BoardSettings(
+            SchedulerSettings(
                 lease_seconds=_LEASE_SECONDS,
                 longest_task_seconds=1.0,
                 shortest_task_seconds=0.1,
@@ -82,9 +82,9 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             del worker.tasks[lease_id]
             if how == "damage":
-                self.fleet.board.reject(name, lease_id, "digest", self.fleet.now)
+                self.fleet.scheduler.reject(name, lease_id, "digest", self.fleet.now)
             else:
-                self.fleet.board.give_back(name, [lease_id], self.fleet.now)
+                self.fleet.scheduler.give_back(name, [lease_id], self.fleet.now)
 
     def _busy(self) -> list[str]:
         """The workers that can answer something."""
@@ -96,8 +96,8 @@ class AnyOrder(RuleBasedStateMachine):
         return sorted(set(_NAMES) & set(self.fleet.workers))
 
     @invariant()
-    def the_board_counts_what_is_there(self) -> None:
-        snapshot = self.fleet.board.snapshot()
+    def the_scheduler_counts_what_is_there(self) -> None:
+        snapshot = self.fleet.scheduler.snapshot()
         open_requests = len(self.fleet.requests) - len(self.fleet.ended) - len(self.fleet.withdrawn)
         # Ends that were not delivered yet are not open any more.
         assert snapshot.evaluations <= open_requests
@@ -112,8 +112,8 @@ class AnyOrder(RuleBasedStateMachine):
             self.fleet.join(f"late-{number}", threads=2)
         settle(self.fleet, within_seconds=4 * _LEASE_SECONDS + 60.0)
         self.check_ends()
-        assert self.fleet.board.snapshot().evaluations == 0
-        assert self.fleet.board.snapshot().tasks_waiting == 0
+        assert self.fleet.scheduler.snapshot().evaluations == 0
+        assert self.fleet.scheduler.snapshot().tasks_waiting == 0
 
     def check_ends(self) -> None:
         """The simulated fleet compares the outcomes with the right ones."""
@@ -137,7 +137,7 @@ class AnyOrderWithLies(AnyOrder):
     def check_ends(self) -> None:
         """A job whose answers differ hears of it, with its next evaluation at the latest."""
         ends = self.fleet.ended.values()
-        assert all(isinstance(end, Completion | Contradiction) for end in ends)
+        assert all(isinstance(end, Completion | ResultsDiffer) for end in ends)
         for job in sorted(self.fleet.not_told):
             self.fleet.submit(Share(job), numbered_request(1, 1))
         settle(self.fleet, within_seconds=60.0)

@@ -7,8 +7,12 @@ import random
 import pytest
 
 from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import BoardSettings, Completion
-from services.tests.fleet.board.simulated_fleet import SimulatedFleet, random_request, settle
+from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from services.tests.evaluation.scheduler.simulated_fleet import (
+    SimulatedFleet,
+    random_request,
+    settle,
+)
 
 _WORKERS = 6
 _REQUESTS = 120
@@ -19,7 +23,7 @@ _FAULTS = ("end", "leave", "reconnect", "freeze", "thaw", "slow")
 def test_every_request_ends_right_under_constant_faults(seed: int) -> None:
     chance = random.Random(seed)
     fleet = SimulatedFleet(
-        BoardSettings(
+        SchedulerSettings(
             lease_seconds=5.0,
             longest_task_seconds=2.0,
             shortest_task_seconds=0.2,
@@ -41,7 +45,7 @@ def test_every_request_ends_right_under_constant_faults(seed: int) -> None:
     fleet.join("at last")
     settle(fleet, within_seconds=3600.0)
 
-    counts = fleet.board.snapshot().counts
+    counts = fleet.scheduler.snapshot().counts
     assert faults > 50
     assert len(fleet.ended) == _REQUESTS
     assert all(isinstance(end, Completion) for end in fleet.ended.values())

@@ -12,7 +12,7 @@ import pytest
 from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
 from remy_services.evaluation import Share
 from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleet
-from services.tests.fleet.requests import numbered_request
+from services.tests.evaluation.requests import numbered_request
 from tests.waiting import wait_in_loop
 
 _IDENTITY = SimulatorIdentity("1", "digest")

@@ -6,21 +6,20 @@ import hashlib
 
 import pytest
 
-from remy_services.evaluation import Share
+from remy_services.evaluation import ResultsDiffer, Share
 from remy_services.evaluation.scheduler import (
-    BoardSettings,
     Completion,
-    Contradiction,
-    Refusal,
+    SchedulerSettings,
     WorkerFacts,
     WorkerQuarantined,
 )
-from services.tests.fleet.board.simulated_fleet import SimulatedFleet
-from services.tests.fleet.requests import numbered_request, slice_outcome
+from remy_simulator import InvalidRequest
+from services.tests.evaluation.requests import numbered_request, slice_outcome
+from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
 
 
 def _fleet(*names: str) -> SimulatedFleet:
-    fleet = SimulatedFleet(BoardSettings(longest_task_seconds=0.2))
+    fleet = SimulatedFleet(SchedulerSettings(longest_task_seconds=0.2))
     for name in names:
         fleet.join(name)
     return fleet
@@ -33,7 +32,7 @@ def _hedged(fleet: SimulatedFleet, first: str, second: str) -> int:
     fleet.advance()
     fleet.workers[first].frozen = True
     fleet.join(second)
-    fleet.advance(2 * fleet.board.settings.hedge_seconds)
+    fleet.advance(2 * fleet.scheduler.settings.hedge_seconds)
     assert len(fleet.workers[first].tasks) == len(fleet.workers[second].tasks) == 1
     return number
 
@@ -50,7 +49,7 @@ def test_two_answers_to_a_task_that_agree_are_a_duplicate() -> None:
     _answer(fleet, "late")
     fleet.advance()
     assert isinstance(fleet.ended[number], Completion)
-    assert fleet.board.snapshot().counts.duplicate_results == 1
+    assert fleet.scheduler.snapshot().counts.duplicate_results == 1
     fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.workers["late"].frozen = False
     fleet.run(20.0)
@@ -72,9 +71,9 @@ def test_two_answers_to_a_task_that_differ_fail_the_job_and_name_both_workers() 
     fleet.run(20.0)
 
     end = fleet.ended[concerned]
-    assert isinstance(end, Contradiction)
-    assert "worker quick (simulator 1.0 of quick)" in end.why
-    assert "worker late (simulator 1.0 of late)" in end.why
+    assert isinstance(end, ResultsDiffer)
+    assert "worker quick (simulator 1.0 of quick)" in str(end)
+    assert "worker late (simulator 1.0 of late)" in str(end)
     for number in (done, of_another, afterwards):
         assert isinstance(fleet.ended[number], Completion)
     assert not fleet.expelled
@@ -89,7 +88,7 @@ def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> N
     fleet.run(0.5)
     fleet.join("late")
     fleet.advance()
-    progress = fleet.board.progress(number)
+    progress = fleet.scheduler.progress(number)
     assert progress is not None
     assert 0 < progress.simulations_done < progress.simulations
     # What it had done when its connection was lost it sends now; others have done it meanwhile.
@@ -98,7 +97,7 @@ def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> N
     for lease_id in lost:
         fleet.answer("late", lease_id)
     fleet.advance()
-    assert isinstance(fleet.ended[number], Contradiction)
+    assert isinstance(fleet.ended[number], ResultsDiffer)
 
 
 def test_who_refuses_what_another_can_do_fails_the_job() -> None:
@@ -110,7 +109,7 @@ def test_who_refuses_what_another_can_do_fails_the_job() -> None:
     concerned = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.advance()
     assert isinstance(fleet.ended[number], Completion)
-    assert isinstance(fleet.ended[concerned], Contradiction)
+    assert isinstance(fleet.ended[concerned], ResultsDiffer)
 
 
 def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
@@ -121,17 +120,17 @@ def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_t
         fleet.advance(0.1)
         for lease_id in list(fleet.workers["noisy"].tasks if "noisy" in fleet.workers else ()):
             del fleet.workers["noisy"].tasks[lease_id]
-            fleet.board.reject("noisy", lease_id, "digest", fleet.now)
+            fleet.scheduler.reject("noisy", lease_id, "digest", fleet.now)
             damaged += 1
     fleet.run(20.0)
-    assert fleet.board.snapshot().counts.bad_results["digest"] == damaged >= 3
+    assert fleet.scheduler.snapshot().counts.bad_results["digest"] == damaged >= 3
     assert isinstance(fleet.ended[number], Completion)
 
 
 def _refuse_all(fleet: SimulatedFleet, name: str, why: str) -> None:
     for lease_id in list(fleet.workers[name].tasks if name in fleet.workers else ()):
         del fleet.workers[name].tasks[lease_id]
-        fleet.board.refuse(name, lease_id, why, fleet.now)
+        fleet.scheduler.refuse(name, lease_id, why, fleet.now)
 
 
 def test_what_the_simulator_refuses_makes_no_sense() -> None:
@@ -141,7 +140,7 @@ def test_what_the_simulator_refuses_makes_no_sense() -> None:
     for name in ("one", "two"):
         _refuse_all(fleet, name, "the link rate is negative")
     fleet.advance()
-    assert fleet.ended[number] == Refusal("the link rate is negative")
+    assert repr(fleet.ended[number]) == repr(InvalidRequest("the link rate is negative"))
     assert not fleet.expelled
 
 
@@ -154,27 +153,27 @@ def test_impossible_results_are_done_again_and_their_worker_is_quarantined_at_th
         for lease_id in list(fleet.workers["wrong"].tasks if "wrong" in fleet.workers else ()):
             del fleet.workers["wrong"].tasks[lease_id]
             results += 1
-            fleet.board.disbelieve("wrong", lease_id, b"%d" % results, "it is late", fleet.now)
+            fleet.scheduler.disbelieve("wrong", lease_id, b"%d" % results, "it is late", fleet.now)
     fleet.run(20.0)
-    assert fleet.board.snapshot().counts.bad_results["impossible"] == results >= 3
+    assert fleet.scheduler.snapshot().counts.bad_results["impossible"] == results >= 3
     assert isinstance(fleet.ended[number], Completion)
     with pytest.raises(WorkerQuarantined, match="of its results were damaged or impossible"):
-        fleet.board.join(WorkerFacts("wrong", 1), fleet.now)
+        fleet.scheduler.join(WorkerFacts("wrong", 1), fleet.now)
 
 
 def test_an_impossible_result_is_the_request_s_fault_if_it_comes_again() -> None:
     fleet = _fleet("one", "two")
     # However often: whoever was the first to find it is not to blame.
-    for _ in range(2 * fleet.board.settings.bad_results):
+    for _ in range(2 * fleet.scheduler.settings.bad_results):
         number = fleet.submit(Share("job"), numbered_request(1, 1))
         for _ in range(4):
             fleet.advance(0.1)
             for name in ("one", "two"):
                 for lease_id in list(fleet.workers[name].tasks):
                     del fleet.workers[name].tasks[lease_id]
-                    fleet.board.disbelieve(name, lease_id, b"same", "it is infinite", fleet.now)
+                    fleet.scheduler.disbelieve(name, lease_id, b"same", "it is infinite", fleet.now)
         fleet.advance()
-        assert fleet.ended[number] == Refusal("it is infinite")
+        assert repr(fleet.ended[number]) == repr(InvalidRequest("it is infinite"))
     assert not fleet.expelled
 
 
@@ -187,7 +186,7 @@ def test_an_answer_of_another_worker_s_lease_means_nothing() -> None:
     wrong = slice_outcome(assignment.whole, assignment.slice, off_by=1)
     digest = hashlib.sha256(wrong.SerializeToString()).digest()
     other = "two" if name == "one" else "one"
-    fleet.board.complete(other, lease_id, wrong, digest, 0.1, fleet.now)
-    assert fleet.board.snapshot().counts.unknown_leases == 1
+    fleet.scheduler.complete(other, lease_id, wrong, digest, 0.1, fleet.now)
+    assert fleet.scheduler.snapshot().counts.unknown_leases == 1
     fleet.run(5.0)
     assert isinstance(fleet.ended[number], Completion)

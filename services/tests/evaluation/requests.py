@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.tasks import Task as Slice
+from remy_simulator.columns import Slice, packed, slice_request, whole
 
 _DURATION_MS = 1e6
 
@@ -20,32 +22,36 @@ def numbered_request(
     for specimen in range(specimens):
         rate = 1.0 if link_rates is None else link_rates[specimen % len(link_rates)]
         request.specimens.add(key=specimen, link_rate_packets_per_ms=rate, senders=[{"count": 1}])
-    return request
+    return packed(request)
 
 
 def numbered_outcome(
     request: evaluation_pb2.EvaluationRequest, *, off_by: int = 0
 ) -> evaluation_pb2.EvaluationOutcome:
     """Results that hold the numbers of candidate and specimen; wrong ones if `off_by` is not 0."""
-    return evaluation_pb2.EvaluationOutcome(
-        outcomes=[
-            evaluation_pb2.SpecimenOutcome(
-                packets_received=[candidate.actions.changes[0].rule + off_by],
-                packets_sent=[1_000_000 + specimen.key],
-                packets_lost=[0],
-                on_ms=[1.0],
-                share_ms=[1.0],
-                delay_sum_ms=[1.0],
-                first_on_ms=[0.0],
-            )
-            for candidate in request.candidates
-            for specimen in request.specimens
-        ]
-    )
+    return slice_outcome(request, whole(request), off_by=off_by)
 
 
 def slice_outcome(
-    whole: evaluation_pb2.EvaluationRequest, piece: Slice, *, off_by: int = 0
+    request: evaluation_pb2.EvaluationRequest, part: Slice, *, off_by: int = 0
 ) -> evaluation_pb2.EvaluationOutcome:
     """The same for a slice."""
-    return numbered_outcome(piece.request(whole), off_by=off_by)
+    sliced = slice_request(request, part)
+    keys = list(memoryview(sliced.specimen_columns.keys).cast("Q"))
+    sent = [1_000_000 + key for _ in sliced.candidates for key in keys]
+    received = [
+        candidate.actions.changes[0].rule + off_by for candidate in sliced.candidates for _ in keys
+    ]
+    one, zero = (array("d", [value] * len(sent)).tobytes() for value in (1.0, 0.0))
+    return evaluation_pb2.EvaluationOutcome(
+        packets_sent=sent,
+        senders=evaluation_pb2.SenderColumns(
+            packets_received=received,
+            packets_sent=sent,
+            packets_lost=[0] * len(sent),
+            on_ms=one,
+            share_ms=one,
+            delay_sum_ms=one,
+            first_on_ms=zero,
+        ),
+    )

@@ -7,15 +7,15 @@ import pytest
 from remy_services.evaluation import Share
 from remy_services.evaluation.scheduler import (
     Assignment,
-    BoardSettings,
     Completion,
-    TaskBoard,
+    SchedulerSettings,
+    TaskScheduler,
     WorkerFacts,
 )
-from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
-from services.tests.fleet.requests import numbered_request, slice_outcome
+from services.tests.evaluation.requests import numbered_request, slice_outcome
+from services.tests.evaluation.scheduler.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 
-_SETTINGS = BoardSettings()
+_SETTINGS = SchedulerSettings()
 
 
 def _seconds(assignment: Assignment) -> float:
@@ -47,7 +47,7 @@ def test_tasks_take_about_a_second_once_costs_are_known() -> None:
 
 def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> None:
     """16 antithetic pairs: a step whose CPU time is a small part of one full task."""
-    fleet = SimulatedFleet(BoardSettings(shortest_task_seconds=0.01))
+    fleet = SimulatedFleet(SchedulerSettings(shortest_task_seconds=0.01))
     for name in ("one", "two"):
         fleet.join(name, threads=2)
     fleet.submit(Share("job"), numbered_request(2, 16))
@@ -61,33 +61,35 @@ def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> No
 
 
 def test_idle_threads_come_before_reserves() -> None:
-    board = TaskBoard(_SETTINGS)
+    scheduler = TaskScheduler(_SETTINGS)
     for name in ("one", "two", "three"):
-        board.join(WorkerFacts(name, threads=1), 0.0)
-        board.credit(name, 3, 0.0)
-    board.submit(Share("job"), numbered_request(1, 5))
-    workers = [assignment.worker_id for assignment in board.advance(0.0).assignments]
+        scheduler.join(WorkerFacts(name, threads=1), 0.0)
+        scheduler.credit(name, 3, 0.0)
+    scheduler.submit(Share("job"), numbered_request(1, 5))
+    workers = [assignment.worker_id for assignment in scheduler.advance(0.0).assignments]
     assert sorted(workers[:3]) == ["one", "three", "two"]
 
 
 def test_nobody_gets_more_than_it_has_credit_for() -> None:
-    board = TaskBoard(_SETTINGS)
-    board.join(WorkerFacts("one", threads=1), 0.0)
-    number = board.submit(Share("job"), numbered_request(100, 100))
-    assert not board.advance(0.0).assignments
-    board.credit("one", 2, 0.0)
-    first, second = board.advance(0.0).assignments
-    assert not board.advance(0.0).assignments
+    scheduler = TaskScheduler(_SETTINGS)
+    scheduler.join(WorkerFacts("one", threads=1), 0.0)
+    number = scheduler.submit(Share("job"), numbered_request(100, 100))
+    assert not scheduler.advance(0.0).assignments
+    scheduler.credit("one", 2, 0.0)
+    first, second = scheduler.advance(0.0).assignments
+    assert not scheduler.advance(0.0).assignments
     # An answer, of whatever kind, makes room for one.
-    board.complete("one", first.lease_id, slice_outcome(first.whole, first.slice), b"", 0.1, 1.0)
-    board.give_back("one", [second.lease_id], 1.0)
-    assert len(board.advance(1.0).assignments) == 2
-    board.withdraw(number)
-    cancelled = board.advance(1.0).cancelled
+    scheduler.complete(
+        "one", first.lease_id, slice_outcome(first.whole, first.slice), b"", 0.1, 1.0
+    )
+    scheduler.give_back("one", [second.lease_id], 1.0)
+    assert len(scheduler.advance(1.0).assignments) == 2
+    scheduler.withdraw(number)
+    cancelled = scheduler.advance(1.0).cancelled
     assert len(cancelled["one"]) == 2
-    board.give_back("one", cancelled["one"], 1.0)
-    board.submit(Share("job"), numbered_request(100, 100))
-    assert len(board.advance(1.0).assignments) == 2
+    scheduler.give_back("one", cancelled["one"], 1.0)
+    scheduler.submit(Share("job"), numbered_request(100, 100))
+    assert len(scheduler.advance(1.0).assignments) == 2
 
 
 def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts() -> None:
@@ -101,7 +103,7 @@ def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts(
     assert not fleet.workers["quick"].tasks
     fleet.run(_SETTINGS.hedge_seconds + 1.0)
     assert number in fleet.ended
-    counts = fleet.board.snapshot().counts
+    counts = fleet.scheduler.snapshot().counts
     assert counts.hedged_tasks == 1
     # Long before the lease of the slow one had ended.
     assert fleet.now < _SETTINGS.lease_seconds / 2
@@ -118,7 +120,7 @@ def test_nothing_is_done_twice_while_there_is_something_new_to_do() -> None:
     fleet.workers["stuck"].slowness = 1000.0
     fleet.join("busy")
     fleet.run(10.0)
-    assert fleet.board.snapshot().counts.hedged_tasks == 0
+    assert fleet.scheduler.snapshot().counts.hedged_tasks == 0
 
 
 def test_a_joiner_is_used_at_once() -> None:

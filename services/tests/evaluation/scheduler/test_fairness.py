@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import BoardSettings, Completion
-from services.tests.fleet.board.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
-from services.tests.fleet.requests import numbered_request
+from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from services.tests.evaluation.requests import numbered_request
+from services.tests.evaluation.scheduler.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 
 _LONGEST_SECONDS = 1.0
 
 
 def _fleet(workers: int) -> SimulatedFleet:
-    fleet = SimulatedFleet(BoardSettings(longest_task_seconds=_LONGEST_SECONDS))
+    fleet = SimulatedFleet(SchedulerSettings(longest_task_seconds=_LONGEST_SECONDS))
     for number in range(workers):
         fleet.join(f"worker-{number}")
     return fleet
