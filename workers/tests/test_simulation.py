@@ -1,4 +1,4 @@
-"""The tables that tasks name, and what comes of a task."""
+"""What the tasks of a stream have in common, and what comes of a task."""
 
 from __future__ import annotations
 
@@ -7,79 +7,92 @@ import hashlib
 import pytest
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
-from remy_simulator import InvalidTable
-from remy_workers.simulation import TableCache, UnknownTables, start_simulation_threads
+from remy_simulator import InvalidRequest, PreparedRequest
+from remy_simulator.columns import packed, shared_part, slice_request, whole
+from remy_workers.simulation import (
+    SharedParts,
+    UnknownSharedPart,
+    simulate,
+    start_simulation_threads,
+)
 from remy_workers.task_queue import SendQueue, Task, TaskQueue
 from remy_workers.telemetry import WorkerMetrics
 from tests.waiting import wait_until
 
 
-def _message(*, is_valid: bool = True) -> worker_service_pb2.TablesKnown:
+def _request(
+    *, is_valid: bool = True, duration_ms: float = 1000.0
+) -> evaluation_pb2.EvaluationRequest:
     table = rule_table_pb2.RuleTable(signals=[rule_table_pb2.SIGNAL_RTT_RATIO], domain_upper=163840)
     node = table.nodes.add()
     if is_valid:
         node.action.CopyFrom(
             rule_table_pb2.Action(window_multiple=1, window_increment=1, intersend_ms=1)
         )
-    message = worker_service_pb2.TablesKnown(tables=[table])
-    content = message.SerializeToString(deterministic=True)
-    message.digest = hashlib.sha256(content).digest()
-    return message
+    traffic = evaluation_pb2.Traffic(exponential_time={"mean_ms": 500.0}, mean_off_ms=500.0)
+    specimen = evaluation_pb2.Specimen(
+        link_rate_packets_per_ms=1.0, rtt_ms=50.0, senders=[{"count": 2, "traffic": traffic}]
+    )
+    return packed(
+        evaluation_pb2.EvaluationRequest(
+            tables=[table],
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[specimen],
+            duration_ms=duration_ms,
+        )
+    )
 
 
-def test_tables_are_found_by_their_digest_until_they_are_forgotten() -> None:
-    known, message = TableCache(), _message()
+def _message(*, is_valid: bool = True) -> worker_service_pb2.SharedPart:
+    content = shared_part(_request(is_valid=is_valid)).SerializeToString(deterministic=True)
+    return worker_service_pb2.SharedPart(digest=hashlib.sha256(content).digest(), request=content)
+
+
+def _task(*, duration_ms: float = 1000.0, packet_limit: int | None = None) -> Task:
+    request = _request(duration_ms=duration_ms)
+    part = slice_request(request, whole(request))
+    return Task(7, "job", PreparedRequest(shared_part(request)), part, packet_limit=packet_limit)
+
+
+def test_a_shared_part_is_found_by_its_digest_until_it_is_forgotten() -> None:
+    known, message = SharedParts(), _message()
     known.update(message)
-    (table,) = known.find(message.digest)
-    assert table.rule_count == 1
+    assert known.find(message.digest).rules == 1
 
-    known.update(worker_service_pb2.TablesKnown(forgotten=[message.digest]))
-    with pytest.raises(UnknownTables):
+    known.update(worker_service_pb2.SharedPart(forgotten=[message.digest]))
+    with pytest.raises(UnknownSharedPart):
         known.find(message.digest)
 
 
-def test_tables_that_were_damaged_on_the_way_are_not_known() -> None:
-    known, message = TableCache(), _message()
-    message.tables[0].nodes[0].action.intersend_ms = 2
+def test_a_shared_part_that_was_damaged_on_the_way_is_not_known() -> None:
+    known, message = SharedParts(), _message()
+    message.request = message.request[:-1] + bytes([message.request[-1] ^ 1])
     known.update(message)
-    with pytest.raises(UnknownTables):
+    with pytest.raises(UnknownSharedPart):
         known.find(message.digest)
 
 
-def test_tables_that_the_simulator_does_not_take_are_told_apart() -> None:
-    known, message = TableCache(), _message(is_valid=False)
+def test_a_shared_part_that_the_simulator_does_not_take_is_told_apart() -> None:
+    known, message = SharedParts(), _message(is_valid=False)
     known.update(message)
-    with pytest.raises(InvalidTable):
+    with pytest.raises(InvalidRequest):
         known.find(message.digest)
 
 
 def test_a_simulation_longer_than_anybody_waits_ends_when_it_is_cancelled() -> None:
-    request = evaluation_pb2.EvaluationRequest(
-        candidates=[evaluation_pb2.Candidate()],
-        specimens=[
-            evaluation_pb2.Specimen(
-                key=1,
-                link_rate_packets_per_ms=1.0,
-                rtt_ms=50.0,
-                senders=[
-                    {
-                        "count": 2,
-                        "traffic": {"exponential_time": {"mean_ms": 500.0}, "mean_off_ms": 500.0},
-                    }
-                ],
-            )
-        ],
-        duration_ms=1e15,
-        seed=3,
-    )
-    known, message = TableCache(), _message()
-    known.update(message)
     queue, stream = TaskQueue(), SendQueue()
     queue.attach(stream, 1)
     metrics = WorkerMetrics(1)
     start_simulation_threads(1, queue, metrics, pin=False, on_failure=lambda: None)
-    queue.put(Task(7, "job", request, known.find(message.digest)))
+    queue.put(_task(duration_ms=1e15))
     assert next(stream).HasField("credit")
     wait_until(lambda: queue.running == 1)
     queue.cancel([7])
     assert list(next(stream).returned.lease_ids) == [7]
+
+
+def test_a_task_that_sends_more_packets_than_it_may_is_refused() -> None:
+    answer = simulate(_task(duration_ms=1e12, packet_limit=5000))
+    assert answer.message is not None
+    assert answer.message.refused.over_packet_limit
+    assert "more packets than the 5000" in answer.message.refused.why

@@ -8,11 +8,13 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_simulator import PreparedRequest
 from remy_workers.task_queue import SendQueue, Task, TaskQueue, interrupt
 
 
 def _task(lease_id: int) -> Task:
-    return Task(lease_id, "job", evaluation_pb2.EvaluationRequest(), [])
+    request = evaluation_pb2.EvaluationRequest()
+    return Task(lease_id, "job", PreparedRequest(request), request)
 
 
 def _result(lease_id: int) -> worker_service_pb2.WorkRequest:

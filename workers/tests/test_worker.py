@@ -7,6 +7,7 @@ import hashlib
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_rpc.settings import Address
+from remy_simulator.columns import packed, shared_part, slice_request, whole
 from remy_workers.interruption import IDLE, Shutdown
 from remy_workers.settings import WorkerSettings, unique_worker_id
 from remy_workers.simulation import simulate
@@ -39,85 +40,78 @@ class _Coordinator:
         return next(self._stream)
 
     def ask(
-        self, tables: worker_service_pb2.TablesKnown, task: worker_service_pb2.Task
+        self, shared: worker_service_pb2.SharedPart, tasks: worker_service_pb2.Tasks
     ) -> worker_service_pb2.WorkRequest:
         """What comes of a task that the worker takes."""
-        self.say(tables=tables)
-        self.say(task=task)
+        self.say(shared=shared)
+        self.say(tasks=tasks)
         begun = self.queue.get()
         self.queue.done(begun, simulate(begun).message)
         return self.answer()
 
 
-def _tables(*, is_valid: bool = True) -> worker_service_pb2.TablesKnown:
-    message = worker_service_pb2.TablesKnown()
-    table = message.tables.add(signals=[1], domain_upper=16384.0)
+def _request(*, link_rate: float = 1.0, is_valid: bool = True) -> evaluation_pb2.EvaluationRequest:
+    request = evaluation_pb2.EvaluationRequest(
+        candidates=[evaluation_pb2.Candidate()], duration_ms=5000.0, seed=3
+    )
+    table = request.tables.add(signals=[1], domain_upper=16384.0)
     node = table.nodes.add()
     if is_valid:
         node.action.window_multiple = 1.0
         node.action.window_increment = 1.0
         node.action.intersend_ms = 3.0
-    message.digest = hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
-    return message
-
-
-def _task(
-    tables: worker_service_pb2.TablesKnown, link_rate: float = 1.0
-) -> worker_service_pb2.Task:
     traffic = evaluation_pb2.Traffic(exponential_time={"mean_ms": 500.0}, mean_off_ms=500.0)
-    specimen = evaluation_pb2.Specimen(
+    request.specimens.add(
         key=1,
         link_rate_packets_per_ms=link_rate,
         rtt_ms=50.0,
         senders=[{"count": 2, "traffic": traffic}],
     )
-    return worker_service_pb2.Task(
-        lease_id=7,
-        tables_digest=tables.digest,
-        request=evaluation_pb2.EvaluationRequest(
-            candidates=[evaluation_pb2.Candidate()],
-            specimens=[specimen],
-            duration_ms=5000.0,
-            seed=3,
-        ),
-    )
+    return packed(request)
+
+
+def _shared(request: evaluation_pb2.EvaluationRequest) -> worker_service_pb2.SharedPart:
+    content = shared_part(request).SerializeToString(deterministic=True)
+    return worker_service_pb2.SharedPart(digest=hashlib.sha256(content).digest(), request=content)
+
+
+def _tasks(request: evaluation_pb2.EvaluationRequest) -> worker_service_pb2.Tasks:
+    task = worker_service_pb2.Task(lease_id=7, slice=slice_request(request, whole(request)))
+    return worker_service_pb2.Tasks(shared_digest=_shared(request).digest, tasks=[task])
 
 
 def test_a_result_is_the_simulator_s_with_its_digest() -> None:
-    tables = _tables()
-    task = _task(tables)
-    whole = evaluation_pb2.EvaluationRequest()
-    whole.CopyFrom(task.request)
-    whole.tables.extend(tables.tables)
+    request = _request()
     coordinator = _Coordinator()
     for _ in range(2):
-        result = coordinator.ask(tables, task).result
+        result = coordinator.ask(_shared(request), _tasks(request)).result
         assert result.lease_id == 7
         assert result.sha256 == hashlib.sha256(result.outcome).digest()
         outcome = evaluation_pb2.EvaluationOutcome.FromString(result.outcome)
-        assert outcome == remy_simulator.evaluate(whole)
+        assert outcome == remy_simulator.evaluate_columns(request)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    tables = _tables()
-    answer = _Coordinator().ask(tables, _task(tables, link_rate=-1.0))
+    request = _request(link_rate=-1.0)
+    answer = _Coordinator().ask(_shared(request), _tasks(request))
     assert answer.refused.lease_id == 7
     assert "link" in answer.refused.why
 
 
 def test_tables_that_make_no_sense_are_refused() -> None:
-    coordinator, tables = _Coordinator(), _tables(is_valid=False)
-    coordinator.say(tables=tables)
-    coordinator.say(task=_task(tables))
+    coordinator, request = _Coordinator(), _request(is_valid=False)
+    coordinator.say(shared=_shared(request))
+    coordinator.say(tasks=_tasks(request))
     assert "action" in coordinator.answer().refused.why
 
 
-def test_tables_that_arrive_damaged_have_the_task_returned() -> None:
-    sent, arrived = _tables(), _tables()
-    arrived.tables[0].domain_upper = 1.0
+def test_a_shared_part_that_arrives_damaged_has_its_tasks_returned() -> None:
+    request = _request()
+    arrived = _shared(request)
+    arrived.request += _shared(_request(link_rate=2.0)).request
     coordinator = _Coordinator()
-    coordinator.say(tables=arrived)
-    coordinator.say(task=_task(sent))
+    coordinator.say(shared=arrived)
+    coordinator.say(tasks=_tasks(request))
     assert list(coordinator.answer().returned.lease_ids) == [7]
 
 
