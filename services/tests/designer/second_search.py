@@ -13,7 +13,7 @@ from statistics import fmean
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.designer.strategy import Streams
+from remy_services.designer.search import Streams
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of, from_native
 from remy_simulator.objective import specimen_score

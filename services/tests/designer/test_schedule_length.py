@@ -5,7 +5,7 @@ import pytest
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import DesignerError
 from remy_services.designer.checkpoint import search_digests
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.small_spec import small_spec

@@ -2,7 +2,7 @@
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.designer.paper import Context, PaperState, SplitRule, action_grid
-from remy_services.designer.strategy import Streams
+from remy_services.designer.search import Streams
 from remy_simulator import RuleTable
 from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator

@@ -9,11 +9,11 @@ import pytest
 
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 from remy_services.driver.loop import RunLoop
 from remy_services.driver.run import Interrupt
 from remy_services.evaluation import LocalEvaluator, Share
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
 from services.tests.embedded.joint_spec import joint_spec
@@ -25,7 +25,7 @@ def resolve_budget(
     """The specification as a run of its design would follow it."""
 
     async def rehearse() -> spec_pb2.DesignSpec | None:
-        control, evaluator = interrupt or Interrupt(), LocalFleet(2)
+        control, evaluator = interrupt or Interrupt(), ThreadPoolEvaluator(2)
         control.attach()
         try:
             return await RunLoop(evaluator, control, lambda: Share("design")).rehearse(spec)

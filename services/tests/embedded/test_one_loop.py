@@ -15,7 +15,7 @@ from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.driver import DesignResult, DesignRun, OutDirectory, read_events, with_budget
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
@@ -63,7 +63,7 @@ def _in_a_directory(
         spec,
         out,
         resume=resume,
-        evaluator=lambda: TimedEvaluator(LocalFleet(), clock),
+        evaluator=lambda: TimedEvaluator(ThreadPoolEvaluator(), clock),
         clock=clock,
     )
     result = run.run()

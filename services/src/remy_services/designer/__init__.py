@@ -39,8 +39,8 @@ The driver's duties:
     table that it was given to begin with, if any, and what the simulator makes of a request: a
     checkpoint is resumed where results are the same bits.
 
-How to search is a `Strategy`: `JointSearch` moves all rules at once, `PaperSearch` is the search of
-the paper (section 4.3), and `PatternSearch` makes small tables for people to read.
+How to search is a `Strategy`: `JointStrategy` moves all rules at once, `PaperStrategy` is the
+search of the paper (section 4.3), and `PatternStrategy` makes small tables for people to read.
 """
 
 from remy_services.designer.designer import Designer
@@ -50,15 +50,16 @@ from remy_services.designer.scoring import (
     OtherVersionError,
     OutcomeError,
 )
-from remy_services.designer.strategy import StepReport, Strategy, Verdict
+from remy_services.designer.search import Decision, SteppedSearch, StepReport, Strategy
 
 __all__ = [
     "CheckpointError",
+    "Decision",
     "Designer",
     "DesignerError",
     "OtherVersionError",
     "OutcomeError",
     "StepReport",
+    "SteppedSearch",
     "Strategy",
-    "Verdict",
 ]

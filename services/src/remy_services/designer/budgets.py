@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.designer import Designer
 from remy_services.designer.joint.schedule import Schedule, start_count, widening
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 
 # Budgets that need a clock: the driver reads it, and stops its designer when one is used up.
 

@@ -1,9 +1,9 @@
-"""The designer: a strategy's steps, counted, reported, stopped and checkpointed."""
+"""The designer: a search's steps, counted, reported, stopped and checkpointed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import checkpoint as sealing
@@ -13,22 +13,15 @@ from remy_services.designer.checkpoint import (
     new_record,
     with_signals_of,
 )
-from remy_services.designer.joint import JointSearch
-from remy_services.designer.paper import PaperSearch
-from remy_services.designer.pattern import PatternSearch
-from remy_services.designer.scoring import (
-    CheckpointError,
-    DesignerError,
-    SpecimenScore,
-    check_outcome,
-    simulated_packets,
-)
-from remy_services.designer.strategy import StepReport, Strategy
-from remy_simulator import RuleTable
+from remy_services.designer.joint import JointStrategy
+from remy_services.designer.paper import PaperStrategy
+from remy_services.designer.pattern import PatternStrategy
+from remy_services.designer.scoring import CheckpointError, DesignerError, OutcomeError
+from remy_services.designer.search import SteppedSearch, StepReport, Strategy
+from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
-from remy_simulator.objective import specimen_score as objective_score
 
-# The stop rules of a specification that need no clock.
+# Stop rules that need no clock
 
 
 def rule_that_holds(
@@ -50,71 +43,45 @@ def rule_that_holds(
     return None
 
 
-# Which strategy a specification or a checkpoint asks for.
+# Which strategy a specification asks for
 
-
-@dataclass(frozen=True)
-class _Mode:
-    """A way to search."""
-
-    #: The checkpoint's field for its state.
-    field: str
-    start: Callable[[spec_pb2.DesignSpec, SpecimenScore, RuleTable | None], Strategy]
-    restore: Callable[
-        [spec_pb2.DesignSpec, SpecimenScore, checkpoint_pb2.Checkpoint, RuleTable | None], Strategy
-    ]
-
-
-_MODES = {
-    spec_pb2.SEARCH_MODE_PAPER: _Mode("paper", PaperSearch, PaperSearch.restore),
-    spec_pb2.SEARCH_MODE_JOINT: _Mode("joint", JointSearch, JointSearch.restore),
-    spec_pb2.SEARCH_MODE_PATTERN: _Mode("pattern", PatternSearch, PatternSearch.restore),
+_STRATEGIES: dict[spec_pb2.SearchMode, Strategy[Any, Any]] = {
+    spec_pb2.SEARCH_MODE_PAPER: PaperStrategy(),
+    spec_pb2.SEARCH_MODE_JOINT: JointStrategy(),
+    spec_pb2.SEARCH_MODE_PATTERN: PatternStrategy(),
 }
 
 
-def new_strategy(
-    spec: spec_pb2.DesignSpec, specimen_score: SpecimenScore, given: RuleTable | None = None
-) -> Strategy:
-    """The strategy of `search.mode` at its beginning, with the given table if there is one.
-
-    Raises DesignerError.
-    """
-    return _mode(spec).start(spec, specimen_score, given)
-
-
-def restored_strategy(
-    spec: spec_pb2.DesignSpec,
-    specimen_score: SpecimenScore,
-    checkpoint: checkpoint_pb2.Checkpoint,
-    given: RuleTable | None = None,
-) -> Strategy:
-    """The strategy where the checkpoint left it; `given` as it began. Raises CheckpointError."""
-    mode, saved = _mode(spec), checkpoint.WhichOneof("strategy")
-    if saved != mode.field:
-        raise CheckpointError(
-            f"the checkpoint holds the state of the search {saved!r}; the specification asks for "
-            f"{mode.field!r}"
-        )
-    return mode.restore(spec, specimen_score, checkpoint, given)
-
-
-def _mode(spec: spec_pb2.DesignSpec) -> _Mode:
-    if spec.search.mode not in _MODES:
+def _strategy(spec: spec_pb2.DesignSpec) -> Strategy[Any, Any]:
+    if spec.search.mode not in _STRATEGIES:
         raise DesignerError(
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
-    return _MODES[spec.search.mode]
+    return _STRATEGIES[spec.search.mode]
 
 
-# What a design counts beside its strategy's state: steps, epochs, simulations, and its events.
+def _restored(
+    spec: spec_pb2.DesignSpec, checkpoint: checkpoint_pb2.Checkpoint, given: RuleTable | None
+) -> SteppedSearch[Any, Any]:
+    """The search where the checkpoint left it; `given` as it began. Raises CheckpointError."""
+    strategy, saved = _strategy(spec), checkpoint.WhichOneof("strategy")
+    if saved != strategy.field:
+        raise CheckpointError(
+            f"the checkpoint holds the state of the search {saved!r}; the specification asks for "
+            f"{strategy.field!r}"
+        )
+    return SteppedSearch(strategy, spec, given, checkpoint)
+
+
+# What is counted beside the search's state: steps, epochs, simulations and events
 
 
 def count_outcome(
     record: checkpoint_pb2.Checkpoint, outcome: evaluation_pb2.EvaluationOutcome
 ) -> int:
     """Adds what an outcome has cost. Returns its simulated packets."""
-    packets = simulated_packets(outcome)
-    record.evaluations += len(outcome.outcomes)
+    packets = sum(outcome.packets_sent)
+    record.evaluations += len(outcome.packets_sent)
     record.simulated_packets += packets
     return packets
 
@@ -134,7 +101,7 @@ def count_step(
         purpose=report.purpose,
         rules=report.rules,
         candidates=len(request.candidates),
-        specimens=len(request.specimens),
+        specimens=columns.specimen_count(request),
         simulated_packets=packets,
         score=report.score,
         gain=report.gain,
@@ -179,9 +146,6 @@ def _numbered(
     return events
 
 
-# The designer: a strategy's steps, counted, reported, stopped and checkpointed.
-
-
 class Designer:
     """One design. The package's documentation lists its driver's duties."""
 
@@ -190,7 +154,6 @@ class Designer:
         spec: spec_pb2.DesignSpec,
         *,
         first_table: RuleTable | None = None,
-        specimen_score: SpecimenScore = objective_score,
     ) -> None:
         """A design at its beginning, with `first_table` in place of the search's own if given.
 
@@ -199,8 +162,8 @@ class Designer:
         """
         self._spec = spec
         given = None if first_table is None else with_signals_of(spec, first_table)
-        self._strategy: Strategy = new_strategy(spec, specimen_score, given)
-        # Everything that is counted, and is not the strategy's.
+        self._search = SteppedSearch(_strategy(spec), spec, given)
+        # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
         self._record = new_record(self._digests[0])
         self._request: evaluation_pb2.EvaluationRequest | None = None
@@ -212,7 +175,6 @@ class Designer:
         data: bytes,
         *,
         first_table: RuleTable | None = None,
-        specimen_score: SpecimenScore = objective_score,
     ) -> Designer:
         """The design that `checkpoint` made these bytes of.
 
@@ -221,9 +183,9 @@ class Designer:
         another version or with other results.
         """
         checkpoint = sealing.unseal(data)
-        designer = cls(spec, first_table=first_table, specimen_score=specimen_score)
+        designer = cls(spec, first_table=first_table)
         check_same_design(checkpoint, designer._record, designer._digests)
-        designer._strategy = restored_strategy(spec, specimen_score, checkpoint, first_table)
+        designer._search = _restored(spec, checkpoint, first_table)
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
         return designer
@@ -232,14 +194,14 @@ class Designer:
         """The whole state as bytes, for `resume`."""
         checkpoint = checkpoint_pb2.Checkpoint()
         checkpoint.CopyFrom(self._record)
-        self._strategy.save(checkpoint)
+        self._search.save(checkpoint)
         return sealing.seal(checkpoint)
 
     @property
     def table(self) -> RuleTable:
         """The best table so far: the one to publish."""
         closing = self._record.closing
-        return to_native(closing.table) if closing.HasField("table") else self._strategy.table
+        return to_native(closing.table) if closing.HasField("table") else self._search.table
 
     @property
     def finished(self) -> progress_pb2.StopReason | None:
@@ -255,12 +217,12 @@ class Designer:
     @property
     def epoch(self) -> int:
         """The global epoch, from 0."""
-        return self._strategy.epoch
+        return self._search.epoch
 
     @property
     def share_done(self) -> float | None:
         """How much of the search is done, from 0 to 1; None if it has no fixed length."""
-        return self._strategy.share_done
+        return self._search.share_done
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:
@@ -286,8 +248,8 @@ class Designer:
         """What to evaluate next: the same until its outcome was received, None when finished."""
         if self._request is None and self.finished is None:
             stopping = self._record.HasField("closing")
-            strategy = self._strategy
-            self._request = strategy.closing_request() if stopping else strategy.request()
+            search = self._search
+            self._request = search.closing_request() if stopping else search.request()
         return self._request
 
     def receive(
@@ -300,7 +262,10 @@ class Designer:
         request = self._request
         if request is None:
             raise DesignerError("there is no request that an outcome could answer")
-        check_outcome(request, outcome)
+        try:
+            columns.check(request, outcome)
+        except columns.ImpossibleOutcome as error:
+            raise OutcomeError(str(error)) from error
         if self._record.HasField("closing"):
             events = self._close(request, outcome)
         else:
@@ -317,7 +282,7 @@ class Designer:
             return []
         self._request = None
         self._record.closing.reason = reason
-        return self._finish() if self._strategy.closing_request() is None else []
+        return self._finish() if self._search.closing_request() is None else []
 
     def reconsider(
         self, spent: progress_pb2.StopReason | None = None
@@ -346,8 +311,8 @@ class Designer:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> list[progress_pb2.ProgressEvent]:
-        epoch = self._strategy.epoch
-        report = self._strategy.receive(request, outcome)
+        epoch = self._search.epoch
+        report = self._search.receive(request, outcome)
         events = count_step(self._record, epoch, request, outcome, report)
         reason = self._reason_to_stop()
         return events if reason is None else events + self.stop(reason)
@@ -357,17 +322,17 @@ class Designer:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> list[progress_pb2.ProgressEvent]:
-        verdict = self._strategy.closing_verdict(request, outcome)
+        decision = self._search.closing_decision(request, outcome)
         count_outcome(self._record, outcome)
-        self._record.closing.comparison.CopyFrom(verdict.comparison)
-        if verdict.table is not None:
-            self._record.closing.table.CopyFrom(from_native(verdict.table))
+        self._record.closing.comparison.CopyFrom(decision.comparison)
+        if decision.table is not None:
+            self._record.closing.table.CopyFrom(from_native(decision.table))
         return self._finish()
 
     def _finish(self) -> list[progress_pb2.ProgressEvent]:
-        return count_end(self._record, self._strategy.epoch, self.table.rule_count)
+        return count_end(self._record, self._search.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:
-        return self._strategy.finished or rule_that_holds(
+        return self._search.finished or rule_that_holds(
             self._spec.stop, steps=self._record.step, epochs=self._record.epochs
         )

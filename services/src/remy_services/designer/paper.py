@@ -5,20 +5,33 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
+from remy_farm.v1.evaluation_pb2 import (
+    RECORDING_MEMORY,
+    RECORDING_USES,
+    EvaluationOutcome,
+    EvaluationRequest,
+)
 from remy_services.designer import actions, scoring
-from remy_services.designer.scoring import CheckpointError, by_use, total_uses
+from remy_services.designer.scoring import CheckpointError, by_use
+from remy_services.designer.search import (
+    Context,
+    Decision,
+    Effort,
+    State,
+    Step,
+    StepReport,
+    Strategy,
+    Streams,
+    restored_table,
+)
 from remy_services.designer.splitting import split_most_used
-from remy_services.designer.strategy import NO_EFFORT, Effort, StepReport, Streams, Verdict
 from remy_simulator import RuleTable
-from remy_simulator.messages import action_message, axis_of, from_native, to_native
+from remy_simulator.messages import action_message, axis_of, from_native
 
-# The actions that are tried in place of a rule's present one (section 4.3, step 3).
-#
-# "Evaluate roughly 100 candidate increments to the current action, increasing geometrically in
-# granularity as they get further from the current value ... taking the Cartesian product".
+# The grid of actions around the present one
 
 
 #: An action: window multiple, window increment (packets), intersend time (ms).
@@ -58,7 +71,12 @@ class Component:
 
 @dataclass(frozen=True)
 class ActionGrid:
-    """The search's grid of actions."""
+    """The actions that are tried in place of a rule's present one.
+
+    "Evaluate roughly 100 candidate increments to the current action, increasing geometrically in
+    granularity as they get further from the current value ... taking the Cartesian product" of
+    what is tried for each component.
+    """
 
     window_multiple: Component
     window_increment: Component
@@ -105,65 +123,28 @@ def _component(spec: spec_pb2.ActionGrid, decimals: int) -> Component:
     )
 
 
-# What the steps of the paper's search have in common.
+# What a design fixes, and where its search stands
 
 
 @dataclass(frozen=True)
-class Context:
+class PaperContext(Context):
     """What a design fixes for all of its steps."""
 
-    spec: spec_pb2.DesignSpec
-    specimen_score: scoring.SpecimenScore
-    streams: Streams
     grid: ActionGrid
 
-    def request(
-        self,
-        purpose: progress_pb2.StepPurpose,
-        *path: int,
-        table: RuleTable,
-        candidates: Sequence[evaluation_pb2.Candidate],
-        specimens: int,
-        recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
-    ) -> evaluation_pb2.EvaluationRequest:
-        """A request whose networks and random draws are named by `purpose` and `path`."""
-        return evaluation_pb2.EvaluationRequest(
-            tables=[from_native(table)],
-            candidates=candidates,
-            specimens=self.streams.specimens(purpose, *path, count=specimens),
-            duration_ms=self.spec.search.simulated_seconds * 1000,
-            seed=self.streams.simulation_seed(purpose, *path),
-            recording=recording,
-        )
+    stratified: ClassVar[bool] = False
 
-    def scores(
-        self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+    def paired_scores(
+        self, request: EvaluationRequest, outcome: EvaluationOutcome
     ) -> list[list[float]]:
-        """Paired scores by candidate and specimen."""
-        return scoring.paired_scores(request, outcome, self.spec.objective, self.specimen_score)
+        """Scores by candidate, on the specimens that all of them have one on."""
+        return scoring.paired(self.scores(request, outcome))
 
 
-# Where the paper's search stands: a value, and its message.
-
-
-_PURPOSES = (
-    progress_pb2.STEP_PURPOSE_COUNT_USES,
-    progress_pb2.STEP_PURPOSE_IMPROVE,
-    progress_pb2.STEP_PURPOSE_VALIDATE,
-    progress_pb2.STEP_PURPOSE_SPLIT,
-)
-
-
-@dataclass(frozen=True)
-class PaperState:
+@dataclass(frozen=True, kw_only=True)
+class PaperState(State):
     """The state between two steps."""
 
-    #: What the next step is for.
-    purpose: progress_pb2.StepPurpose
-    #: The global epoch.
-    epoch: int
     #: The table that the epoch began with.
     epoch_table: RuleTable
     #: The same with all that the epoch has improved so far. Of the same structure: rules are split
@@ -175,28 +156,24 @@ class PaperState:
     rule: int = 0
     #: Rules taken up so far in this epoch; names the streams of their steps.
     visits: int = 0
-    #: What this epoch has cost.
-    effort: Effort = NO_EFFORT
 
     @classmethod
-    def first(cls, table: RuleTable) -> PaperState:
-        """The beginning, in epoch 0."""
-        purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
-        return cls(purpose, 0, table, table, (0,) * table.rule_count)
-
-    def next_epoch(self, purpose: progress_pb2.StepPurpose, table: RuleTable) -> PaperState:
-        """The start of the next epoch with `table`. "Set all rules to the current epoch." """
-        epoch = self.epoch + 1
-        return PaperState(purpose, epoch, table, table, (epoch,) * table.rule_count)
-
-    def with_structure(self, table: RuleTable) -> PaperState:
-        """The same moment with another table, which has other rules."""
-        return replace(
-            self, epoch_table=table, table=table, rule_epochs=(self.epoch,) * table.rule_count
+    def first(
+        cls,
+        table: RuleTable,
+        epoch: int = 0,
+        purpose: progress_pb2.StepPurpose = progress_pb2.STEP_PURPOSE_COUNT_USES,
+    ) -> PaperState:
+        """The beginning of an epoch. "Set all rules to the current epoch." """
+        return cls(
+            purpose=purpose,
+            epoch=epoch,
+            epoch_table=table,
+            table=table,
+            rule_epochs=(epoch,) * table.rule_count,
         )
 
     def to_message(self) -> checkpoint_pb2.PaperSearchState:
-        """The state, bit by bit."""
         return checkpoint_pb2.PaperSearchState(
             purpose=self.purpose,
             epoch=self.epoch,
@@ -212,13 +189,13 @@ class PaperState:
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PaperSearchState) -> PaperState:
         """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        epoch_table = restored_table(message.epoch_table)
         try:
-            epoch_table = to_native(message.epoch_table)
             table = actions.apply(epoch_table, message.changes)
         except (ValueError, IndexError) as error:
             raise CheckpointError(f"the checkpoint holds a broken table: {error}") from error
         rules = table.rule_count
-        if message.purpose not in _PURPOSES or message.rule >= rules:
+        if message.purpose not in PaperStrategy.steps or message.rule >= rules:
             raise CheckpointError("the checkpoint names a step that the paper's search never makes")
         if len(message.rule_epochs) != rules:
             raise CheckpointError(
@@ -237,86 +214,52 @@ class PaperState:
         )
 
 
-# The interface of one step of the paper's search.
+# The steps, in the order of section 4.3
 
 
-class Step(Protocol):
-    """A step: what it asks for, and where the search stands after the answer. Pure functions."""
-
-    def request(self, context: Context, state: PaperState) -> evaluation_pb2.EvaluationRequest:
-        """What is to be evaluated."""
-
-    def receive(
-        self,
-        context: Context,
-        state: PaperState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> tuple[PaperState, StepReport]:
-        """The next state, and what happened."""
-
-
-# Step 2 of section 4.3: "Find the most-used rule in this epoch".
-
-
-class ChooseRule:
-    """ "Simulate the current RemyCC and see which rule in the current epoch receives the most use.
-
-    If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
+class ChooseRule(Step[PaperContext, PaperState]):
+    """Step 2: "Simulate the current RemyCC and see which rule in the current epoch receives the
+    most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
     """
 
-    def request(self, context: Context, state: PaperState) -> evaluation_pb2.EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
         return context.request(
             progress_pb2.STEP_PURPOSE_COUNT_USES,
             state.epoch,
             state.visits,
             table=state.table,
-            candidates=[actions.unchanged()],
-            specimens=context.spec.search.specimens,
-            recording=evaluation_pb2.RECORDING_USES,
+            recording=RECORDING_USES,
         )
 
     def receive(
         self,
-        context: Context,
+        context: PaperContext,
         state: PaperState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PaperState, StepReport]:
-        uses = total_uses(outcome.outcomes, state.table.rule_count)
+        uses = outcome.rule_uses
         in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
-        events = []
-        if in_epoch:
-            rule = in_epoch[0]
-            events.append(
-                progress_pb2.ProgressEvent(
-                    rule_chosen=progress_pb2.RuleChosen(
-                        rule=rule, uses=uses[rule], uses_of_all_rules=sum(uses)
-                    )
-                )
-            )
-            state = replace(
-                state,
-                purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-                rule=rule,
-                visits=state.visits + 1,
-            )
-        else:
-            state = replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE)
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_COUNT_USES,
             rules=state.table.rule_count,
             score=scoring.estimate(context.scores(request, outcome)[0]),
-            events=events,
         )
-        return state, report
+        if not in_epoch:
+            return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE), report
+        rule = in_epoch[0]
+        chosen = progress_pb2.RuleChosen(rule=rule, uses=uses[rule], uses_of_all_rules=sum(uses))
+        state = replace(
+            state,
+            purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
+            rule=rule,
+            visits=state.visits + 1,
+        )
+        return state, replace(report, events=[progress_pb2.ProgressEvent(rule_chosen=chosen)])
 
 
-# Step 3 of section 4.3: "Improve that action until we can't anymore".
-
-
-class ImproveAction:
-    """One round: "evaluate roughly 100 candidate increments to the current action".
+class ImproveAction(Step[PaperContext, PaperState]):
+    """A round of step 3: "evaluate roughly 100 candidate increments to the current action".
 
     Candidate 0 is the current action, so that every round compares like with like. The streams are
     named by the visit to the rule and not by the round: "If any of the candidates is an
@@ -324,7 +267,7 @@ class ImproveAction:
     same specimen networks and random seed."
     """
 
-    def request(self, context: Context, state: PaperState) -> evaluation_pb2.EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
         neighbours = context.grid.neighbours(state.table.action(state.rule))
         return context.request(
             progress_pb2.STEP_PURPOSE_IMPROVE,
@@ -335,17 +278,16 @@ class ImproveAction:
                 actions.unchanged(),
                 *(actions.one_rule(state.rule, action) for action in neighbours),
             ],
-            specimens=context.spec.search.specimens,
         )
 
     def receive(
         self,
-        context: Context,
+        context: PaperContext,
         state: PaperState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PaperState, StepReport]:
-        scores = context.scores(request, outcome)
+        scores = context.paired_scores(request, outcome)
         best = _best(scores)
         gain = scoring.estimate_gain(scores[0], scores[best])
         report = StepReport(
@@ -356,14 +298,14 @@ class ImproveAction:
         )
         if best == 0:
             return _rule_done(state), report
-        (change,) = request.candidates[best].actions.changes
+        changes = request.candidates[best].actions
         improved = progress_pb2.RuleImproved(
             rule=state.rule,
             before=action_message(state.table.action(state.rule)),
-            after=change.action,
+            after=changes.changes[0].action,
             gain=gain,
         )
-        state = replace(state, table=actions.apply(state.table, request.candidates[best].actions))
+        state = replace(state, table=actions.apply(state.table, changes))
         return state, replace(report, events=[progress_pb2.ProgressEvent(rule_improved=improved)])
 
 
@@ -382,98 +324,50 @@ def _rule_done(state: PaperState) -> PaperState:
     return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES, rule_epochs=tuple(epochs))
 
 
-# Step 5 of section 4.3: "Subdivide the most-used rule".
+class EndEpoch(Step[PaperContext, PaperState]):
+    """Step 4: "If we run out of rules in this epoch. Increment the global epoch. If the new epoch
+    is a multiple of a parameter, K, continue to step 5. Otherwise go back to step 1."
 
-
-class SplitRule:
-    """ "Find the most-used rule, and the median memory value that triggers it. Split the rule at
-    this point, producing eight new rules (one per dimension of the memory-space), each with the
-    same action as before. Then return to step 1."
-
-    One rule for each orthant around the point: 2^k with k signals. A rule too small to be divided
-    on any signal leaves its turn to the next most-used one.
+    Behind a test of its own: the paper takes over whatever scored best on the 16 or so networks
+    that it was chosen on. Here the epoch's table must also beat the one that the epoch began with
+    on networks that had no part in the choice, or the epoch is rolled back.
     """
 
-    def request(self, context: Context, state: PaperState) -> evaluation_pb2.EvaluationRequest:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            state.epoch,
-            table=state.table,
-            candidates=[actions.unchanged()],
-            specimens=context.spec.search.specimens,
-            recording=evaluation_pb2.RECORDING_MEMORY,
-        )
+    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+        return _comparison_request(context, state, progress_pb2.STEP_PURPOSE_VALIDATE)
 
     def receive(
         self,
-        context: Context,
+        context: PaperContext,
         state: PaperState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PaperState, StepReport]:
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
-            rules=state.table.rule_count,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
-        state = replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES)
-        split = split_most_used(state.table, outcome.outcomes)
-        if split is None:
-            return state, report
-        table = state.table.split(split.rule, split.thresholds)
-        return state.with_structure(table), replace(report, events=[split.event(table.rule_count)])
-
-
-# Step 4 of section 4.3, "If we run out of rules in this epoch", behind a test of its own.
-#
-# The paper takes over whatever scored best on the 16 or so networks that it was chosen on. Here the
-# epoch's table must also beat the one that the epoch began with on networks that had no part in the
-# choice, or the epoch is rolled back.
-
-
-class EndEpoch:
-    """ "Increment the global epoch. If the new epoch is a multiple of a parameter, K, continue to
-    step 5. Otherwise go back to step 1." """
-
-    def request(self, context: Context, state: PaperState) -> evaluation_pb2.EvaluationRequest:
-        return comparison_request(context, state, progress_pb2.STEP_PURPOSE_VALIDATE)
-
-    def receive(
-        self,
-        context: Context,
-        state: PaperState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> tuple[PaperState, StepReport]:
-        verdict = comparison_verdict(context, state, request, outcome)
-        comparison = verdict.comparison
-        record = progress_pb2.EpochRecord(
-            epoch=state.epoch,
-            rules=state.table.rule_count,
-            rules_changed=len(actions.differences(state.epoch_table, state.table).changes),
-            comparison=comparison,
-            evaluations=state.effort.evaluations,
-            simulated_packets=state.effort.simulated_packets,
-        )
+        decision = _decision(context, state, request, outcome)
+        comparison = decision.comparison
+        changes = actions.differences(state.epoch_table, state.table).changes
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
             rules=state.table.rule_count,
             score=comparison.before if comparison.HasField("before") else None,
             gain=comparison.gain if comparison.HasField("gain") else None,
-            epoch=record,
+            epoch=state.record(
+                rules=state.table.rule_count, rules_changed=len(changes), comparison=comparison
+            ),
         )
-        split_is_due = (state.epoch + 1) % context.spec.search.paper.epochs_per_split == 0
+        epoch = state.epoch + 1
+        is_split_due = epoch % context.spec.search.paper.epochs_per_split == 0
         purpose = (
             progress_pb2.STEP_PURPOSE_SPLIT
-            if split_is_due
+            if is_split_due
             else progress_pb2.STEP_PURPOSE_COUNT_USES
         )
-        return state.next_epoch(purpose, verdict.table or state.epoch_table), report
+        return PaperState.first(decision.table or state.epoch_table, epoch, purpose), report
 
 
-def comparison_request(
-    context: Context, state: PaperState, purpose: progress_pb2.StepPurpose
-) -> evaluation_pb2.EvaluationRequest:
+def _comparison_request(
+    context: PaperContext, state: PaperState, purpose: progress_pb2.StepPurpose
+) -> EvaluationRequest:
     """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
     improved = actions.differences(state.epoch_table, state.table)
     candidates = [actions.unchanged()]
@@ -486,106 +380,106 @@ def comparison_request(
         table=state.epoch_table,
         candidates=candidates,
         specimens=context.spec.search.paper.validation_specimens,
+        scored=False,
     )
 
 
-def comparison_verdict(
-    context: Context,
+def _decision(
+    context: PaperContext,
     state: PaperState,
-    request: evaluation_pb2.EvaluationRequest,
-    outcome: evaluation_pb2.EvaluationOutcome,
-) -> Verdict:
+    request: EvaluationRequest,
+    outcome: EvaluationOutcome,
+) -> Decision:
     """Whether the epoch's present table may replace its first one."""
-    scores = context.scores(request, outcome)
+    scores = context.paired_scores(request, outcome)
     comparison = scoring.compare(scores[0], scores[-1])
-    table: RuleTable | None = state.table if comparison.accepted else None
-    return Verdict(comparison, table)
+    return Decision(comparison, state.table if comparison.accepted else None)
 
 
-# The paper's search (section 4.3) as a strategy: its steps, one after another.
+class SplitRule(Step[PaperContext, PaperState]):
+    """Step 5: "Find the most-used rule, and the median memory value that triggers it. Split the
+    rule at this point, producing eight new rules (one per dimension of the memory-space), each with
+    the same action as before. Then return to step 1."
 
+    One rule for each orthant around the point: 2^k with k signals. A rule too small to be divided
+    on any signal leaves its turn to the next most-used one.
+    """
 
-_STEPS: dict[progress_pb2.StepPurpose, Step] = {
-    progress_pb2.STEP_PURPOSE_COUNT_USES: ChooseRule(),
-    progress_pb2.STEP_PURPOSE_IMPROVE: ImproveAction(),
-    progress_pb2.STEP_PURPOSE_VALIDATE: EndEpoch(),
-    progress_pb2.STEP_PURPOSE_SPLIT: SplitRule(),
-}
-
-
-class PaperSearch:
-    """A greedy search, rule by rule. See `Strategy` for what the members promise."""
-
-    def __init__(
-        self,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        given: RuleTable | None = None,
-        state: PaperState | None = None,
-    ) -> None:
-        grid = action_grid(spec.search.paper)
-        self._context = Context(spec, specimen_score, Streams(spec), grid)
-        # "Remy initializes a RemyCC with only a single rule."
-        axes = [axis_of(signal) for signal in spec.signals]
-        first = given or RuleTable(axes, [([], grid.initial)])
-        self._state = state or PaperState.first(first)
-
-    @classmethod
-    def restore(
-        cls,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        checkpoint: checkpoint_pb2.Checkpoint,
-        given: RuleTable | None = None,
-    ) -> PaperSearch:
-        """The search that `save` wrote. Raises CheckpointError."""
-        return cls(spec, specimen_score, given, PaperState.from_message(checkpoint.paper))
-
-    def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
-        checkpoint.paper.CopyFrom(self._state.to_message())
-
-    @property
-    def table(self) -> RuleTable:
-        return self._state.epoch_table
-
-    @property
-    def epoch(self) -> int:
-        return self._state.epoch
-
-    @property
-    def finished(self) -> progress_pb2.StopReason | None:
-        # Looked at where a split is due, so that the last rules are honed as long as all others.
-        state, stop = self._state, self._context.spec.stop
-        split_is_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
-        if split_is_due and stop.HasField("rules") and state.table.rule_count >= stop.rules:
-            return progress_pb2.STOP_REASON_RULES
-        return None
-
-    @property
-    def share_done(self) -> float | None:
-        return None
-
-    def request(self) -> evaluation_pb2.EvaluationRequest:
-        return _STEPS[self._state.purpose].request(self._context, self._state)
+    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+        return context.request(
+            progress_pb2.STEP_PURPOSE_SPLIT,
+            state.epoch,
+            table=state.table,
+            recording=RECORDING_MEMORY,
+        )
 
     def receive(
         self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> StepReport:
-        state = self._state
-        step = _STEPS[state.purpose]
-        state = replace(state, effort=state.effort.with_outcome(outcome))
-        self._state, report = step.receive(self._context, state, request, outcome)
-        return report
+        context: PaperContext,
+        state: PaperState,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
+    ) -> tuple[PaperState, StepReport]:
+        report = StepReport(
+            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
+            rules=state.table.rule_count,
+            score=scoring.estimate(context.scores(request, outcome)[0]),
+        )
+        split = split_most_used(state.table, outcome)
+        if split is None:
+            return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES), report
+        table = state.table.split(split.rule, split.thresholds)
+        divided = replace(PaperState.first(table, state.epoch), effort=state.effort)
+        return divided, replace(report, events=[split.event(table.rule_count)])
 
-    def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
-        request = comparison_request(self._context, self._state, progress_pb2.STEP_PURPOSE_CLOSE)
+
+# The strategy
+
+
+class PaperStrategy(Strategy[PaperContext, PaperState]):
+    """A greedy search, rule by rule."""
+
+    field = "paper"
+    steps: ClassVar = {
+        progress_pb2.STEP_PURPOSE_COUNT_USES: ChooseRule(),
+        progress_pb2.STEP_PURPOSE_IMPROVE: ImproveAction(),
+        progress_pb2.STEP_PURPOSE_VALIDATE: EndEpoch(),
+        progress_pb2.STEP_PURPOSE_SPLIT: SplitRule(),
+    }
+
+    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PaperContext:
+        return PaperContext(spec, Streams(spec), action_grid(spec.search.paper))
+
+    def first_state(self, context: PaperContext, given: RuleTable | None) -> PaperState:
+        """ "Remy initializes a RemyCC with only a single rule." """
+        axes = [axis_of(signal) for signal in context.spec.signals]
+        return PaperState.first(given or RuleTable(axes, [([], context.grid.initial)]))
+
+    def restored(
+        self, context: PaperContext, message: checkpoint_pb2.PaperSearchState
+    ) -> PaperState:
+        return PaperState.from_message(message)
+
+    def table(self, context: PaperContext, state: PaperState) -> RuleTable:
+        return state.epoch_table
+
+    def finished(self, context: PaperContext, state: PaperState) -> progress_pb2.StopReason | None:
+        # Looked at where a split is due, so that the last rules are honed as long as all others.
+        stop = context.spec.stop
+        is_split_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
+        if is_split_due and stop.HasField("rules") and state.table.rule_count >= stop.rules:
+            return progress_pb2.STOP_REASON_RULES
+        return None
+
+    def closing_request(self, context: PaperContext, state: PaperState) -> EvaluationRequest | None:
+        request = _comparison_request(context, state, progress_pb2.STEP_PURPOSE_CLOSE)
         return request if len(request.candidates) > 1 else None
 
-    def closing_verdict(
+    def closing_decision(
         self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> Verdict:
-        return comparison_verdict(self._context, self._state, request, outcome)
+        context: PaperContext,
+        state: PaperState,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
+    ) -> Decision:
+        return _decision(context, state, request, outcome)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer.scoring import by_use, total_uses
+from remy_services.designer.scoring import by_use
 from remy_simulator import RuleTable
-from remy_simulator.messages import axis_of, signal_of
+from remy_simulator.columns import memory_summaries
+from remy_simulator.messages import signal_of
 
 #: (axis, value) pairs as RuleTable.split takes them.
 Thresholds = list[tuple[int, float]]
@@ -33,56 +34,35 @@ class Split:
         )
 
 
-def split_most_used(
-    table: RuleTable, outcomes: Sequence[evaluation_pb2.SpecimenOutcome]
-) -> Split | None:
+#: Counts of memory values by bucket, (buckets, counts), by (rule, axis).
+Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
+
+
+def split_most_used(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Split | None:
     """Divides the most-used rule; one too small to be divided on any signal leaves its turn to the
     next most-used. None if there is nothing to divide."""
-    for rule in by_use(total_uses(outcomes, table.rule_count)):
-        thresholds = median_thresholds(table, rule, outcomes)
+    memory = memory_summaries(outcome)
+    for rule in by_use(outcome.rule_uses):
+        thresholds = median_thresholds(table, rule, memory)
         if thresholds:
             return Split(rule, thresholds)
     return None
 
 
-def median_thresholds(
-    table: RuleTable, rule: int, outcomes: Iterable[evaluation_pb2.SpecimenOutcome]
-) -> Thresholds:
+def median_thresholds(table: RuleTable, rule: int, memory: Memory) -> Thresholds:
     """The point to split `rule` at, one threshold for each of the table's signals.
 
     A median that does not lie strictly inside the rule's region (as when most values are equal to
     its lower end) gives way to the middle of the region, as in the reference tool. A signal on
     which that is impossible too is left out; the result may be empty.
     """
-    counts = _merged_counts(rule, outcomes)
     lower, upper = table.region(rule)
     thresholds: Thresholds = []
     for axis in table.signals:
-        values = counts.get(axis, {})
-        buckets = sorted(values)
         places = [(lower[axis] + upper[axis]) / 2]
-        if buckets:
-            median = remy_simulator.summary_median(
-                axis, buckets, [values[bucket] for bucket in buckets]
-            )
-            places.insert(0, median)
+        if (rule, axis) in memory:
+            places.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
         inside = [place for place in places if lower[axis] < place < upper[axis]]
         if inside:
             thresholds.append((axis, inside[0]))
     return thresholds
-
-
-def _merged_counts(
-    rule: int, outcomes: Iterable[evaluation_pb2.SpecimenOutcome]
-) -> dict[int, dict[int, int]]:
-    """Counts by axis and bucket of the memory values that triggered `rule`."""
-    merged: dict[int, dict[int, int]] = {}
-    for outcome in outcomes:
-        for memory in outcome.rule_memory:
-            if memory.rule != rule:
-                continue
-            for summary in memory.signals:
-                counts = merged.setdefault(axis_of(summary.signal), {})
-                for bucket, count in zip(summary.buckets, summary.counts, strict=True):
-                    counts[bucket] = counts.get(bucket, 0) + count
-    return merged

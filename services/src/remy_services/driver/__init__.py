@@ -5,7 +5,7 @@ in one process, with files, clocks and signals around. The other sink, a store, 
 coordinator's.
 """
 
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 from remy_services.driver.directory import OutDirectory
 from remy_services.driver.progress import (
     DesignObserver,

@@ -15,12 +15,12 @@ from types import FrameType
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.designer.budgets import Elapsed, is_by_budget
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 from remy_services.driver.directory import DirectorySink, OutDirectory
 from remy_services.driver.loop import Clock, Directive, RunLoop
 from remy_services.driver.progress import DesignObserver
 from remy_services.evaluation import Share, SharedEvaluator
-from remy_services.evaluation.local import LocalFleet
+from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
@@ -157,7 +157,7 @@ class DesignRun:
         self._spec = spec
         self._out = OutDirectory(out)
         self._resume = resume
-        self._new_evaluator = evaluator or (lambda: LocalFleet(threads))
+        self._new_evaluator = evaluator or (lambda: ThreadPoolEvaluator(threads))
         self._checkpoint_seconds = checkpoint_seconds
         self._first_table = first_table
         self._clock = clock

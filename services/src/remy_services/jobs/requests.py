@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
 from remy_services.designer import DesignerError
-from remy_services.designer.strategy import with_steps
+from remy_services.designer.search import with_steps
 from remy_services.jobs.states import CANCELLED, CANCELLING, FINAL, PAUSED, TRANSITIONS, Draft
 from remy_services.specification import (
     SpecError,

@@ -12,7 +12,7 @@ from remy_services.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
-from remy_services.specification.networks import draw_specimens, extent
+from remy_services.specification.networks import draw_specimen_columns, draw_specimens, extent
 from remy_services.specification.schema import SpecError, Violation
 from remy_services.specification.writing import (
     content_digest,
@@ -27,6 +27,7 @@ __all__ = [
     "Violation",
     "check_spec",
     "content_digest",
+    "draw_specimen_columns",
     "draw_specimens",
     "extent",
     "first_digest",

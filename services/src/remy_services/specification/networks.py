@@ -1,10 +1,13 @@
 """Drawing specimens from a network model (section 4.3: "drawing 16 or more network specimens")."""
 
+from array import array
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_simulator.columns import unpack_specimens
 
 # A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
@@ -30,11 +33,6 @@ class Quantity(IntEnum):
     TIMESTAMP_RESOLUTION = 10
 
 
-_DRAWN: Final[tuple[Quantity, ...]] = tuple(
-    q for q in Quantity if q not in (Quantity.KEY, Quantity.SHUFFLE)
-)
-
-
 def draw_specimens(
     spec: spec_pb2.DesignSpec,
     *,
@@ -43,6 +41,22 @@ def draw_specimens(
     first_index: int = 0,
     stratified: bool = False,
 ) -> list[evaluation_pb2.Specimen]:
+    """The networks of `draw_specimen_columns`, one by one."""
+    return unpack_specimens(
+        draw_specimen_columns(
+            spec, seed=seed, count=count, first_index=first_index, stratified=stratified
+        )
+    )
+
+
+def draw_specimen_columns(
+    spec: spec_pb2.DesignSpec,
+    *,
+    seed: int,
+    count: int,
+    first_index: int = 0,
+    stratified: bool = False,
+) -> evaluation_pb2.SpecimenColumns:
     """Specimens `first_index`, `first_index` + 1, ... of the stream that `seed` names.
 
     `seed` is 64 bits: a number from the user, or remy_simulator.mix(search.seed, purpose, ...).
@@ -51,100 +65,125 @@ def draw_specimens(
     hypercube), which makes the mean over the specimens less noisy.
     """
     draws = _Draws(seed, first_index, count, stratified)
-    return [_draw(spec, draws, index) for index in range(count)]
+    network = spec.network
+    rates = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
+    losses = draws.values(network.loss_probability, Quantity.LOSS)
+    columns = evaluation_pb2.SpecimenColumns(
+        keys=array("Q", draws.keys()).tobytes(),
+        link_rates_packets_per_ms=_numbers([rate / KILOBITS_PER_PACKET for rate in rates]),
+        rtts_ms=_numbers(draws.values(network.rtt_ms, Quantity.RTT)),
+        sender_counts=[int(senders) for senders in draws.values(network.senders, Quantity.SENDERS)],
+    )
+    if any(losses):
+        columns.loss_probabilities = _numbers(losses)
+    if network.buffer.HasField("packets"):
+        packets = draws.values(network.buffer.packets, Quantity.BUFFER)
+        columns.buffers.extend(int(buffer) + 1 for buffer in packets)
+    numbers: dict[_Kind, int] = {}
+    kind = [numbers.setdefault(each, len(numbers)) for each in _kinds(spec, draws)]
+    for each in numbers:
+        _set_kind(columns.kinds.add(), spec, each)
+    if any(kind):
+        columns.kind.extend(kind)
+    return columns
 
 
 class _Draws:
-    """Uniform variates by specimen and quantity."""
+    """Uniform variates by quantity, and what distributions make of them."""
 
     def __init__(self, seed: int, first_index: int, count: int, stratified: bool) -> None:
         self._seed = seed
-        self._first_index = first_index
-        self._count = count
-        self._strata = (
-            {quantity: self._shuffled(quantity) for quantity in _DRAWN} if stratified else None
-        )
+        self._indices = range(first_index, first_index + count)
+        self._stratified = stratified
 
-    def key(self, index: int) -> int:
-        return remy_simulator.mix(self._seed, self._first_index + index, Quantity.KEY)
+    def keys(self) -> list[int]:
+        """Of the specimens."""
+        return [remy_simulator.mix(self._seed, index, Quantity.KEY) for index in self._indices]
 
-    def uniform(self, index: int, quantity: Quantity) -> float:
+    def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> list[float]:
+        """One a specimen. What does not vary takes no draw: draws are named, so none is shifted."""
+        if not is_varied(distribution):
+            return [quantile(distribution, 0.0)] * len(self._indices)
+        return quantiles(distribution, self._uniform(quantity))
+
+    def _uniform(self, quantity: Quantity) -> list[float]:
         """In [0, 1)."""
-        variate = remy_simulator.uniform(self._seed, self._first_index + index, quantity)
-        if self._strata is None:
-            return variate
-        return min((self._strata[quantity][index] + variate) / self._count, _BELOW_ONE)
+        variates = [remy_simulator.uniform(self._seed, index, quantity) for index in self._indices]
+        if not self._stratified:
+            return variates
+        count = len(variates)
+        return [
+            min((stratum + variate) / count, _BELOW_ONE)
+            for stratum, variate in zip(self._shuffled(quantity), variates, strict=True)
+        ]
 
     def _shuffled(self, quantity: Quantity) -> list[int]:
         """0 ... count - 1 in random order (Fisher and Yates)."""
-        order = list(range(self._count))
-        for last in range(self._count - 1, 0, -1):
-            variate = remy_simulator.uniform(
-                self._seed, self._first_index, Quantity.SHUFFLE, quantity, last
-            )
-            chosen = int(variate * (last + 1))
+        seed, first, uniform = self._seed, self._indices.start, remy_simulator.uniform
+        order = list(range(len(self._indices)))
+        for last in range(len(order) - 1, 0, -1):
+            chosen = int(uniform(seed, first, Quantity.SHUFFLE, quantity, last) * (last + 1))
             order[last], order[chosen] = order[chosen], order[last]
         return order
 
 
-def _draw(spec: spec_pb2.DesignSpec, draws: _Draws, index: int) -> evaluation_pb2.Specimen:
-    def value(distribution: spec_pb2.Distribution, quantity: Quantity) -> float:
-        return quantile(distribution, draws.uniform(index, quantity))
-
-    network = spec.network
-    specimen = evaluation_pb2.Specimen(
-        key=draws.key(index),
-        link_rate_packets_per_ms=(
-            value(network.link_rate_mbps, Quantity.LINK_RATE) / KILOBITS_PER_PACKET
-        ),
-        rtt_ms=value(network.rtt_ms, Quantity.RTT),
-        loss_probability=value(network.loss_probability, Quantity.LOSS),
-    )
-    if network.buffer.HasField("packets"):
-        specimen.buffer_packets = int(value(network.buffer.packets, Quantity.BUFFER))
-    if network.HasField("measurement"):
-        _set_measurement(specimen.measurement, network.measurement, draws, index)
-    group = specimen.senders.add(count=int(value(network.senders, Quantity.SENDERS)))
-    _set_traffic(group.traffic, spec.traffic, draws, index)
-    return specimen
+#: What specimens of a kind have in common beside the model: mean time or bytes on (0 where the
+#: model has the lengths of flows), mean time off, jitter and timestamp resolution, ms.
+_Kind = tuple[float, float, float, float]
 
 
-def _set_measurement(
-    measurement: evaluation_pb2.Measurement,
-    model: spec_pb2.MeasurementModel,
-    draws: _Draws,
-    index: int,
-) -> None:
-    size = draws.uniform(index, Quantity.JITTER)
-    match model.jitter.WhichOneof("kind"):
-        case "exponential_mean_ms":
-            mean_ms = quantile(model.jitter.exponential_mean_ms, size)
-            measurement.exponential_jitter_mean_ms = mean_ms
-        case "uniform_maximum_ms":
-            maximum_ms = quantile(model.jitter.uniform_maximum_ms, size)
-            measurement.uniform_jitter_maximum_ms = maximum_ms
-    measurement.timestamp_resolution_ms = quantile(
-        model.timestamp_resolution_ms, draws.uniform(index, Quantity.TIMESTAMP_RESOLUTION)
+def _kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> Iterable[_Kind]:
+    """One a specimen."""
+    traffic, measurement = spec.traffic, spec.network.measurement
+    on = {
+        "exponential_time": traffic.exponential_time.mean_ms,
+        "exponential_bytes": traffic.exponential_bytes.mean_bytes,
+    }.get(traffic.WhichOneof("on") or "", spec_pb2.Distribution())
+    jitter = {
+        "exponential_mean_ms": measurement.jitter.exponential_mean_ms,
+        "uniform_maximum_ms": measurement.jitter.uniform_maximum_ms,
+    }.get(measurement.jitter.WhichOneof("kind") or "", spec_pb2.Distribution())
+    return zip(
+        draws.values(on, Quantity.ON),
+        draws.values(traffic.mean_off_ms, Quantity.OFF),
+        draws.values(jitter, Quantity.JITTER),
+        draws.values(measurement.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
+        strict=True,
     )
 
 
-def _set_traffic(
-    traffic: evaluation_pb2.Traffic, model: spec_pb2.TrafficModel, draws: _Draws, index: int
-) -> None:
-    on = draws.uniform(index, Quantity.ON)
-    match model.WhichOneof("on"):
+def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, kind: _Kind) -> None:
+    on, mean_off_ms, jitter_ms, resolution_ms = kind
+    if spec.network.HasField("measurement"):
+        match spec.network.measurement.jitter.WhichOneof("kind"):
+            case "exponential_mean_ms":
+                message.measurement.exponential_jitter_mean_ms = jitter_ms
+            case "uniform_maximum_ms":
+                message.measurement.uniform_jitter_maximum_ms = jitter_ms
+        message.measurement.timestamp_resolution_ms = resolution_ms
+    traffic = message.senders.add().traffic
+    match spec.traffic.WhichOneof("on"):
         case "exponential_time":
-            traffic.exponential_time.mean_ms = quantile(model.exponential_time.mean_ms, on)
+            traffic.exponential_time.mean_ms = on
         case "exponential_bytes":
-            traffic.exponential_bytes.mean_bytes = quantile(model.exponential_bytes.mean_bytes, on)
+            traffic.exponential_bytes.mean_bytes = on
         case _:
-            flows = model.flow_lengths
+            flows = spec.traffic.flow_lengths
             traffic.pareto_bytes.scale_bytes = flows.scale_bytes
             traffic.pareto_bytes.shape = flows.shape
             traffic.pareto_bytes.shift_bytes = flows.shift_bytes
             traffic.pareto_bytes.extra_bytes = flows.extra_bytes
             traffic.pareto_bytes.maximum_bytes = flows.maximum_bytes
-    traffic.mean_off_ms = quantile(model.mean_off_ms, draws.uniform(index, Quantity.OFF))
+    traffic.mean_off_ms = mean_off_ms
+
+
+def _numbers(values: Iterable[float]) -> bytes:
+    return array("d", values).tobytes()
+
+
+def is_varied(distribution: spec_pb2.Distribution) -> bool:
+    """Whether draws from the distribution differ."""
+    return distribution.WhichOneof("kind") not in (None, "exact")
 
 
 def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
@@ -152,22 +191,30 @@ def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
 
     Never outside of the distribution's ends, whatever is rounded on the way.
     """
+    return quantiles(distribution, [probability])[0]
+
+
+def quantiles(distribution: spec_pb2.Distribution, probabilities: Sequence[float]) -> list[float]:
+    """The same for several probabilities."""
     match distribution.WhichOneof("kind"):
         case "uniform":
             low, high = distribution.uniform.low, distribution.uniform.high
-            return _clamp(low + probability * (high - low), low, high)
+            return [_clamp(low + each * (high - low), low, high) for each in probabilities]
         case "log_uniform":
             low, high = distribution.log_uniform.low, distribution.log_uniform.high
             width = remy_simulator.log(high) - remy_simulator.log(low)
-            return _clamp(low * remy_simulator.exp(probability * width), low, high)
+            return [
+                _clamp(low * remy_simulator.exp(each * width), low, high) for each in probabilities
+            ]
         case "integer_uniform":
             first, last = distribution.integer_uniform.low, distribution.integer_uniform.high
-            return min(first + int(probability * (last - first + 1)), last)
+            return [min(first + int(each * (last - first + 1)), last) for each in probabilities]
         case "list":
-            values = distribution.list.values
-            return values[min(int(probability * len(values)), len(values) - 1)]
+            values = list(distribution.list.values)
+            last = len(values) - 1
+            return [values[min(int(each * len(values)), last)] for each in probabilities]
         case _:
-            return distribution.exact
+            return [distribution.exact] * len(probabilities)
 
 
 def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:

@@ -1,5 +1,5 @@
 """The joint search: all rules at once, along a gradient estimated by evolution strategies."""
 
-from remy_services.designer.joint.search import JointSearch
+from remy_services.designer.joint.search import JointStrategy
 
-__all__ = ["JointSearch"]
+__all__ = ["JointStrategy"]

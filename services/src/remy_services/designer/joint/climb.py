@@ -12,12 +12,12 @@ from remy_services.designer.actions import ActionSpace, Coordinates
 from remy_services.designer.joint.gradient import GradientSamples, Moments, Regions
 from remy_services.designer.joint.schedule import USUAL, Memories, Settings
 from remy_services.designer.scoring import CheckpointError
+from remy_services.designer.search import restored_table
 from remy_services.designer.splitting import Thresholds
 from remy_simulator import RuleTable
-from remy_simulator.messages import from_native, to_native
+from remy_simulator.messages import from_native
 
-# Running averages of gradient samples, and which way they point.
-
+# Slopes: running averages of gradient samples, and which way they point
 
 # Below this t-statistic a coordinate rests, or rarely used rules would walk at random; at 3
 # standard errors beyond it a coordinate takes the longest step.
@@ -74,7 +74,7 @@ def divided(rows: Coordinates, row: int, children: int, kept: float = 1.0) -> Co
     return np.concatenate([rows[:row], copies, rows[row + 1 :]])
 
 
-# A climb: a point in the space of all actions, and what its steps so far have taught.
+# The climb
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,7 @@ class Climb:
     @classmethod
     def from_message(cls, message: checkpoint_pb2.Climb) -> Climb:
         """The inverse. Raises CheckpointError for what `to_message` never writes."""
-        try:
-            table = to_native(message.table)
-        except ValueError as error:
-            raise CheckpointError(f"the checkpoint holds a broken table: {error}") from error
+        table = restored_table(message.table)
         regions = Regions.of(table)
         rules, branches = table.rule_count, len(regions.ranges)
         return cls(
@@ -188,12 +185,13 @@ def _rows(values: Iterable[float], rows: int) -> Coordinates:
     return array.reshape(rows, 3)
 
 
-# One step uphill: coordinates whose slope stands out of its noise move, the others rest.
+# One step uphill
 
 
 def ascend(climb: Climb, samples: GradientSamples, settings: Settings, space: ActionSpace) -> Climb:
     """The climb after one step: of each rule by itself, and of each region as a whole.
 
+    Coordinates whose slope stands out of its noise move, the others rest.
     Rules just divided from one another mostly want the same, but each sees too little to know.
     Their region's slope is the sum of theirs, and stands out of the noise long before.
     """

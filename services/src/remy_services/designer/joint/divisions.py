@@ -10,13 +10,13 @@ import numpy as np
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, rule_table_pb2
 from remy_services.designer.actions import Coordinates
-from remy_services.designer.scoring import CheckpointError, by_use, total_uses
+from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import Split, median_thresholds
 from remy_simulator import RuleTable
+from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import axis_of, signal_of
 
-# Rules divided on trial: on all signals at once, their parts alike, so that nothing changes.
-
+# Rules divided on trial: on all signals at once, their parts alike, so that nothing changes
 
 #: Divisions on trial, by increasing rule of the undivided table.
 Trials = tuple[Split, ...]
@@ -25,12 +25,11 @@ Trials = tuple[Split, ...]
 _RULES_ON_TRIAL = 8
 
 
-def most_used_on_trial(
-    table: RuleTable, outcomes: Sequence[evaluation_pb2.SpecimenOutcome]
-) -> Trials:
+def most_used_on_trial(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Trials:
     """The most-used rules, each at the medians of the memory values that triggered it."""
-    used = by_use(total_uses(outcomes, table.rule_count))[:_RULES_ON_TRIAL]
-    trials = (Split(rule, median_thresholds(table, rule, outcomes)) for rule in sorted(used))
+    memory = memory_summaries(outcome)
+    used = sorted(by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
+    trials = (Split(rule, median_thresholds(table, rule, memory)) for rule in used)
     return tuple(trial for trial in trials if trial.thresholds)
 
 
@@ -90,13 +89,11 @@ def from_messages(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleT
     return trials
 
 
-# How much the two sides of a division want to differ, and which divisions that speaks for.
+# How much the two sides of a division want to differ, and which divisions that speaks for
 #
 # Where a rule should be divided is where the actions on both sides would move apart. The parts of a
 # rule on trial are perturbed independently, so that one step of antithetic pairs has a sample of
-# the
-# slope along every such move: those above a threshold one way, those below it the other way.
-
+# the slope along every such move: those above a threshold one way, those below it the other way.
 
 # A division needs this much evidence: the sum of three squared standard normals, which is what
 # sides that agree have, passes it in 3 of 100 cases.

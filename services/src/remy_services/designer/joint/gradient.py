@@ -14,15 +14,17 @@ from remy_farm.v1 import evaluation_pb2
 from remy_services.designer.actions import Coordinates
 from remy_services.designer.joint.schedule import USUAL, Memories
 from remy_simulator import RuleTable, perturbation_noise
+from remy_simulator.columns import gradient_moments
 
-# The regions of a table as ranges of rules: what moves together when a whole branch moves.
-#
-# Rules are numbered in pre-order, so that the rules below any node of the tree are neighbours.
+# Regions: what moves together when a whole branch moves
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The inner nodes of a tree in pre-order, each as the range of the rules below it."""
+    """The inner nodes of a tree in pre-order, each as the range of the rules below it.
+
+    Rules are numbered in pre-order, so that the rules below any node are neighbours.
+    """
 
     #: (first rule, first rule behind) of each inner node.
     ranges: tuple[tuple[int, int], ...]
@@ -49,39 +51,39 @@ class Regions:
                 path.pop()
         return cls(tuple(ranges))
 
-    def sums(self, rows: Coordinates) -> Coordinates:
-        """Sums over the rules of each inner node of rows by rule."""
-        # One row more, so that the sum before a rule and the sum behind it are both there. The
-        # order of these additions is fixed.
-        before = np.concatenate([np.zeros((1, 3)), np.cumsum(rows, axis=0)])
-        sums: Coordinates = before[self._behind] - before[self._first]
-        return sums
-
     def spread(self, rows: Coordinates, steps: Coordinates) -> Coordinates:
         """`steps` by rule, with each inner node's row added to all of its rules."""
         moved = steps.copy()
-        for (first, behind), row in zip(self.ranges, rows, strict=True):
-            moved[first:behind] += row
+        for rules, nodes in self._levels:
+            moved[rules] += rows[nodes]
         return moved
 
     @cached_property
-    def _first(self) -> NDArray[np.intp]:
-        return np.array([first for first, _ in self.ranges], dtype=np.intp)
+    def _levels(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """By depth: the rules below an inner node of that depth, and which one that is.
 
-    @cached_property
-    def _behind(self) -> NDArray[np.intp]:
-        return np.array([behind for _, behind in self.ranges], dtype=np.intp)
+        A rule lies below one node of a depth at most, and below those of lesser depth first: its
+        sum has the order of the nodes.
+        """
+        levels: list[tuple[list[int], list[int]]] = []
+        above: list[int] = []
+        for node, (first, behind) in enumerate(self.ranges):
+            above = [end for end in above if end > first]
+            if len(above) == len(levels):
+                levels.append(([], []))
+            rules, nodes = levels[len(above)]
+            rules += range(first, behind)
+            nodes += [node] * (behind - first)
+            above.append(behind)
+        return [(np.array(rules), np.array(nodes)) for rules, nodes in levels]
 
 
-# Samples of the gradient from antithetic perturbations (evolution strategies).
+# Samples from antithetic perturbations (evolution strategies)
 #
 # On specimen i all rules are moved by sigma epsilon_i and by - sigma epsilon_i, under the same
 # random streams. With d_i half the difference of the two scores, d_i epsilon_i / sigma is an
-# unbiased
-# sample of the gradient of the score, smoothed over the perturbation (Salimans et al. 2017;
-# Nesterov
-# and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
-
+# unbiased sample of the gradient of the score, smoothed over the perturbation (Salimans et al.
+# 2017; Nesterov and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
 
 # A difference beyond this many times the usual one counts as if it were no larger: one freak
 # specimen shall not throw the climb.
@@ -117,22 +119,27 @@ def gradient_samples(
     regions: Regions,
     spread: float,
     memories: Memories = USUAL,
+    *,
+    rules: int,
 ) -> GradientSamples:
-    """The samples of a request whose candidates are one antithetic pair.
+    """The samples of a request whose candidates are one antithetic pair of a table of so many rules.
 
     `differences` holds half the difference of the pair's scores by specimen, None where one could
     not be scored.
     """
     spread = spread_after(differences, spread, memories)
-    by_rule = _Sums(len(outcome.outcomes[0].rule_uses))
-    by_region = _Sums(len(regions.ranges))
-    count = 0
-    for sample in pair_samples(request, outcome, differences, spread):
-        by_rule.add(sample)
-        by_region.add(regions.sums(sample))
-        count += 1
-    count = max(count, 1)
-    return GradientSamples(by_rule.moments(count), by_region.moments(count), spread)
+    columns = gradient_moments(
+        request.seed,
+        request.specimen_columns.keys,
+        [math.nan if size is None else size for size in _sizes(request, differences, spread)],
+        outcome.used_rules,
+        rules,
+        regions.ranges,
+    )
+    mean, squares, region_mean, region_squares = (
+        np.frombuffer(column, np.float64).reshape(-1, 3) for column in columns
+    )
+    return GradientSamples(Moments(mean, squares), Moments(region_mean, region_squares), spread)
 
 
 def pair_samples(
@@ -140,30 +147,35 @@ def pair_samples(
     outcome: evaluation_pb2.EvaluationOutcome,
     differences: Sequence[float | None],
     spread: float,
+    *,
+    rules: int,
 ) -> Iterator[Coordinates]:
     """The sample of each specimen with a difference, one row a rule, in the specimens' order.
 
     A rule that neither of the pair used has a sample of zero. `spread` is the usual size of a
     difference.
     """
-    perturbation = request.candidates[0].perturbation
-    pairs = len(request.specimens)
-    rules = len(outcome.outcomes[0].rule_uses)
+    keys = np.frombuffer(request.specimen_columns.keys, np.uint64).tolist()
+    masks = np.frombuffer(outcome.used_rules, np.uint8).reshape(len(keys), -1)
+    used = np.unpackbits(masks, axis=1, count=rules, bitorder="little")
+    for key, size, mask in zip(keys, _sizes(request, differences, spread), used, strict=True):
+        if size is not None:
+            noise = np.array(perturbation_noise(request.seed, key, rules)).reshape(-1, 3)
+            yield noise * size * mask[:, np.newaxis]
+
+
+def _sizes(
+    request: evaluation_pb2.EvaluationRequest,
+    differences: Sequence[float | None],
+    spread: float,
+) -> list[float | None]:
+    """By specimen: the difference, limited, over the standard deviation of the perturbation."""
+    scale = request.candidates[0].perturbation.scale
     limit = _FREAK * spread
-    for number, (specimen, difference) in enumerate(
-        zip(request.specimens, differences, strict=True)
-    ):
-        if difference is None:
-            continue
-        used = _used(outcome.outcomes[number]) | _used(outcome.outcomes[pairs + number])
-        noise = np.array(perturbation_noise(perturbation.seed, specimen.key, rules)).reshape(-1, 3)
-        size = min(max(difference, -limit), limit) / perturbation.scale
-        yield noise * size * used[:, np.newaxis]
-
-
-def _used(outcome: evaluation_pb2.SpecimenOutcome) -> NDArray[np.bool_]:
-    """By rule: whether it was used."""
-    return np.fromiter(outcome.rule_uses, np.uint64, len(outcome.rule_uses)) > 0
+    return [
+        None if difference is None else min(max(difference, -limit), limit) / scale
+        for difference in differences
+    ]
 
 
 def spread_after(
@@ -180,18 +192,3 @@ def spread_after(
     if spread == 0:
         return usual
     return memories.spread * spread + (1 - memories.spread) * usual
-
-
-class _Sums:
-    """Sums in the order of the specimens: floating-point addition is not associative."""
-
-    def __init__(self, rows: int) -> None:
-        self._total = np.zeros((rows, 3))
-        self._squares = np.zeros((rows, 3))
-
-    def add(self, sample: Coordinates) -> None:
-        self._total = self._total + sample
-        self._squares = self._squares + sample * sample
-
-    def moments(self, count: int) -> Moments:
-        return Moments(self._total / count, self._squares / (count * count))

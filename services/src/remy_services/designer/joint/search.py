@@ -1,48 +1,201 @@
-"""The joint search as a strategy: climbing, validating, and its steps one after another."""
+"""The joint search: its state, its steps, and what is published of its climb."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_farm.v1.evaluation_pb2 import (
+    RECORDING_MEMORY,
+    RECORDING_USED,
+    EvaluationOutcome,
+    EvaluationRequest,
+)
 from remy_services.designer import scoring
-from remy_services.designer.actions import ActionSpace
-from remy_services.designer.joint.climb import ascend
+from remy_services.designer.actions import ActionSpace, first_table
+from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.divisions import (
+    Trials,
     chosen_splits,
     disagreements,
+    from_messages,
     most_used_on_trial,
+    to_messages,
     trial_table,
 )
 from remy_services.designer.joint.gradient import gradient_samples, pair_samples, spread_after
-from remy_services.designer.joint.schedule import Schedule
-from remy_services.designer.joint.state import (
+from remy_services.designer.joint.schedule import Schedule, start_count
+from remy_services.designer.scoring import CheckpointError
+from remy_services.designer.search import (
     Context,
-    JointState,
+    Decision,
+    Effort,
+    State,
     Step,
-    half_differences,
-    middles,
-    pair_request,
-)
-from remy_services.designer.splitting import split_most_used
-from remy_services.designer.strategy import (
     StepReport,
+    Strategy,
     Streams,
     Validated,
-    Verdict,
     compare,
+    decide,
     validation_request,
-    verdict,
 )
+from remy_services.designer.splitting import split_most_used
 from remy_simulator import RuleTable
 
-# One step of the climb: antithetic perturbations of all rules on fresh specimens, and a step.
+# What a design fixes, and where its search stands
 
 
-class ClimbStep:
-    """One pair on each specimen informs the slopes of all rules."""
+@dataclass(frozen=True)
+class JointContext(Context):
+    """What a design fixes for all of its steps."""
 
-    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
+    space: ActionSpace
+    schedule: Schedule
+    #: Begins the only climb, in place of the starts.
+    given: RuleTable | None = None
+
+    @property
+    def search(self) -> spec_pb2.JointSearch:
+        """The settings as they are followed."""
+        return self.schedule.search
+
+    @property
+    def starts(self) -> int:
+        """How many climbs are begun."""
+        return start_count(self.search) if self.given is None else 1
+
+    def is_trying_starts(self, start: int) -> bool:
+        """Whether start number `start` is one of the short climbs. A single one has no rival, and
+        simply goes on."""
+        return start < self.starts > 1
+
+    def first_climb(self, start: int) -> Climb:
+        """The climb of start number `start` before its first step."""
+        table = self.given or first_table(self.spec, self.space, start)
+        return Climb.start(table, self.space)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointState(State):
+    """The state between two steps."""
+
+    #: The climb under way.
+    climb: Climb
+    #: Divisions of its rules to be tried in the next step, if that is what it is for.
+    trials: Trials = ()
+    #: The best table so far; None before the first validation.
+    best: Validated | None = None
+    #: Number of the start being tried; the number of all of them when that is over.
+    start: int = 0
+    #: The best of the short climbs that are over, and its score.
+    best_start: Climb | None = None
+    best_start_score: float = -math.inf
+
+    def to_message(self) -> checkpoint_pb2.JointSearchState:
+        return checkpoint_pb2.JointSearchState(
+            purpose=self.purpose,
+            epoch=self.epoch,
+            best=self.best.to_message() if self.best else None,
+            start=self.start,
+            climb=self.climb.to_message(),
+            trials=to_messages(self.trials),
+            best_start=self.best_start.to_message() if self.best_start else None,
+            best_start_score=self.best_start_score if self.best_start else None,
+            evaluations=self.effort.evaluations,
+            simulated_packets=self.effort.simulated_packets,
+        )
+
+    @classmethod
+    def from_message(cls, message: checkpoint_pb2.JointSearchState) -> JointState:
+        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        has_best, has_start = message.HasField("best"), message.HasField("best_start")
+        begins = message.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
+        if message.purpose not in JointStrategy.steps or not (has_best or begins):
+            raise CheckpointError("the checkpoint names a step that the joint search never makes")
+        if bool(message.trials) != (message.purpose == progress_pb2.STEP_PURPOSE_TRY_SPLITS):
+            raise CheckpointError(
+                "the checkpoint holds divisions on trial that no step is to try, or the reverse"
+            )
+        if has_start != message.HasField("best_start_score"):
+            raise CheckpointError("the checkpoint holds a climb without its score, or the reverse")
+        climb = Climb.from_message(message.climb)
+        return cls(
+            purpose=message.purpose,
+            climb=climb,
+            trials=from_messages(message.trials, climb.table),
+            best=Validated.from_message(message.best) if has_best else None,
+            epoch=message.epoch,
+            start=message.start,
+            best_start=Climb.from_message(message.best_start) if has_start else None,
+            best_start_score=message.best_start_score if has_start else -math.inf,
+            effort=Effort(message.evaluations, message.simulated_packets),
+        )
+
+
+# Antithetic pairs: all rules perturbed one way and the opposite way
+#
+# Both of a pair run on the same specimen under the same random streams, so that nearly all of what
+# differs between them is what the perturbation did (common random numbers).
+
+Scores = Sequence[float | None]
+
+
+def pair_request(
+    context: JointContext,
+    purpose: progress_pb2.StepPurpose,
+    *path: int,
+    table: RuleTable,
+    perturbation: float,
+    specimens: int,
+) -> EvaluationRequest:
+    """A pair on each of so many fresh specimens; `purpose` and `path` name all that is drawn.
+
+    `perturbation` is the standard deviation by which the coordinates of all actions are moved.
+    """
+    request = context.request(
+        purpose,
+        *path,
+        table=table,
+        candidates=[
+            evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=scale))
+            for scale in (perturbation, -perturbation)
+        ],
+        specimens=specimens,
+        recording=RECORDING_USED,
+    )
+    request.bounds.CopyFrom(context.space.bounds)
+    return request
+
+
+def half_differences(up: Scores, down: Scores) -> list[float | None]:
+    """Half the difference of each pair's scores; None where one could not be scored."""
+    return [
+        None if plus is None or minus is None else (plus - minus) / 2
+        for plus, minus in zip(up, down, strict=True)
+    ]
+
+
+def middles(up: Scores, down: Scores) -> list[float]:
+    """The mean of each pair's scores, where both could be scored."""
+    return [
+        (plus + minus) / 2
+        for plus, minus in zip(up, down, strict=True)
+        if plus is not None and minus is not None
+    ]
+
+
+# The steps
+
+
+class Ascend(Step[JointContext, JointState]):
+    """One step of the climb: a pair on each of some fresh specimens informs the slopes of all
+    rules, and coordinates move along them."""
+
+    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
         climb = state.climb
         settings = context.schedule.settings(climb.steps)
         return pair_request(
@@ -57,10 +210,10 @@ class ClimbStep:
 
     def receive(
         self,
-        context: Context,
+        context: JointContext,
         state: JointState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = context.scores(request, outcome)
@@ -72,6 +225,7 @@ class ClimbStep:
             climb.regions,
             climb.spread,
             settings.memories,
+            rules=climb.table.rule_count,
         )
         climb = ascend(climb, samples, settings, context.space)
         report = StepReport(
@@ -79,18 +233,18 @@ class ClimbStep:
             rules=climb.table.rule_count,
             score=scoring.estimate(middles(up, down)),
         )
-        return replace(state, climb=climb, purpose=after_step(context, state, climb.steps)), report
+        return replace(state, climb=climb, purpose=_after_step(context, state, climb.steps)), report
 
 
-def after_step(context: Context, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+def _after_step(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
     """What comes once `steps` steps have been made: a split, a validation, or the next step."""
     climb = state.climb
     if climb.last_split != steps and context.schedule.split_is_due(steps, climb.table.rule_count):
         return progress_pb2.STEP_PURPOSE_SPLIT
-    return after_split(context, state, steps)
+    return _after_split(context, state, steps)
 
 
-def after_split(context: Context, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+def _after_split(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
     """The same where no split is due (any more)."""
     if context.is_trying_starts(state.start):
         validate = steps >= min(context.search.start_steps, context.schedule.steps)
@@ -99,28 +253,28 @@ def after_split(context: Context, state: JointState, steps: int) -> progress_pb2
     return progress_pb2.STEP_PURPOSE_VALIDATE if validate else progress_pb2.STEP_PURPOSE_CLIMB
 
 
-# The table grows where it is used (section 4.3, step 5).
+class SplitMostUsed(Step[JointContext, JointState]):
+    """The table grows where it is used (section 4.3, step 5).
 
+    The most-used rule is divided at the medians of the memory values that triggered it; or, if
+    disagreement is to decide, several rules come to trial there.
+    """
 
-class SplitStep:
-    """The most-used rule is divided at the medians of the memory values that triggered it; or, if
-    disagreement is to decide, several rules come to trial there."""
-
-    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
-        return context.recording_request(
+    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+        return context.request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.start,
             state.climb.steps,
             table=state.climb.table,
-            recording=evaluation_pb2.RECORDING_MEMORY,
+            recording=RECORDING_MEMORY,
         )
 
     def receive(
         self,
-        context: Context,
+        context: JointContext,
         state: JointState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[JointState, StepReport]:
         climb = replace(state.climb, last_split=state.climb.steps)
         report = StepReport(
@@ -129,24 +283,22 @@ class SplitStep:
             score=scoring.estimate(context.scores(request, outcome)[0]),
         )
         if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
-            trials = most_used_on_trial(climb.table, outcome.outcomes)
+            trials = most_used_on_trial(climb.table, outcome)
             if trials:
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
                 return replace(state, climb=climb, trials=trials, purpose=purpose), report
-        elif split := split_most_used(climb.table, outcome.outcomes):
+        elif split := split_most_used(climb.table, outcome):
             climb = climb.split(split.rule, split.thresholds)
             report = replace(report, events=[split.event(climb.table.rule_count)])
-        state = replace(state, climb=climb)
-        return replace(state, purpose=after_split(context, state, climb.steps)), report
+        purpose = _after_split(context, state, climb.steps)
+        return replace(state, climb=climb, purpose=purpose), report
 
 
-# The table grows where the two sides of a division want to differ.
+class TrySplits(Step[JointContext, JointState]):
+    """The table grows where the two sides of a division want to differ: all divisions on trial are
+    perturbed at once, and the slopes of their sides compared."""
 
-
-class TrySplitsStep:
-    """All divisions on trial are perturbed at once, and the slopes of their sides compared."""
-
-    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
+    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
         climb = state.climb
         return pair_request(
             context,
@@ -160,15 +312,21 @@ class TrySplitsStep:
 
     def receive(
         self,
-        context: Context,
+        context: JointContext,
         state: JointState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[JointState, StepReport]:
         up, down = context.scores(request, outcome)
         differences = half_differences(up, down)
-        samples = pair_samples(request, outcome, differences, spread_after(differences))
         climb = state.climb
+        samples = pair_samples(
+            request,
+            outcome,
+            differences,
+            spread_after(differences),
+            rules=trial_table(climb.table, state.trials).rule_count,
+        )
         splits = chosen_splits(
             state.trials,
             disagreements(state.trials, samples),
@@ -188,35 +346,35 @@ class TrySplitsStep:
             events=events,
         )
         state = replace(state, climb=climb, trials=())
-        return replace(state, purpose=after_split(context, state, climb.steps)), report
+        return replace(state, purpose=_after_split(context, state, climb.steps)), report
 
 
-# Whether the climb has got anywhere, on specimens that it never climbs on.
-#
-# A step's own score is no answer: it belongs to perturbed tables on a handful of specimens. The
-# running average of the coordinates, rounded, is compared with the best table so far on the
-# validation specimens, which stay the same throughout a design and serve nothing else.
+class Validate(Step[JointContext, JointState]):
+    """Ends an epoch; while starts are being tried, ends one of them.
 
+    Whether the climb has got anywhere, a step's own score cannot say: it belongs to perturbed
+    tables on a handful of specimens. The running average of the coordinates, rounded, is compared
+    with the best table so far on the validation specimens, that it never climbs on.
+    """
 
-class ValidateStep:
-    """Ends an epoch; while starts are being tried, ends one of them."""
-
-    def request(self, context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
-        return publication_request(context, state)
+    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+        return validation_request(
+            context, state.climb.published(context.space), context.search.validation_specimens
+        )
 
     def receive(
         self,
-        context: Context,
+        context: JointContext,
         state: JointState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[JointState, StepReport]:
-        (scores,) = context.scores(request, outcome)
-        contender = Validated(state.climb.published(context.space), tuple(scores))
+        contender = Validated.of(context, state.climb.published(context.space), request, outcome)
+        rules = contender.table.rule_count
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            rules=contender.table.rule_count,
-            score=scoring.estimate(scores),
+            rules=rules,
+            score=scoring.estimate(contender.scores),
         )
         climbing = replace(state, purpose=progress_pb2.STEP_PURPOSE_CLIMB)
         if state.best is None:
@@ -225,150 +383,92 @@ class ValidateStep:
         comparison = compare(state.best, contender)
         if comparison.accepted:
             climbing = replace(climbing, best=contender)
-        record = progress_pb2.EpochRecord(
-            epoch=state.epoch,
-            rules=contender.table.rule_count,
-            rules_changed=contender.table.rule_count,
-            comparison=comparison,
-            evaluations=state.effort.evaluations,
-            simulated_packets=state.effort.simulated_packets,
-        )
+        record = state.record(rules=rules, rules_changed=rules, comparison=comparison)
         if context.is_trying_starts(state.start):
             record.start = state.start
-            climbing = next_start(context, climbing, comparison)
+            climbing = _next_start(context, climbing, comparison)
         report = replace(
             report,
             score=comparison.after if comparison.HasField("after") else None,
             gain=comparison.gain if comparison.HasField("gain") else None,
             epoch=record,
         )
-        return climbing.next_epoch(), report
+        return replace(climbing, epoch=state.epoch + 1, effort=Effort()), report
 
 
-def publication_request(context: Context, state: JointState) -> evaluation_pb2.EvaluationRequest:
-    """What would be published now, on the validation specimens."""
-    return validation_request(
-        context,
-        state.climb.published(context.space),
-        specimens=context.search.validation_specimens,
-    )
-
-
-def next_start(
-    context: Context, state: JointState, comparison: progress_pb2.Comparison
+def _next_start(
+    context: JointContext, state: JointState, comparison: progress_pb2.Comparison
 ) -> JointState:
     """Keeps the climb if it is the best start so far, and turns to the next; after the last one the
     best goes on."""
-    score = comparison.after.mean if comparison.HasField("after") else float("-inf")
+    score = comparison.after.mean if comparison.HasField("after") else -math.inf
     if state.best_start is None or score > state.best_start_score:
         state = replace(state, best_start=state.climb, best_start_score=score)
     state = replace(state, start=state.start + 1)
     if context.is_trying_starts(state.start):
         return replace(state, climb=context.first_climb(state.start))
     climb = state.best_start or state.climb
-    return replace(state, climb=climb, best_start=None, best_start_score=float("-inf"))
+    return replace(state, climb=climb, best_start=None, best_start_score=-math.inf)
 
 
-# The joint search as a strategy: its steps, one after another.
+# The strategy
 
 
-_STEPS: dict[progress_pb2.StepPurpose, Step] = {
-    progress_pb2.STEP_PURPOSE_CLIMB: ClimbStep(),
-    progress_pb2.STEP_PURPOSE_SPLIT: SplitStep(),
-    progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplitsStep(),
-    progress_pb2.STEP_PURPOSE_VALIDATE: ValidateStep(),
-}
+class JointStrategy(Strategy[JointContext, JointState]):
+    """Evolution strategies on all rules at once."""
 
+    field = "joint"
+    steps: ClassVar = {
+        progress_pb2.STEP_PURPOSE_CLIMB: Ascend(),
+        progress_pb2.STEP_PURPOSE_SPLIT: SplitMostUsed(),
+        progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplits(),
+        progress_pb2.STEP_PURPOSE_VALIDATE: Validate(),
+    }
 
-class JointSearch:
-    """Evolution strategies on all rules at once. See `Strategy` for what the members promise."""
+    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> JointContext:
+        space, schedule = ActionSpace(spec.search.joint), Schedule(spec.search)
+        return JointContext(spec, Streams(spec), space, schedule, given)
 
-    def __init__(
-        self,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        given: RuleTable | None = None,
-        state: JointState | None = None,
-    ) -> None:
-        search = spec.search
-        self._context = Context(
-            spec, specimen_score, Streams(spec), ActionSpace(search.joint), Schedule(search), given
-        )
-        self._state = state or JointState(
-            purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=self._context.first_climb(0)
-        )
+    def first_state(self, context: JointContext, given: RuleTable | None) -> JointState:
+        climb = context.first_climb(0)
+        return JointState(purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=climb)
 
-    @classmethod
-    def restore(
-        cls,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        checkpoint: checkpoint_pb2.Checkpoint,
-        given: RuleTable | None = None,
-    ) -> JointSearch:
-        """The search that `save` wrote. Raises CheckpointError."""
-        return cls(spec, specimen_score, given, JointState.from_message(checkpoint.joint))
+    def restored(
+        self, context: JointContext, message: checkpoint_pb2.JointSearchState
+    ) -> JointState:
+        return JointState.from_message(message)
 
-    def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
-        checkpoint.joint.CopyFrom(self._state.to_message())
+    def table(self, context: JointContext, state: JointState) -> RuleTable:
+        return state.best.table if state.best else state.climb.published(context.space)
 
-    @property
-    def table(self) -> RuleTable:
-        state = self._state
-        return state.best.table if state.best else state.climb.published(self._context.space)
-
-    @property
-    def epoch(self) -> int:
-        return self._state.epoch
-
-    @property
-    def finished(self) -> progress_pb2.StopReason | None:
-        state = self._state
+    def finished(self, context: JointContext, state: JointState) -> progress_pb2.StopReason | None:
         is_over = (
-            not self._context.is_trying_starts(state.start)
+            not context.is_trying_starts(state.start)
             and state.purpose == progress_pb2.STEP_PURPOSE_CLIMB
-            and state.climb.steps >= self._context.schedule.steps
+            and state.climb.steps >= context.schedule.steps
         )
         return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
 
-    @property
-    def share_done(self) -> float | None:
-        state, schedule = self._state, self._context.schedule
-        starts = self._context.starts
-        one_start = schedule.work(min(self._context.search.start_steps, schedule.steps))
+    def share_done(self, context: JointContext, state: JointState) -> float | None:
+        schedule, starts = context.schedule, context.starts
+        one_start = schedule.work(min(context.search.start_steps, schedule.steps))
         before = min(state.start, starts - 1) * one_start
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)
         return (before + schedule.work(state.climb.steps)) / whole
 
-    def request(self) -> evaluation_pb2.EvaluationRequest:
-        return _STEPS[self._state.purpose].request(self._context, self._state)
-
-    def receive(
-        self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> StepReport:
-        state = self._state
-        step = _STEPS[state.purpose]
-        state = replace(state, effort=state.effort.with_outcome(outcome))
-        self._state, report = step.receive(self._context, state, request, outcome)
-        return report
-
-    def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
-        state = self._state
-        if state.best is None or self.finished is not None:
+    def closing_request(self, context: JointContext, state: JointState) -> EvaluationRequest | None:
+        if state.best is None or self.finished(context, state) is not None:
             return None
-        published = state.climb.published(self._context.space)
-        if published == state.best.table:
+        if state.climb.published(context.space) == state.best.table:
             return None
-        return publication_request(self._context, state)
+        return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
 
-    def closing_verdict(
+    def closing_decision(
         self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> Verdict:
-        state = self._state
-        (scores,) = self._context.scores(request, outcome)
-        contender = Validated(state.climb.published(self._context.space), tuple(scores))
-        return verdict(state.best or contender, contender)
+        context: JointContext,
+        state: JointState,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
+    ) -> Decision:
+        published = state.climb.published(context.space)
+        return decide(state.best, Validated.of(context, published, request, outcome))

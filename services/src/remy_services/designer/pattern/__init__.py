@@ -1,5 +1,5 @@
 """The pattern search: small tables, polished rule by rule and divided where a trial gains most."""
 
-from remy_services.designer.pattern.search import PatternSearch
+from remy_services.designer.pattern.search import PatternStrategy
 
-__all__ = ["PatternSearch"]
+__all__ = ["PatternStrategy"]

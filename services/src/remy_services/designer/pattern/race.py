@@ -10,11 +10,10 @@ from remy_services.designer import scoring
 from remy_services.designer.actions import ActionSpace
 from remy_simulator.messages import ActionTuple as Action
 
-# Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003).
+# Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003)
 #
 # Steps are taken in the coordinates of docs/algorithm.md, where the first falls as the window
 # multiple rises. Components that a step does not move keep every bit.
-
 
 Direction = tuple[int, int, int]
 
@@ -59,12 +58,11 @@ def moved(space: ActionSpace, action: Action, direction: Direction, distance: fl
     return (multiple, increment, intersend_ms)
 
 
-# Races: candidates against the unchanged table, over rounds of fresh specimens.
+# Races: candidates against the unchanged table, over rounds of fresh specimens
 #
 # Differences are paired: a candidate and the unchanged table meet the same flows at the same times,
 # so that most of the noise cancels. A round costs little while there are many candidates, and much
 # only for the few that are left (Maron and Moore 1994).
-
 
 # Specimens of the first round; each later one has as many as all before it.
 _FIRST_ROUND = 4

@@ -1,45 +1,195 @@
-"""The pattern search as a strategy: small tables, polished and divided rule by rule."""
+"""The pattern search: small tables, polished and divided rule by rule."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_farm.v1.evaluation_pb2 import (
+    RECORDING_MEMORY,
+    RECORDING_USES,
+    EvaluationOutcome,
+    EvaluationRequest,
+)
 from remy_services.designer import actions, scoring
 from remy_services.designer.actions import ActionSpace, first_table
-from remy_services.designer.pattern.race import Race, neighbours
-from remy_services.designer.pattern.state import (
-    Context,
-    PatternState,
+from remy_services.designer.pattern.divisions import (
     PatternTable,
-    Step,
+    TrialSplit,
+    checked_steps,
     on_trial,
     trial_splits,
 )
-from remy_services.designer.scoring import CheckpointError, by_use, total_uses
-from remy_services.designer.splitting import median_thresholds
-from remy_services.designer.strategy import (
+from remy_services.designer.pattern.race import Race, neighbours
+from remy_services.designer.scoring import CheckpointError, by_use
+from remy_services.designer.search import (
+    Context,
+    Decision,
+    Effort,
+    State,
+    Step,
     StepReport,
+    Strategy,
     Streams,
     Validated,
-    Verdict,
     compare,
+    decide,
     validation_request,
-    verdict,
 )
+from remy_services.designer.splitting import median_thresholds
 from remy_simulator import RuleTable
+from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message
 
-# What every round of a race does.
+# What a design fixes, and where its search stands
 
 
-def after_round(
-    context: Context,
+@dataclass(frozen=True)
+class PatternContext(Context):
+    """What a design fixes for all of its steps."""
+
+    space: ActionSpace
+
+    @property
+    def search(self) -> spec_pb2.PatternSearch:
+        return self.spec.search.pattern
+
+    def round_request(
+        self,
+        purpose: progress_pb2.StepPurpose,
+        *path: int,
+        table: RuleTable,
+        candidates: Sequence[evaluation_pb2.Candidate],
+        race: Race,
+    ) -> EvaluationRequest:
+        """The next round of the race that `purpose` and `path` name: the unchanged table and those
+        of its `candidates` that still run, on fresh specimens."""
+        return self.request(
+            purpose,
+            *path,
+            race.specimens,
+            table=table,
+            candidates=[
+                actions.unchanged(),
+                *(candidates[runner.candidate] for runner in race.runners),
+            ],
+            specimens=race.next_specimens(self.search),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternState(State):
+    """The state between two steps."""
+
+    #: The table being polished.
+    current: PatternTable
+    #: Steps made.
+    step: int = 0
+    #: The best table so far; None before the first validation.
+    best: Validated | None = None
+    #: How far the next compass step of each of its rules goes.
+    best_steps: tuple[float, ...] = ()
+    #: Rules to be polished in this epoch, the one under way first.
+    queue: tuple[int, ...] = ()
+    #: Races run for that rule in this epoch.
+    visit_races: int = 0
+    #: Races begun in this epoch; names their streams.
+    races: int = 0
+    #: The race under way.
+    race: Race = field(default_factory=Race)
+    #: What it is between, while rules are being divided on trial.
+    splits: tuple[TrialSplit, ...] = ()
+    #: Epochs since a rule was last divided.
+    epochs_since_split: int = 0
+    #: Rules that this epoch has changed, in the order of their turns.
+    changed_rules: tuple[int, ...] = ()
+
+    def after(self, outcome: EvaluationOutcome) -> PatternState:
+        return replace(super().after(outcome), step=self.step + 1)
+
+    def next_epoch(self, purpose: progress_pb2.StepPurpose) -> PatternState:
+        """The beginning of the next epoch, with the table as it is."""
+        return replace(
+            self,
+            purpose=purpose,
+            epoch=self.epoch + 1,
+            races=0,
+            changed_rules=(),
+            effort=Effort(),
+        )
+
+    def to_message(self) -> checkpoint_pb2.PatternSearchState:
+        return checkpoint_pb2.PatternSearchState(
+            purpose=self.purpose,
+            epoch=self.epoch,
+            step=self.step,
+            current=self.current.to_message(),
+            best=self.best.to_message() if self.best else None,
+            best_steps=self.best_steps,
+            queue=self.queue,
+            visit_races=self.visit_races,
+            races=self.races,
+            race=self.race.to_message(),
+            splits=[split.to_message() for split in self.splits],
+            epochs_since_split=self.epochs_since_split,
+            changed_rules=self.changed_rules,
+            evaluations=self.effort.evaluations,
+            simulated_packets=self.effort.simulated_packets,
+        )
+
+    @classmethod
+    def from_message(cls, message: checkpoint_pb2.PatternSearchState) -> PatternState:
+        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        current = PatternTable.from_message(message.current)
+        best = Validated.from_message(message.best) if message.HasField("best") else None
+        state = cls(
+            purpose=message.purpose,
+            current=current,
+            step=message.step,
+            epoch=message.epoch,
+            best=best,
+            best_steps=checked_steps(best.table, message.best_steps) if best else (),
+            queue=tuple(message.queue),
+            visit_races=message.visit_races,
+            races=message.races,
+            race=Race.from_message(message.race),
+            splits=tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
+            epochs_since_split=message.epochs_since_split,
+            changed_rules=tuple(message.changed_rules),
+            effort=Effort(message.evaluations, message.simulated_packets),
+        )
+        if not state._is_sound():
+            raise CheckpointError("the checkpoint names a step that the pattern search never makes")
+        return state
+
+    def _is_sound(self) -> bool:
+        rules = self.current.table.rule_count
+        runs = bool(self.race.runners)
+        match self.purpose:
+            case progress_pb2.STEP_PURPOSE_IMPROVE:
+                can_go_on = bool(self.queue) and runs
+            case progress_pb2.STEP_PURPOSE_TRY_SPLITS:
+                numbers = [runner.candidate for runner in self.race.runners]
+                can_go_on = runs and max(numbers) < len(self.splits)
+            case _:
+                can_go_on = self.purpose in PatternStrategy.steps
+        begins = self.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
+        return (
+            can_go_on
+            and all(rule < rules for rule in self.queue)
+            and (self.best is not None or begins)
+        )
+
+
+def _after_round(
+    context: PatternContext,
     state: PatternState,
     purpose: progress_pb2.StepPurpose,
-    request: evaluation_pb2.EvaluationRequest,
-    outcome: evaluation_pb2.EvaluationOutcome,
+    request: EvaluationRequest,
+    outcome: EvaluationOutcome,
 ) -> tuple[PatternState, StepReport]:
     """The state with the round run, and a report with the leader's gain so far."""
     scores = context.scores(request, outcome)
@@ -54,8 +204,7 @@ def after_round(
     return replace(state, race=race), report
 
 
-# A rule's turn: its races, one after another.
-
+# A rule's turn: its races, one after another
 
 # A rule ends its turn with steps too small to gain anything. What the others did since may have
 # changed that: the next turn begins with steps this many times as long.
@@ -66,34 +215,36 @@ _LONGEST_STEP = 1.2
 _RACES_PER_VISIT = 8
 
 
-def begin_visit(context: Context, state: PatternState) -> PatternState:
+def _begin_visit(context: PatternContext, state: PatternState) -> PatternState:
     """Turns to the first rule of the queue; with none left the epoch ends."""
     if not state.queue:
         return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE, race=Race())
     rule = state.queue[0]
     step = min(state.current.steps[rule] * _REOPENED, context.search.first_step)
     state = replace(state, current=state.current.with_step(rule, step), visit_races=0)
-    return begin_race(context, state)
+    return _begin_race(context, state)
 
 
-def begin_race(context: Context, state: PatternState) -> PatternState:
+def _begin_race(context: PatternContext, state: PatternState) -> PatternState:
     """The next race for the rule whose turn it is."""
     return replace(
         state,
         purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-        race=Race.between(len(candidate_actions(context, state))),
+        race=Race.between(len(_candidate_actions(context, state))),
         races=state.races + 1,
         visit_races=state.visit_races + 1,
     )
 
 
-def candidate_actions(context: Context, state: PatternState) -> list[Action]:
+def _candidate_actions(context: PatternContext, state: PatternState) -> list[Action]:
     """What the race is between."""
     rule, current = state.queue[0], state.current
     return neighbours(context.space, current.table.action(rule), current.steps[rule])
 
 
-def after_race(context: Context, state: PatternState, action: Action | None) -> PatternState:
+def _after_race(
+    context: PatternContext, state: PatternState, action: Action | None
+) -> PatternState:
     """Takes over the winner's action, if any, and goes on: with longer steps after a success, with
     shorter ones after a failure, until they are too short."""
     rule, current = state.queue[0], state.current
@@ -108,30 +259,31 @@ def after_race(context: Context, state: PatternState, action: Action | None) -> 
     state = replace(state, current=current)
     is_done = current.steps[rule] < context.search.minimum_step
     if is_done or state.visit_races >= _RACES_PER_VISIT:
-        return begin_visit(context, replace(state, queue=state.queue[1:]))
-    return begin_race(context, state)
+        return _begin_visit(context, replace(state, queue=state.queue[1:]))
+    return _begin_race(context, state)
 
 
-# An epoch begins: which rules are used, and in which order they will be polished.
+# The steps
 
 
-class CountUsesStep:
-    """Each used rule has one turn an epoch, the most-used first. What nothing uses stays."""
+class CountUses(Step[PatternContext, PatternState]):
+    """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
+    stays."""
 
-    def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-        return context.recording_request(
+    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+        return context.request(
             progress_pb2.STEP_PURPOSE_COUNT_USES,
             state.epoch,
             table=state.current.table,
-            recording=evaluation_pb2.RECORDING_USES,
+            recording=RECORDING_USES,
         )
 
     def receive(
         self,
-        context: Context,
+        context: PatternContext,
         state: PatternState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
         rules = state.current.table.rule_count
         report = StepReport(
@@ -139,17 +291,15 @@ class CountUsesStep:
             rules=rules,
             score=scoring.estimate(context.scores(request, outcome)[0]),
         )
-        queue = tuple(by_use(total_uses(outcome.outcomes, rules)))
-        return begin_visit(context, replace(state, queue=queue)), report
+        queue = tuple(by_use(outcome.rule_uses))
+        return _begin_visit(context, replace(state, queue=queue)), report
 
 
-# A round of the race between an action and the compass steps around it.
+class Polish(Step[PatternContext, PatternState]):
+    """A round of the race between an action and the compass steps around it. Every round has fresh
+    specimens; the winner takes the place of the present action."""
 
-
-class PolishStep:
-    """Every round has fresh specimens; the winner takes the place of the present action."""
-
-    def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
         rule = state.queue[0]
         return context.round_request(
             progress_pb2.STEP_PURPOSE_IMPROVE,
@@ -157,27 +307,27 @@ class PolishStep:
             state.races,
             table=state.current.table,
             candidates=[
-                actions.one_rule(rule, action) for action in candidate_actions(context, state)
+                actions.one_rule(rule, action) for action in _candidate_actions(context, state)
             ],
             race=state.race,
         )
 
     def receive(
         self,
-        context: Context,
+        context: PatternContext,
         state: PatternState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
-        state, report = after_round(
+        state, report = _after_round(
             context, state, progress_pb2.STEP_PURPOSE_IMPROVE, request, outcome
         )
         if not state.race.is_over(context.search):
             return state, report
         winner = state.race.winner()
         if winner is None:
-            return after_race(context, state, None), report
-        action = candidate_actions(context, state)[winner.candidate]
+            return _after_race(context, state, None), report
+        action = _candidate_actions(context, state)[winner.candidate]
         rule = state.queue[0]
         improved = progress_pb2.RuleImproved(
             rule=rule,
@@ -186,33 +336,31 @@ class PolishStep:
             gain=winner.gain,
         )
         report = replace(report, events=[progress_pb2.ProgressEvent(rule_improved=improved)])
-        return after_race(context, state, action), report
-
-
-# Where rules might be divided: at the medians of the memory values that triggered them.
+        return _after_race(context, state, action), report
 
 
 # The most-used rules are divided on trial.
 _RULES_ON_TRIAL = 3
 
 
-class SplitStep:
-    """Each of the most-used rules comes to trial on each signal."""
+class ProposeSplits(Step[PatternContext, PatternState]):
+    """Each of the most-used rules comes to trial on each signal, at the median of the memory values
+    that triggered it."""
 
-    def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-        return context.recording_request(
+    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+        return context.request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.epoch,
             table=state.current.table,
-            recording=evaluation_pb2.RECORDING_MEMORY,
+            recording=RECORDING_MEMORY,
         )
 
     def receive(
         self,
-        context: Context,
+        context: PatternContext,
         state: PatternState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
         table = state.current.table
         report = StepReport(
@@ -220,12 +368,12 @@ class SplitStep:
             rules=table.rule_count,
             score=scoring.estimate(context.scores(request, outcome)[0]),
         )
-        used = by_use(total_uses(outcome.outcomes, table.rule_count))
+        memory = memory_summaries(outcome)
         splits = tuple(
             split
-            for rule in used[:_RULES_ON_TRIAL]
+            for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
             for split in trial_splits(
-                context.space, table, rule, median_thresholds(table, rule, outcome.outcomes)
+                context.space, table, rule, median_thresholds(table, rule, memory)
             )
         )
         if not splits:
@@ -239,13 +387,11 @@ class SplitStep:
         return state, report
 
 
-# A round of the race between divisions; the one that gains most is made.
+class TrySplits(Step[PatternContext, PatternState]):
+    """A round of the race between divisions: the table grows by one rule, or not at all where no
+    division gains more than luck would."""
 
-
-class TrySplitsStep:
-    """The table grows by one rule, or not at all where no division gains more than luck would."""
-
-    def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
         table, candidates = on_trial(state.current.table, state.splits)
         return context.round_request(
             progress_pb2.STEP_PURPOSE_TRY_SPLITS,
@@ -257,12 +403,12 @@ class TrySplitsStep:
 
     def receive(
         self,
-        context: Context,
+        context: PatternContext,
         state: PatternState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
-        state, report = after_round(
+        state, report = _after_round(
             context, state, progress_pb2.STEP_PURPOSE_TRY_SPLITS, request, outcome
         )
         if not state.race.is_over(context.search):
@@ -277,41 +423,35 @@ class TrySplitsStep:
         return state, report
 
 
-# The end of an epoch: whether its table replaces the best one, and whether a rule is divided.
+class Validate(Step[PatternContext, PatternState]):
+    """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
+    all, and it may be time to divide a rule."""
 
-
-class ValidateStep:
-    """A table that does not beat the best one is rolled back to it, divisions and all."""
-
-    def request(self, context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-        return current_request(context, state)
+    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+        return validation_request(context, state.current.table, context.search.validation_specimens)
 
     def receive(
         self,
-        context: Context,
+        context: PatternContext,
         state: PatternState,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
     ) -> tuple[PatternState, StepReport]:
-        (scores,) = context.scores(request, outcome)
-        contender = Validated(state.current.table, tuple(scores))
+        contender = Validated.of(context, state.current.table, request, outcome)
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
             rules=contender.table.rule_count,
-            score=scoring.estimate(scores),
+            score=scoring.estimate(contender.scores),
         )
         if state.best is None:
             # The first single rule: what the design's gain is measured from.
             state = _with_best(state, contender)
             return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES), report
         comparison = compare(state.best, contender)
-        record = progress_pb2.EpochRecord(
-            epoch=state.epoch,
+        record = state.record(
             rules=contender.table.rule_count,
             rules_changed=len(state.changed_rules),
             comparison=comparison,
-            evaluations=state.effort.evaluations,
-            simulated_packets=state.effort.simulated_packets,
         )
         best = PatternTable(state.best.table, state.best_steps)
         if comparison.accepted:
@@ -329,17 +469,13 @@ class ValidateStep:
         return state.next_epoch(purpose), report
 
 
-def current_request(context: Context, state: PatternState) -> evaluation_pb2.EvaluationRequest:
-    """The table being polished, on the validation specimens."""
-    specimens = context.search.validation_specimens
-    return validation_request(context, state.current.table, specimens)
-
-
 def _with_best(state: PatternState, best: Validated) -> PatternState:
     return replace(state, best=best, best_steps=state.current.steps)
 
 
-def _grows(context: Context, state: PatternState, comparison: progress_pb2.Comparison) -> bool:
+def _grows(
+    context: PatternContext, state: PatternState, comparison: progress_pb2.Comparison
+) -> bool:
     search = context.search
     if state.current.table.rule_count >= search.maximum_rules:
         return False
@@ -347,103 +483,68 @@ def _grows(context: Context, state: PatternState, comparison: progress_pb2.Compa
     return is_slow or state.epochs_since_split >= search.epochs_per_split
 
 
-# The pattern search as a strategy: its steps, one after another.
+# The strategy
 
 
-_STEPS: dict[progress_pb2.StepPurpose, Step] = {
-    progress_pb2.STEP_PURPOSE_COUNT_USES: CountUsesStep(),
-    progress_pb2.STEP_PURPOSE_IMPROVE: PolishStep(),
-    progress_pb2.STEP_PURPOSE_VALIDATE: ValidateStep(),
-    progress_pb2.STEP_PURPOSE_SPLIT: SplitStep(),
-    progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplitsStep(),
-}
+class PatternStrategy(Strategy[PatternContext, PatternState]):
+    """Small tables by raced compass steps."""
 
+    field = "pattern"
+    steps: ClassVar = {
+        progress_pb2.STEP_PURPOSE_COUNT_USES: CountUses(),
+        progress_pb2.STEP_PURPOSE_IMPROVE: Polish(),
+        progress_pb2.STEP_PURPOSE_VALIDATE: Validate(),
+        progress_pb2.STEP_PURPOSE_SPLIT: ProposeSplits(),
+        progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplits(),
+    }
 
-class PatternSearch:
-    """Small tables by raced compass steps. See `Strategy` for what the members promise."""
+    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PatternContext:
+        return PatternContext(spec, Streams(spec), ActionSpace(spec.search.pattern))
 
-    def __init__(
-        self,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        given: RuleTable | None = None,
-        state: PatternState | None = None,
-    ) -> None:
-        search = spec.search.pattern
-        space = ActionSpace(search)
-        self._context = Context(spec, specimen_score, Streams(spec), space)
-        first = given or first_table(spec, space, start=0)
-        self._state = state or PatternState(
-            purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            current=PatternTable(first, (search.first_step,) * first.rule_count),
+    def first_state(self, context: PatternContext, given: RuleTable | None) -> PatternState:
+        first = given or first_table(context.spec, context.space, start=0)
+        steps = (context.search.first_step,) * first.rule_count
+        return PatternState(
+            purpose=progress_pb2.STEP_PURPOSE_VALIDATE, current=PatternTable(first, steps)
         )
 
-    @classmethod
-    def restore(
-        cls,
-        spec: spec_pb2.DesignSpec,
-        specimen_score: scoring.SpecimenScore,
-        checkpoint: checkpoint_pb2.Checkpoint,
-        given: RuleTable | None = None,
-    ) -> PatternSearch:
-        """The search that `save` wrote. Raises CheckpointError."""
-        search = cls(spec, specimen_score, given, PatternState.from_message(checkpoint.pattern))
-        state = search._state
+    def restored(
+        self, context: PatternContext, message: checkpoint_pb2.PatternSearchState
+    ) -> PatternState:
+        state = PatternState.from_message(message)
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
-            actions = len(candidate_actions(search._context, state))
+            actions = len(_candidate_actions(context, state))
             if any(runner.candidate >= actions for runner in state.race.runners):
                 raise CheckpointError(
                     f"the checkpoint holds a race between more than the {actions} actions there are"
                 )
-        return search
+        return state
 
-    def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
-        checkpoint.pattern.CopyFrom(self._state.to_message())
-
-    @property
-    def table(self) -> RuleTable:
-        state = self._state
+    def table(self, context: PatternContext, state: PatternState) -> RuleTable:
         return state.best.table if state.best else state.current.table
 
-    @property
-    def epoch(self) -> int:
-        return self._state.epoch
-
-    @property
-    def finished(self) -> progress_pb2.StopReason | None:
-        is_over = self._state.step >= self._context.search.steps
+    def finished(
+        self, context: PatternContext, state: PatternState
+    ) -> progress_pb2.StopReason | None:
+        is_over = state.step >= context.search.steps
         return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
 
-    @property
-    def share_done(self) -> float | None:
-        return min(self._state.step / self._context.search.steps, 1.0)
+    def share_done(self, context: PatternContext, state: PatternState) -> float | None:
+        return min(state.step / context.search.steps, 1.0)
 
-    def request(self) -> evaluation_pb2.EvaluationRequest:
-        return _STEPS[self._state.purpose].request(self._context, self._state)
-
-    def receive(
-        self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> StepReport:
-        state = self._state
-        step = _STEPS[state.purpose]
-        state = replace(state, step=state.step + 1, effort=state.effort.with_outcome(outcome))
-        self._state, report = step.receive(self._context, state, request, outcome)
-        return report
-
-    def closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
-        state = self._state
+    def closing_request(
+        self, context: PatternContext, state: PatternState
+    ) -> EvaluationRequest | None:
         if state.best is None or state.current.table == state.best.table:
             return None
-        return current_request(self._context, state)
+        return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
 
-    def closing_verdict(
+    def closing_decision(
         self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> Verdict:
-        state = self._state
-        (scores,) = self._context.scores(request, outcome)
-        contender = Validated(state.current.table, tuple(scores))
-        return verdict(state.best or contender, contender)
+        context: PatternContext,
+        state: PatternState,
+        request: EvaluationRequest,
+        outcome: EvaluationOutcome,
+    ) -> Decision:
+        contender = Validated.of(context, state.current.table, request, outcome)
+        return decide(state.best, contender)
