@@ -9,13 +9,20 @@ is not can be switched on, to tempt the search into gains that are none.
 from __future__ import annotations
 
 import struct
+from array import array
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
+from math import nan
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_simulator import RuleTable
-from remy_simulator.messages import action_tuple, axis_of, signal_of, to_native
+from remy_simulator.columns import unpack_specimens
+from remy_simulator.messages import action_tuple, axis_of, to_native
+from remy_simulator.objective import specimen_score
 from services.tests.designer.perturbed_actions import Action, perturbed_actions
 
 _POINTS = 12
@@ -49,16 +56,30 @@ class AnalyticEvaluator:
         self, request: evaluation_pb2.EvaluationRequest
     ) -> evaluation_pb2.EvaluationOutcome:
         table = to_native(request.tables[0])
-        lookups = [_lookups(table, specimen) for specimen in request.specimens]
-        return evaluation_pb2.EvaluationOutcome(
-            outcomes=[
-                self._outcome(request, specimen, rules, _actions(table, candidate, specimen.key))
-                for candidate in request.candidates
-                for specimen, rules in zip(request.specimens, lookups, strict=True)
-            ]
+        specimens = unpack_specimens(request.specimen_columns)
+        lookups = [_lookups(table, specimen) for specimen in specimens]
+        results = [
+            self._result(request, specimen, rules, _actions(table, request, candidate, specimen))
+            for candidate in request.candidates
+            for specimen, rules in zip(specimens, lookups, strict=True)
+        ]
+        outcome = evaluation_pb2.EvaluationOutcome(
+            packets_sent=[sum(result.packets_sent) for result in results]
         )
+        if request.HasField("objective"):
+            scores = [
+                specimen_score(request.objective, specimen, result, request.duration_ms)
+                for specimen, result in zip(
+                    specimens * len(request.candidates), results, strict=True
+                )
+            ]
+            outcome.scores = _doubles(nan if score is None else score for score in scores)
+        else:
+            outcome.senders.CopyFrom(_senders(results))
+        _record(request, outcome, lookups, table.rule_count)
+        return outcome
 
-    def _outcome(
+    def _result(
         self,
         request: evaluation_pb2.EvaluationRequest,
         specimen: evaluation_pb2.Specimen,
@@ -74,7 +95,7 @@ class AnalyticEvaluator:
                 draw = remy_simulator.normal(request.seed, specimen.key, *name)
                 utility += self.noise * draw / _POINTS
         packets = int(_PACKETS * remy_simulator.exp(utility))
-        outcome = evaluation_pb2.SpecimenOutcome(
+        return evaluation_pb2.SpecimenOutcome(
             packets_received=[packets] * senders,
             packets_sent=[packets + 1] * senders,
             packets_lost=[1] * senders,
@@ -83,15 +104,6 @@ class AnalyticEvaluator:
             delay_sum_ms=[packets * specimen.rtt_ms] * senders,
             first_on_ms=[0.0] * senders,
         )
-        if request.recording:
-            uses = [0] * len(actions)
-            for _, rule in lookups:
-                uses[rule] += _LOOKUPS_PER_POINT
-            outcome.rule_uses.extend(uses)
-        if request.recording == evaluation_pb2.RECORDING_MEMORY:
-            axes = [axis_of(signal) for signal in request.tables[0].signals]
-            outcome.rule_memory.extend(_memory(lookups, axes))
-        return outcome
 
 
 def best_action(point: MemoryPoint) -> Action:
@@ -124,35 +136,79 @@ def _lookups(table: RuleTable, specimen: evaluation_pb2.Specimen) -> list[tuple[
 
 
 def _actions(
-    table: RuleTable, candidate: evaluation_pb2.Candidate, specimen_key: int
+    table: RuleTable,
+    request: evaluation_pb2.EvaluationRequest,
+    candidate: evaluation_pb2.Candidate,
+    specimen: evaluation_pb2.Specimen,
 ) -> list[Action]:
     if candidate.HasField("perturbation"):
-        return perturbed_actions(table, candidate.perturbation, specimen_key)
+        return perturbed_actions(
+            table, request.seed, request.bounds, candidate.perturbation.scale, specimen.key
+        )
     actions = [table.action(rule) for rule in range(table.rule_count)]
     for change in candidate.actions.changes:
         actions[change.rule] = action_tuple(change.action)
     return actions
 
 
-def _memory(
-    lookups: list[tuple[MemoryPoint, int]], axes: list[int]
-) -> list[evaluation_pb2.RuleMemory]:
-    memory = []
-    for rule in sorted({rule for _, rule in lookups}):
-        message = evaluation_pb2.RuleMemory(rule=rule)
-        for axis in axes:
-            counts: dict[int, int] = {}
-            for point, user in lookups:
-                if user == rule:
-                    bucket = bucket_of(axis, point[axis])
-                    counts[bucket] = counts.get(bucket, 0) + _LOOKUPS_PER_POINT
-            message.signals.add(
-                signal=signal_of(axis),
-                buckets=sorted(counts),
-                counts=[counts[bucket] for bucket in sorted(counts)],
+def _record(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    lookups: list[list[tuple[MemoryPoint, int]]],
+    rules: int,
+) -> None:
+    """What the request asks for of rules; candidates differ in their actions alone."""
+    if request.recording == evaluation_pb2.RECORDING_USED:
+        for each in lookups:
+            mask = sum(1 << rule for rule in {rule for _, rule in each})
+            outcome.used_rules += mask.to_bytes((rules + 7) // 8, "little")
+    elif request.recording:
+        counts = Counter(rule for each in lookups for _, rule in each)
+        times = _LOOKUPS_PER_POINT * len(request.candidates)
+        outcome.rule_uses.extend(times * counts[rule] for rule in range(rules))
+    if request.recording == evaluation_pb2.RECORDING_MEMORY:
+        axes = [axis_of(signal) for signal in request.tables[0].signals]
+        outcome.memory.CopyFrom(
+            memory_columns(
+                Counter(
+                    (rule, axis, bucket_of(axis, point[axis]))
+                    for each in lookups
+                    for point, rule in each
+                    for axis in axes
+                    for _ in range(_LOOKUPS_PER_POINT)
+                )
             )
-        memory.append(message)
-    return memory
+        )
+
+
+def memory_columns(
+    counts: Mapping[tuple[int, int, int], int],
+) -> evaluation_pb2.MemoryColumns:
+    """Counts of memory values by (rule, axis, bucket) as an outcome has them."""
+    columns = evaluation_pb2.MemoryColumns()
+    before = 0
+    for rule, axis, bucket in sorted(counts):
+        place = (rule * _AXES + axis) * _BUCKETS + bucket
+        columns.places.append(place - before)
+        columns.counts.append(counts[rule, axis, bucket])
+        before = place
+    return columns
+
+
+def _senders(results: list[evaluation_pb2.SpecimenOutcome]) -> evaluation_pb2.SenderColumns:
+    return evaluation_pb2.SenderColumns(
+        packets_received=chain.from_iterable(result.packets_received for result in results),
+        packets_sent=chain.from_iterable(result.packets_sent for result in results),
+        packets_lost=chain.from_iterable(result.packets_lost for result in results),
+        on_ms=_doubles(chain.from_iterable(result.on_ms for result in results)),
+        share_ms=_doubles(chain.from_iterable(result.share_ms for result in results)),
+        delay_sum_ms=_doubles(chain.from_iterable(result.delay_sum_ms for result in results)),
+        first_on_ms=_doubles(chain.from_iterable(result.first_on_ms for result in results)),
+    )
+
+
+def _doubles(values: Iterable[float]) -> bytes:
+    return array("d", values).tobytes()
 
 
 def bucket_of(axis: int, value: float) -> int:

@@ -20,21 +20,25 @@ _ROUNDING = 1
 
 
 def perturbed_actions(
-    table: RuleTable, perturbation: evaluation_pb2.Perturbation, specimen_key: int
+    table: RuleTable,
+    seed: int,
+    bounds: evaluation_pb2.ActionBounds,
+    scale: float,
+    specimen_key: int,
 ) -> list[Action]:
     """The actions on one specimen. Increments are rounded up or down by a draw that antithetic
     perturbations share; it is not the simulator's draw."""
-    bounds = native_bounds(perturbation.bounds)
-    noise = iter(perturbation_noise(perturbation.seed, specimen_key, table.rule_count))
+    native = native_bounds(bounds)
+    noise = iter(perturbation_noise(seed, specimen_key, table.rule_count))
     actions = []
     for rule in range(table.rule_count):
-        multiple, increment, intersend = to_coordinates(table.action(rule), bounds)
+        multiple, increment, intersend = to_coordinates(table.action(rule), native)
         moved = (
-            multiple + perturbation.scale * next(noise),
-            increment + perturbation.scale * next(noise),
-            intersend + perturbation.scale * next(noise),
+            multiple + scale * next(noise),
+            increment + scale * next(noise),
+            intersend + scale * next(noise),
         )
-        window_multiple, window_increment, intersend_ms = from_coordinates(moved, bounds)
-        draw = uniform(perturbation.seed, specimen_key, rule, _ROUNDING)
+        window_multiple, window_increment, intersend_ms = from_coordinates(moved, native)
+        draw = uniform(seed, specimen_key, rule, _ROUNDING)
         actions.append((window_multiple, float(math.floor(window_increment + draw)), intersend_ms))
     return actions

@@ -27,6 +27,7 @@ from typing import Any
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
 from remy_services.designer import Designer
+from remy_simulator.columns import specimen_count
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
@@ -86,7 +87,7 @@ class _World:
             return
         recording = evaluation_pb2.Recording.Name(request.recording)
         yield (
-            f"{len(request.candidates)} candidates x {len(request.specimens)} specimens "
+            f"{len(request.candidates)} candidates x {specimen_count(request)} specimens "
             f"x {request.duration_ms:.0f} ms, {recording}"
         )
         for number, candidate in enumerate(request.candidates):

@@ -8,7 +8,7 @@ else.
 from __future__ import annotations
 
 from decimal import Decimal
-from math import inf, nan
+from math import inf, isnan, nan
 from statistics import fmean
 
 import remy_simulator
@@ -16,10 +16,11 @@ from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.search import Streams
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of, from_native
-from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 
 Action = tuple[float, float, float]
+
+_BUCKETS = 1538
 
 
 class SecondSearch:
@@ -83,30 +84,26 @@ class SecondSearch:
             table = tables[best]
 
     def split(self, table: RuleTable, epoch: int) -> RuleTable:
-        outcomes = self.evaluate(
-            [table], progress_pb2.STEP_PURPOSE_SPLIT, (epoch,), evaluation_pb2.RECORDING_MEMORY
+        outcome = self.evaluate(
+            table, progress_pb2.STEP_PURPOSE_SPLIT, (epoch,), evaluation_pb2.RECORDING_MEMORY
         )
-        uses = [
-            sum(outcome.rule_uses[rule] for outcome in outcomes) for rule in range(table.rule_count)
-        ]
-        rule = uses.index(max(uses))
+        rule = list(outcome.rule_uses).index(max(outcome.rule_uses))
         lower, upper = table.region(rule)
         point = []
         for axis in table.signals:
-            median = self.median(outcomes, rule, axis)
+            median = self.median(outcome, rule, axis)
             if not lower[axis] < median < upper[axis]:
                 median = (lower[axis] + upper[axis]) / 2
             point.append((axis, median))
         return table.split(rule, point)
 
-    def median(self, outcomes: list[evaluation_pb2.SpecimenOutcome], rule: int, axis: int) -> float:
-        values = []
-        for outcome in outcomes:
-            for memory in outcome.rule_memory:
-                for summary in memory.signals:
-                    if memory.rule == rule and axis_of(summary.signal) == axis:
-                        for bucket, count in zip(summary.buckets, summary.counts, strict=True):
-                            values.extend([bucket] * count)
+    def median(self, outcome: evaluation_pb2.EvaluationOutcome, rule: int, axis: int) -> float:
+        values: list[int] = []
+        place = 0
+        for step, count in zip(outcome.memory.places, outcome.memory.counts, strict=True):
+            place += step
+            if place // _BUCKETS == 4 * rule + axis:
+                values.extend([place % _BUCKETS] * count)
         buckets = sorted(set(values))
         counts = [values.count(bucket) for bucket in buckets]
         return remy_simulator.summary_median(axis, buckets, counts) if values else nan
@@ -114,10 +111,8 @@ class SecondSearch:
     def uses(
         self, table: RuleTable, purpose: progress_pb2.StepPurpose, path: tuple[int, ...]
     ) -> list[int]:
-        outcomes = self.evaluate([table], purpose, path, evaluation_pb2.RECORDING_USES)
-        return [
-            sum(outcome.rule_uses[rule] for outcome in outcomes) for rule in range(table.rule_count)
-        ]
+        outcome = self.evaluate(table, purpose, path, evaluation_pb2.RECORDING_USES)
+        return list(outcome.rule_uses)
 
     def scores(
         self,
@@ -130,40 +125,34 @@ class SecondSearch:
         count = self.spec.search.specimens
         if validation:
             count = self.spec.search.paper.validation_specimens
-        specimens = self.streams.specimens(purpose, *path, count=count)
-        duration_ms = self.spec.search.simulated_seconds * 1000
         rows = []
         for table in tables:
-            outcomes = self.evaluate([table], purpose, path, count=count)
-            rows.append(
-                [
-                    specimen_score(self.spec.objective, specimen, outcome, duration_ms)
-                    for specimen, outcome in zip(specimens, outcomes, strict=True)
-                ]
-            )
-        kept = [number for number in range(count) if all(row[number] is not None for row in rows)]
-        return [[row[number] for number in kept] for row in rows]  # type: ignore[misc]
+            outcome = self.evaluate(table, purpose, path, count=count)
+            rows.append(memoryview(outcome.scores).cast("d").tolist())
+        kept = [number for number in range(count) if not any(isnan(row[number]) for row in rows)]
+        return [[row[number] for number in kept] for row in rows]
 
     def evaluate(
         self,
-        tables: list[RuleTable],
+        table: RuleTable,
         purpose: progress_pb2.StepPurpose,
         path: tuple[int, ...],
         recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
         count: int | None = None,
-    ) -> list[evaluation_pb2.SpecimenOutcome]:
-        """Outcomes of whole tables, one request each: no sparse candidates here."""
+    ) -> evaluation_pb2.EvaluationOutcome:
+        """The outcome of a whole table: no sparse candidates here."""
         request = evaluation_pb2.EvaluationRequest(
-            tables=[from_native(table) for table in tables],
+            tables=[from_native(table)],
             candidates=[evaluation_pb2.Candidate()],
-            specimens=self.streams.specimens(
+            specimen_columns=self.streams.specimens(
                 purpose, *path, count=count or self.spec.search.specimens
             ),
             duration_ms=self.spec.search.simulated_seconds * 1000,
             seed=self.streams.simulation_seed(purpose, *path),
             recording=recording,
+            objective=self.spec.objective,
         )
-        return list(self.evaluator.evaluate(request).outcomes)
+        return self.evaluator.evaluate(request)
 
 
 def every_action(paper: spec_pb2.PaperSearch, current: Action) -> list[Action]:

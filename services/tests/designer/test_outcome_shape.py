@@ -1,5 +1,7 @@
 """Outcomes that do not answer the request change nothing."""
 
+import math
+from array import array
 from collections.abc import Callable
 
 import pytest
@@ -11,26 +13,43 @@ from services.tests.designer.small_spec import small_spec
 
 Damage = Callable[[evaluation_pb2.EvaluationOutcome], object]
 
+
+def _lengthen(outcome: evaluation_pb2.EvaluationOutcome) -> None:
+    outcome.packets_sent.append(1)
+    outcome.scores += bytes(8)
+
+
+def _shorten(outcome: evaluation_pb2.EvaluationOutcome) -> None:
+    outcome.packets_sent.pop()
+    outcome.scores = outcome.scores[:-8]
+
+
+def _score_infinity(outcome: evaluation_pb2.EvaluationOutcome) -> None:
+    outcome.scores = outcome.scores[:24] + array("d", [math.inf]).tobytes() + outcome.scores[32:]
+
+
 _DAMAGE: dict[str, tuple[Damage, str]] = {
     "one result missing": (
-        lambda outcome: outcome.outcomes.pop(),
-        "holds 15 results; the request asks for 1 candidates on 16 specimens",
+        _shorten,
+        "the packets of 15 simulations; the request asks for 1 candidates on 16 specimens",
     ),
-    "one result too many": (
-        lambda outcome: outcome.outcomes.add(),
-        "holds 17 results",
+    "one result too many": (_lengthen, "the packets of 17 simulations"),
+    "senders in place of scores": (
+        lambda outcome: outcome.senders.SetInParent(),
+        "scores where 16 simulations were to be scored",
     ),
-    "one sender missing": (
-        lambda outcome: outcome.outcomes[3].delay_sum_ms.pop(),
-        "result 3 does not hold one entry for each of its specimen's",
-    ),
+    "an infinite score": (_score_infinity, "candidate 0 scored inf on specimen 3"),
     "no uses": (
-        lambda outcome: outcome.outcomes[2].ClearField("rule_uses"),
-        "result 2 counts the uses of 0 rules; the table has 1",
+        lambda outcome: outcome.ClearField("rule_uses"),
+        "counts the uses of 0 rules, not of 1",
     ),
     "uses of another table": (
-        lambda outcome: outcome.outcomes[2].rule_uses.append(7),
-        "result 2 counts the uses of 2 rules; the table has 1",
+        lambda outcome: outcome.rule_uses.append(7),
+        "counts the uses of 2 rules, not of 1",
+    ),
+    "an older simulator's": (
+        lambda outcome: outcome.outcomes.add(),
+        "in the form of simulators of version 0.1",
     ),
 }
 

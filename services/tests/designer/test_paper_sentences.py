@@ -8,12 +8,13 @@ import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.designer import Designer
-from remy_services.designer.scoring import paired_scores
+from remy_services.designer.scoring import paired, scores
 from remy_simulator import RuleTable
-from remy_simulator.messages import action_tuple, to_native
-from remy_simulator.objective import specimen_score
+from remy_simulator.columns import memory_summaries, specimen_count
+from remy_simulator.messages import action_tuple, axis_of, to_native
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator, bucket_of
 from services.tests.designer.small_spec import small_spec
+from services.tests.designer.walk import specimen_keys
 
 COUNT = progress_pb2.STEP_PURPOSE_COUNT_USES
 IMPROVE = progress_pb2.STEP_PURPOSE_IMPROVE
@@ -42,10 +43,11 @@ class Step:
         return next((event for event in self.events if event.WhichOneof("event") == kind), None)
 
     def uses(self) -> list[int]:
-        rules = self.table.rule_count
-        return [
-            sum(result.rule_uses[rule] for result in self.outcome.outcomes) for rule in range(rules)
-        ]
+        return list(self.outcome.rule_uses)
+
+    def scores(self) -> list[list[float]]:
+        """By candidate, on the specimens that all of them have one on."""
+        return paired(scores(self.request, self.outcome, SPEC.objective))
 
 
 @cache
@@ -91,14 +93,14 @@ def test_drawing_16_or_more_network_specimens_and_simulating_100_seconds() -> No
     spec = small_spec(simulated_seconds=100)
     request = Designer(spec).next_request()
     assert request is not None
-    assert len(request.specimens) == spec.search.specimens >= 16
+    assert specimen_count(request) == spec.search.specimens >= 16
     assert request.duration_ms == 100_000
 
 
 def test_the_objective_of_each_sender_produces_an_overall_figure_of_merit() -> None:
     """ "the objective function for each sender ... is totaled" (here: averaged)"""
     for step in steps_for(IMPROVE)[:3]:
-        rows = paired_scores(step.request, step.outcome, SPEC.objective, specimen_score)
+        rows = step.scores()
         score = step.events[0].step_finished.score
         assert score.mean == pytest.approx(sum(rows[0]) / len(rows[0]))
 
@@ -179,15 +181,15 @@ def test_focus_on_this_rule() -> None:
 
 
 def test_draw_at_least_16_network_specimens_for_each_rule_taken_up() -> None:
-    keys = [specimen.key for rounds in visits() for specimen in rounds[0].request.specimens]
+    keys = [key for rounds in visits() for key in specimen_keys(rounds[0].request)]
     assert len(keys) == len(set(keys)) == 16 * len(visits())
 
 
 def test_the_modified_action_is_substituted_into_all_senders() -> None:
     for step in steps_for(IMPROVE):
         assert len(step.request.tables) == 1
-        for specimen in step.request.specimens:
-            assert {group.table for group in specimen.senders} == {0}
+        for kind in step.request.specimen_columns.kinds:
+            assert {group.table for group in kind.senders} == {0}
 
 
 def test_the_same_random_seed_and_specimens_for_each_candidate_and_round() -> None:
@@ -196,7 +198,7 @@ def test_the_same_random_seed_and_specimens_for_each_candidate_and_round() -> No
         first = rounds[0].request
         for step in rounds[1:]:
             assert step.request.seed == first.seed
-            assert list(step.request.specimens) == list(first.specimens)
+            assert step.request.specimen_columns == first.specimen_columns
     seeds = [rounds[0].request.seed for rounds in visits()]
     assert len(set(seeds)) == len(seeds)
 
@@ -204,7 +206,7 @@ def test_the_same_random_seed_and_specimens_for_each_candidate_and_round() -> No
 def test_if_any_of_the_candidates_is_an_improvement_the_best_replaces_the_action() -> None:
     for rounds in visits():
         for step, following in pairwise(rounds):
-            rows = paired_scores(step.request, step.outcome, SPEC.objective, specimen_score)
+            rows = step.scores()
             best = max(range(len(rows)), key=lambda number: (sum(rows[number]), -number))
             (change,) = step.request.candidates[best].actions.changes
             event = step.event("rule_improved")
@@ -218,7 +220,7 @@ def test_if_any_of_the_candidates_is_an_improvement_the_best_replaces_the_action
 def test_otherwise_increment_the_epoch_of_the_rule_and_go_back_to_step_2() -> None:
     for rounds in visits():
         last = rounds[-1]
-        rows = paired_scores(last.request, last.outcome, SPEC.objective, specimen_score)
+        rows = last.scores()
         assert max(sum(row) for row in rows) == sum(rows[0])
         assert last.event("rule_improved") is None
         assert walk()[walk().index(last) + 1].purpose == COUNT
@@ -259,20 +261,11 @@ def test_split_at_the_median_memory_value_that_triggers_it() -> None:
     event = step.event("rule_split")
     assert event is not None
     for threshold in event.rule_split.thresholds:
-        below = total = 0
-        for result in step.outcome.outcomes:
-            for memory in result.rule_memory:
-                for summary in memory.signals:
-                    if memory.rule == event.rule_split.rule and summary.signal == threshold.signal:
-                        total += sum(summary.counts)
-                        below += _below(summary, threshold.value)
-        assert below == pytest.approx(total / 2, rel=0.1)
-
-
-def _below(summary: evaluation_pb2.SignalSummary, value: float) -> int:
-    limit = bucket_of(summary.signal - 1, value)
-    counts = zip(summary.buckets, summary.counts, strict=True)
-    return sum(count for bucket, count in counts if bucket < limit)
+        axis = axis_of(threshold.signal)
+        buckets, counts = memory_summaries(step.outcome)[event.rule_split.rule, axis]
+        limit = bucket_of(axis, threshold.value)
+        below = sum(count for bucket, count in zip(buckets, counts, strict=True) if bucket < limit)
+        assert below == pytest.approx(sum(counts) / 2, rel=0.1)
 
 
 def test_producing_eight_new_rules_each_with_the_same_action_as_before() -> None:
@@ -299,7 +292,7 @@ def test_each_epoch_s_table_meets_specimens_that_had_no_part_in_its_making() -> 
     """Not in the paper: the validation at the end of every epoch."""
     seen: set[int] = set()
     for step in walk():
-        keys = {specimen.key for specimen in step.request.specimens}
+        keys = set(specimen_keys(step.request))
         if step.purpose == VALIDATE:
             assert len(keys) == SPEC.search.paper.validation_specimens
             assert not keys & seen

@@ -1,28 +1,24 @@
 """Step 5 where the most-used rule is too small to be divided."""
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.designer.paper import Context, PaperState, SplitRule, action_grid
-from remy_services.designer.search import Streams
+from remy_services.designer.paper import PaperState, PaperStrategy, SplitRule
 from remy_simulator import RuleTable
-from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_spec import small_spec
 
 _ACTION = (1.0, 1.0, 3.0)
 _NODE = (0.0, 0.0, 0.0)
 SPEC = small_spec(signals="send_ewma")
-CONTEXT = Context(SPEC, specimen_score, Streams(SPEC), action_grid(SPEC.search.paper))
+CONTEXT = PaperStrategy().context(SPEC, None)
 
 
 def _split(table: RuleTable, uses: list[int]) -> tuple[PaperState, list[str | None]]:
-    """The state after the split, with these uses on every specimen; and the events."""
-    first = PaperState.first(RuleTable([0], [([], _ACTION)]))
-    state = first.next_epoch(progress_pb2.STEP_PURPOSE_SPLIT, table)
+    """The state after the split, with these uses; and the events."""
+    state = PaperState.first(table, 1, progress_pb2.STEP_PURPOSE_SPLIT)
     request = SplitRule().request(CONTEXT, state)
     outcome = evaluation_pb2.EvaluationOutcome()
     outcome.CopyFrom(AnalyticEvaluator().evaluate(request))
-    for result in outcome.outcomes:
-        result.rule_uses[:] = uses
+    outcome.rule_uses[:] = uses
     after, report = SplitRule().receive(CONTEXT, state, request, outcome)
     return after, [event.WhichOneof("event") for event in report.events]
 

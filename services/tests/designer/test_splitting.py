@@ -1,39 +1,41 @@
 """Where rules are divided."""
 
+from collections import Counter
+
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
-from remy_services.designer.splitting import median_thresholds
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.designer.splitting import Memory, median_thresholds
 from remy_simulator import RuleTable
-from remy_simulator.messages import signal_of
-from services.tests.designer.analytic_evaluator import bucket_of
+from remy_simulator.columns import Slice, assemble, memory_summaries
+from services.tests.designer.analytic_evaluator import bucket_of, memory_columns
 
 _ACTION = (1.0, 1.0, 3.0)
 _NODE = (0.0, 0.0, 0.0)
 
 
-def _outcome(rule: int, values: dict[int, dict[float, int]]) -> evaluation_pb2.SpecimenOutcome:
-    """An outcome where `rule` was triggered by values[axis][value] memory values."""
-    memory = evaluation_pb2.RuleMemory(rule=rule)
-    for axis, counts in values.items():
-        buckets: dict[int, int] = {}
-        for value, count in counts.items():
-            bucket = bucket_of(axis, value)
-            buckets[bucket] = buckets.get(bucket, 0) + count
-        memory.signals.add(
-            signal=signal_of(axis),
-            buckets=sorted(buckets),
-            counts=[buckets[bucket] for bucket in sorted(buckets)],
-        )
-    return evaluation_pb2.SpecimenOutcome(rule_memory=[memory])
+def _outcome(rules: dict[int, dict[int, dict[float, int]]]) -> evaluation_pb2.EvaluationOutcome:
+    """A simulation where rules were triggered by rules[rule][axis][value] memory values."""
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for rule, axes in rules.items():
+        for axis, values in axes.items():
+            for value, count in values.items():
+                counts[rule, axis, bucket_of(axis, value)] += count
+    return evaluation_pb2.EvaluationOutcome(
+        packets_sent=[1], scores=bytes(8), rule_uses=[1], memory=memory_columns(counts)
+    )
+
+
+def _memory(rules: dict[int, dict[int, dict[float, int]]]) -> Memory:
+    return memory_summaries(_outcome(rules))
 
 
 def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
     table = RuleTable([0, 3], [([], _ACTION)])
-    outcomes = [_outcome(0, {0: {1: 10, 50: 1, 900: 10}, 3: {7: 1}})]
+    memory = _memory({0: {0: {1: 10, 50: 1, 900: 10}, 3: {7: 1}}})
 
-    thresholds = median_thresholds(table, 0, outcomes)
+    thresholds = median_thresholds(table, 0, memory)
 
     assert [axis for axis, _ in thresholds] == [0, 3]
     assert [value for _, value in thresholds] == pytest.approx([50, 7], rel=0.03)
@@ -41,20 +43,30 @@ def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
 
 def test_outcomes_of_all_specimens_count_in_any_order() -> None:
     table = RuleTable([0], [([], _ACTION)])
-    outcomes = [_outcome(0, {0: {10: 3}}), _outcome(0, {0: {20: 3}}), _outcome(0, {0: {30: 4}})]
+    request = evaluation_pb2.EvaluationRequest(
+        candidates=[evaluation_pb2.Candidate()],
+        specimen_columns=evaluation_pb2.SpecimenColumns(keys=bytes(3 * 8)),
+        objective=spec_pb2.Objective(),
+        recording=evaluation_pb2.RECORDING_MEMORY,
+    )
+    parts = [
+        (Slice(range(1), range(place, place + 1)), _outcome({0: {0: values}}))
+        for place, values in enumerate(({10: 3}, {20: 3}, {30: 4}))
+    ]
 
-    thresholds = median_thresholds(table, 0, outcomes)
+    memory = memory_summaries(assemble(request, parts))
+    thresholds = median_thresholds(table, 0, memory)
 
-    assert thresholds == median_thresholds(table, 0, outcomes[::-1])
-    assert thresholds == median_thresholds(table, 0, [_outcome(0, {0: {10: 3, 20: 3, 30: 4}})])
+    assert memory == memory_summaries(assemble(request, parts[::-1]))
+    assert thresholds == median_thresholds(table, 0, _memory({0: {0: {10: 3, 20: 3, 30: 4}}}))
 
 
 def test_only_the_rule_s_own_memory_counts() -> None:
     table = RuleTable([0], [([(0, 100.0)], _NODE), ([], _ACTION), ([], _ACTION)])
-    outcomes = [_outcome(0, {0: {5: 1}}), _outcome(1, {0: {500: 9}})]
+    memory = _memory({0: {0: {5: 1}}, 1: {0: {500: 9}}})
 
-    assert median_thresholds(table, 0, outcomes)[0][1] == pytest.approx(5, rel=0.03)
-    assert median_thresholds(table, 1, outcomes)[0][1] == pytest.approx(500, rel=0.03)
+    assert median_thresholds(table, 0, memory)[0][1] == pytest.approx(5, rel=0.03)
+    assert median_thresholds(table, 1, memory)[0][1] == pytest.approx(500, rel=0.03)
 
 
 def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
@@ -62,7 +74,7 @@ def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
     lower, upper = table.region(1)
     assert lower[2] == 1
 
-    thresholds = median_thresholds(table, 1, [_outcome(1, {2: {0.5: 9}})])
+    thresholds = median_thresholds(table, 1, _memory({1: {2: {0.5: 9}}}))
 
     assert thresholds == [(2, (1 + upper[2]) / 2)]
 
@@ -82,7 +94,7 @@ def test_an_axis_too_narrow_to_be_divided_is_left_out() -> None:
     assert table.region(narrow)[0][0] == low
     assert table.region(narrow)[1][0] == high
 
-    thresholds = median_thresholds(table, narrow, [_outcome(narrow, {0: {low: 5}, 1: {50: 5}})])
+    thresholds = median_thresholds(table, narrow, _memory({narrow: {0: {low: 5}, 1: {50: 5}}}))
 
     assert [axis for axis, _ in thresholds] == [1]
 
@@ -91,7 +103,7 @@ def test_the_split_is_one_that_the_table_takes() -> None:
     table = RuleTable([0, 1, 2, 3], [([], _ACTION)])
     values = {axis: {remy_simulator.uniform(1, axis, n): 1 for n in range(50)} for axis in range(4)}
 
-    split = table.split(0, median_thresholds(table, 0, [_outcome(0, values)]))
+    split = table.split(0, median_thresholds(table, 0, _memory({0: values})))
 
     assert split.rule_count == 16
     assert [split.action(rule) for rule in range(16)] == [_ACTION] * 16

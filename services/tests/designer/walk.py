@@ -53,3 +53,8 @@ def make_steps(designer: Designer, evaluate: Evaluate, count: int) -> None:
         request = designer.next_request()
         assert request is not None
         designer.receive(evaluate(request))
+
+
+def specimen_keys(request: evaluation_pb2.EvaluationRequest) -> list[int]:
+    """What names the random numbers of each of a request's specimens."""
+    return memoryview(request.specimen_columns.keys).cast("Q").tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,12 +16,11 @@ def pair_request(seed: int, scale: float, keys: Sequence[int]) -> evaluation_pb2
     """Both perturbations of a size, on specimens with these keys."""
     return evaluation_pb2.EvaluationRequest(
         candidates=[
-            evaluation_pb2.Candidate(
-                perturbation=evaluation_pb2.Perturbation(seed=seed, scale=sign * scale)
-            )
+            evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=sign * scale))
             for sign in (1, -1)
         ],
-        specimens=[evaluation_pb2.Specimen(key=key) for key in keys],
+        seed=seed,
+        specimen_columns=evaluation_pb2.SpecimenColumns(keys=array("Q", keys).tobytes()),
     )
 
 
@@ -28,8 +28,9 @@ def pair_outcome(
     up: Sequence[Sequence[int]], down: Sequence[Sequence[int]]
 ) -> evaluation_pb2.EvaluationOutcome:
     """Outcomes with these uses, by specimen and rule, under either perturbation."""
+    used = np.array(up, bool) | np.array(down, bool)
     return evaluation_pb2.EvaluationOutcome(
-        outcomes=[evaluation_pb2.SpecimenOutcome(rule_uses=uses) for uses in (*up, *down)]
+        used_rules=np.packbits(used, axis=1, bitorder="little").tobytes()
     )
 
 
@@ -44,9 +45,9 @@ def half_differences(
     score: Callable[[Coordinates], float],
 ) -> list[float]:
     """(score(x + sigma epsilon) - score(x - sigma epsilon)) / 2 on each of the specimens."""
-    perturbation = request.candidates[0].perturbation
+    scale = request.candidates[0].perturbation.scale
     differences = []
-    for specimen in request.specimens:
-        move = perturbation.scale * noise_of(perturbation.seed, specimen.key, len(at))
+    for key in memoryview(request.specimen_columns.keys).cast("Q"):
+        move = scale * noise_of(request.seed, key, len(at))
         differences.append((score(at + move) - score(at - move)) / 2)
     return differences

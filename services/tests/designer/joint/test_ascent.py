@@ -144,7 +144,9 @@ def test_a_quadratic_is_climbed_to_its_top() -> None:
         differences = half_differences(
             request, climb.coordinates, lambda x: -math.fsum(((x - top) * (x - top)).ravel())
         )
-        samples = gradient_samples(request, outcome, list(differences), climb.regions, climb.spread)
+        samples = gradient_samples(
+            request, outcome, list(differences), climb.regions, climb.spread, rules=3
+        )
         climb = ascend(climb, samples, _SETTINGS, _SPACE)
 
     assert start > 1

@@ -48,7 +48,7 @@ def _found(score: Score, noise: float = 0.3) -> list[Disagreement]:
         for number, difference in enumerate(exact)
     ]
     samples = pair_samples(
-        request, pair_outcome(uses, uses), differences, spread_after(differences)
+        request, pair_outcome(uses, uses), differences, spread_after(differences), rules=_RULES
     )
     return disagreements(_TRIALS, samples)
 

@@ -1,6 +1,7 @@
 """The estimator of the gradient."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.designer.joint.gradient import Regions, gradient_samples
+from remy_services.designer.joint.gradient import GradientSamples, Regions, gradient_samples
 from services.tests.designer.joint.antithetic import (
     half_differences,
     noise_of,
@@ -21,9 +22,23 @@ _NONE = Regions(())
 _DIFFERENCES = st.lists(st.none() | st.floats(-100, 100), min_size=1, max_size=8)
 
 
+def _samples(
+    request: evaluation_pb2.EvaluationRequest,
+    up: Sequence[Sequence[int]],
+    down: Sequence[Sequence[int]],
+    differences: list[float | None] | list[float],
+    spread: float = 0.0,
+    regions: Regions = _NONE,
+) -> GradientSamples:
+    """Those where rules were used so often, by specimen, under either perturbation."""
+    outcome = pair_outcome(up, down)
+    return gradient_samples(request, outcome, differences, regions, spread, rules=len(up[0]))
+
+
 def _slow(
     request: evaluation_pb2.EvaluationRequest,
-    outcome: evaluation_pb2.EvaluationOutcome,
+    up: Sequence[Sequence[int]],
+    down: Sequence[Sequence[int]],
     differences: list[float | None],
     spread: float,
 ) -> tuple[list[float], list[float], float]:
@@ -32,19 +47,17 @@ def _slow(
     if scored:
         usual = sum(abs(d) for _, d in scored) / len(scored)
         spread = usual if spread == 0 else 0.95 * spread + 0.05 * usual
-    seed = request.candidates[0].perturbation.seed
     sigma = request.candidates[0].perturbation.scale
-    rules = len(outcome.outcomes[0].rule_uses)
+    keys = memoryview(request.specimen_columns.keys).cast("Q")
+    rules = len(up[0])
     means, squares = [], []
     for rule in range(rules):
         for coordinate in range(3):
             samples = []
             for i, d in scored:
-                up = outcome.outcomes[i].rule_uses[rule]
-                down = outcome.outcomes[i + len(differences)].rule_uses[rule]
                 limited = math.copysign(min(abs(d), 5 * spread), d)
-                noise = noise_of(seed, request.specimens[i].key, rules)[rule][coordinate]
-                samples.append(limited * noise / sigma if up + down > 0 else 0.0)
+                noise = noise_of(request.seed, keys[i], rules)[rule][coordinate]
+                samples.append(limited * noise / sigma if up[i][rule] + down[i][rule] > 0 else 0.0)
             number = max(len(samples), 1)
             means.append(sum(samples) / number)
             squares.append(sum(sample**2 for sample in samples) / number**2)
@@ -65,11 +78,11 @@ def test_it_is_the_slow_one(
     uses = st.lists(st.integers(0, 2), min_size=rules, max_size=rules)
     all_uses = st.lists(uses, min_size=len(differences), max_size=len(differences))
     request = pair_request(seed, scale, range(len(differences)))
-    outcome = pair_outcome(data.draw(all_uses), data.draw(all_uses))
+    up, down = data.draw(all_uses), data.draw(all_uses)
 
-    samples = gradient_samples(request, outcome, differences, _NONE, spread)
+    samples = _samples(request, up, down, differences, spread)
 
-    means, squares, new_spread = _slow(request, outcome, differences, spread)
+    means, squares, new_spread = _slow(request, up, down, differences, spread)
     assert samples.rules.mean.shape == samples.rules.squares.shape == (rules, 3)
     assert samples.rules.mean.ravel().tolist() == pytest.approx(means, rel=1e-9, abs=1e-9)
     assert samples.rules.squares.ravel().tolist() == pytest.approx(squares, rel=1e-9, abs=1e-9)
@@ -80,14 +93,14 @@ def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
     gradient = np.array([[1.0, -2.0, 0.5], [0.0, 0.3, -0.1], [4.0, 4.0, 4.0]])
     used = np.array([[1.0], [1.0], [0.0]])
     at = np.zeros((3, 3))
-    outcome = pair_outcome([[3, 1, 0]] * 16, [[3, 1, 0]] * 16)
+    uses = [[3, 1, 0]] * 16
     means = []
     for seed in range(400):
         request = pair_request(seed, 0.15, range(16))
         differences = half_differences(
             request, at, lambda x: math.fsum((gradient * used * x).ravel())
         )
-        means.append(gradient_samples(request, outcome, list(differences), _NONE, 0.0).rules.mean)
+        means.append(_samples(request, uses, uses, differences).rules.mean)
 
     estimates = np.array(means)
     errors = estimates.std(axis=0, ddof=1) / math.sqrt(len(means))
@@ -101,8 +114,8 @@ def test_what_even_powers_contribute_cancels() -> None:
     """Antithetic sampling: a score that is the same on either side says nothing of a direction."""
     request = pair_request(3, 0.2, range(16))
     differences = half_differences(request, np.zeros((2, 3)), lambda x: math.fsum((x * x).ravel()))
-    outcome = pair_outcome([[1, 1]] * 16, [[1, 1]] * 16)
-    assert not gradient_samples(request, outcome, list(differences), _NONE, 0.0).rules.mean.any()
+    uses = [[1, 1]] * 16
+    assert not _samples(request, uses, uses, differences).rules.mean.any()
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.integers(0, 1000))
@@ -110,11 +123,11 @@ def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], see
     pairs = len(differences)
     request = pair_request(seed, 0.15, range(pairs))
     up, down = [[1, 0, 1]] * pairs, [[1, 1, 0]] * pairs
-    samples = gradient_samples(request, pair_outcome(up, down), list(differences), _NONE, 0.0)
+    samples = _samples(request, up, down, differences)
 
     turned = pair_request(seed, -0.15, range(pairs))
     opposite = [-difference for difference in differences]
-    swapped = gradient_samples(turned, pair_outcome(down, up), list(opposite), _NONE, 0.0)
+    swapped = _samples(turned, down, up, opposite)
 
     assert (samples.rules.mean == swapped.rules.mean).all()
     assert (samples.rules.squares == swapped.rules.squares).all()
@@ -123,7 +136,7 @@ def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], see
 
 def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
     request = pair_request(1, 0.1, [7])
-    samples = gradient_samples(request, pair_outcome([[0, 5, 0]], [[5, 0, 0]]), [1.0], _NONE, 0.0)
+    samples = _samples(request, [[0, 5, 0]], [[5, 0, 0]], [1.0])
     assert samples.rules.mean[:2].all()
     assert not samples.rules.mean[2].any()
     assert not samples.rules.squares[2].any()
@@ -131,9 +144,8 @@ def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
 
 def test_a_freak_counts_as_five_times_the_usual() -> None:
     request = pair_request(1, 0.1, [7])
-    outcome = pair_outcome([[1]], [[1]])
     for freak in (1000.0, -1000.0):
-        samples = gradient_samples(request, outcome, [freak], _NONE, spread=1.0)
+        samples = _samples(request, [[1]], [[1]], [freak], spread=1.0)
         assert samples.spread == pytest.approx(0.95 + 0.05 * 1000)
         wanted = math.copysign(5 * samples.spread, freak) * noise_of(1, 7, 1) / 0.1
         assert samples.rules.mean == pytest.approx(wanted)
@@ -141,23 +153,21 @@ def test_a_freak_counts_as_five_times_the_usual() -> None:
 
 def test_one_freak_of_many_is_limited_from_the_first_step_on() -> None:
     keys = range(16)
-    outcome = pair_outcome([[1]] * 16, [[1]] * 16)
+    uses = [[1]] * 16
     differences: list[float | None] = [*[0.0] * 15, 1e9]
-    samples = gradient_samples(pair_request(1, 1, keys), outcome, differences, _NONE, 0.0)
+    samples = _samples(pair_request(1, 1, keys), uses, uses, differences)
     wanted = 5 / 16 * 1e9 * noise_of(1, 15, 1) / 16
     assert samples.rules.mean == pytest.approx(wanted)
 
 
 def test_specimens_without_a_score_say_nothing() -> None:
-    outcome = pair_outcome([[1]] * 2, [[1]] * 2)
-    half = gradient_samples(pair_request(1, 0.1, [7, 8]), outcome, [2.0, None], _NONE, 0.0)
-    alone = gradient_samples(
-        pair_request(1, 0.1, [7]), pair_outcome([[1]], [[1]]), [2.0], _NONE, 0.0
-    )
+    uses = [[1]] * 2
+    half = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [2.0, None])
+    alone = _samples(pair_request(1, 0.1, [7]), [[1]], [[1]], [2.0])
     assert (half.rules.mean == alone.rules.mean).all()
     assert (half.rules.squares == alone.rules.squares).all()
 
-    none = gradient_samples(pair_request(1, 0.1, [7, 8]), outcome, [None, None], _NONE, 3.0)
+    none = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [None, None], 3.0)
     assert not none.rules.mean.any()
     assert not none.rules.squares.any()
     assert none.spread == 3
@@ -169,13 +179,12 @@ def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
     uses = [[1, 2, 0], [0, 1, 1], [4, 0, 0]]
     differences: list[float | None] = [1.0, -0.5, 2.0]
     request = pair_request(5, 0.1, [7, 8, 9])
-    together = gradient_samples(request, pair_outcome(uses, uses), differences, regions, 0.0)
+    together = _samples(request, uses, uses, differences, regions=regions)
 
     alone = []
     for key, used, difference in zip([7, 8, 9], uses, differences, strict=True):
         one = pair_request(5, 0.1, [key])
-        outcome = pair_outcome([used], [used])
-        alone.append(gradient_samples(one, outcome, [difference], _NONE, 0.0).rules.mean)
+        alone.append(_samples(one, [used], [used], [difference]).rules.mean)
     for row, rules in enumerate(([0, 1, 2], [1, 2])):
         sums = np.array([sum(sample[rule] for rule in rules) for sample in alone])
         assert together.regions.mean[row] == pytest.approx(sums.mean(axis=0))

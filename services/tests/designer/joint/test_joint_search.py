@@ -6,13 +6,13 @@ from itertools import pairwise
 import pytest
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer import Designer
+from remy_services.designer import Designer, scoring
 from remy_services.designer import checkpoint as sealing
+from remy_simulator.columns import specimen_count
 from remy_simulator.messages import from_native, to_native
-from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator, best_action
 from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.walk import Walk, finish, make_steps
+from services.tests.designer.walk import Walk, finish, make_steps, specimen_keys
 
 _NOISY = AnalyticEvaluator(noise=6.0).evaluate
 _CLIMB = progress_pb2.STEP_PURPOSE_CLIMB
@@ -53,7 +53,7 @@ def test_divisions_are_tried_where_disagreement_decides() -> None:
     assert walk.purposes.count(_SPLIT) == len(trials) == 3
     for (purpose, recorded), (_, request) in trials:
         assert purpose == _SPLIT
-        assert len(request.specimens) == 4 * 16
+        assert specimen_count(request) == 4 * 16
         rules = to_native(recorded.tables[0]).rule_count
         assert rules < to_native(request.tables[0]).rule_count <= 4 * rules
 
@@ -142,7 +142,7 @@ def test_starts_draw_nothing_in_common_but_the_validation() -> None:
     walk = Walk(spec, evaluator.evaluate)
     by_purpose: dict[progress_pb2.StepPurpose, list[set[int]]] = {_CLIMB: [], _VALIDATE: []}
     for purpose, request in zip(walk.purposes, evaluator.requests, strict=True):
-        by_purpose[purpose].append({specimen.key for specimen in request.specimens})
+        by_purpose[purpose].append(set(specimen_keys(request)))
 
     validation = by_purpose[_VALIDATE]
     assert len(validation) == 1 + 3 + 1
@@ -157,11 +157,7 @@ def _validation_score(designer: Designer, request: evaluation_pb2.EvaluationRequ
     again = evaluation_pb2.EvaluationRequest()
     again.CopyFrom(request)
     again.tables[0].CopyFrom(from_native(designer.table))
-    objective = small_joint_spec().objective
-    scores = [
-        specimen_score(objective, specimen, result, request.duration_ms)
-        for specimen, result in zip(request.specimens, _NOISY(again).outcomes, strict=True)
-    ]
+    (scores,) = scoring.scores(again, _NOISY(again), small_joint_spec().objective)
     return math.fsum(score for score in scores if score is not None) / len(scores)
 
 
@@ -246,7 +242,7 @@ def test_stopped_in_an_epoch_what_it_brought_is_validated() -> None:
     designer.stop(progress_pb2.STOP_REASON_CPU_SECONDS)
     closing = designer.next_request()
     assert closing is not None
-    assert closing.specimens == evaluator.requests[0].specimens
+    assert closing.specimen_columns == evaluator.requests[0].specimen_columns
     assert len(closing.candidates) == 1
     (event,) = finish(designer, evaluator.evaluate)
 
@@ -265,9 +261,10 @@ def test_a_pair_is_perturbed_in_opposite_directions_of_one_name() -> None:
             continue
         up, down = (candidate.perturbation for candidate in request.candidates)
         assert up.scale == -down.scale > 0
-        assert (up.seed, up.bounds) == (down.seed, down.bounds)
-        assert request.recording == evaluation_pb2.RECORDING_USES
-        seeds.append(up.seed)
+        assert not any(move.HasField("seed") or move.HasField("bounds") for move in (up, down))
+        assert request.HasField("bounds")
+        assert request.recording == evaluation_pb2.RECORDING_USED
+        seeds.append(request.seed)
     assert len(set(seeds)) == len(seeds) == 6
 
 

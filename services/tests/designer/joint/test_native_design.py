@@ -8,7 +8,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.evaluation import LocalEvaluator
-from remy_services.evaluation.tasks import assemble, partition
+from remy_simulator.columns import Slice, assemble, shared_part, slice_request, whole
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.walk import Evaluate, Walk
 
@@ -60,14 +60,25 @@ class _Parts:
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest
     ) -> evaluation_pb2.EvaluationOutcome:
-        tasks = partition(request, self._order.randint(1, 40))
-        self._order.shuffle(tasks)
+        shared = shared_part(request).SerializeToString()
+        everything = whole(request)
+        slices = [
+            Slice(candidates, specimens)
+            for candidates in self._cut(everything.candidates)
+            for specimens in self._cut(everything.specimens)
+        ]
+        self._order.shuffle(slices)
         parts = []
-        for task in tasks:
-            wire = task.request(request).SerializeToString()
+        for each in slices:
+            wire = shared + slice_request(request, each).SerializeToString()
             part = evaluation_pb2.EvaluationRequest.FromString(wire)
-            parts.append((task, remy_simulator.evaluate(part)))
+            parts.append((each, remy_simulator.evaluate_columns(part)))
         return assemble(request, parts)
+
+    def _cut(self, numbers: range) -> list[range]:
+        """Neighbours of a length drawn at random."""
+        length = self._order.randint(1, len(numbers))
+        return [numbers[first : first + length] for first in numbers[::length]]
 
 
 def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.designer.joint.schedule import Schedule, paced, widening
+from remy_simulator.columns import specimen_count
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.walk import Walk
@@ -76,8 +77,8 @@ def test_a_whole_design_in_half_the_steps() -> None:
         for purpose, request in zip(walk.purposes, evaluator.requests, strict=True)
         if purpose == progress_pb2.STEP_PURPOSE_CLIMB
     ]
-    assert [len(request.specimens) for request in climbing] == [32] * 9 + [64] * 3
-    assert [len(request.specimens) for request in evaluator.requests[1:5]] == [32, 32, 32, 32]
+    assert [specimen_count(request) for request in climbing] == [32] * 9 + [64] * 3
+    assert [specimen_count(request) for request in evaluator.requests[1:5]] == [32, 32, 32, 32]
     validate, split = progress_pb2.STEP_PURPOSE_VALIDATE, progress_pb2.STEP_PURPOSE_SPLIT
     climb = progress_pb2.STEP_PURPOSE_CLIMB
     assert walk.purposes[:6] == [validate, climb, climb, split, climb, validate]

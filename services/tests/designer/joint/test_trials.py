@@ -98,11 +98,11 @@ def test_the_most_used_rules_come_to_trial() -> None:
     for rule in range(len(uses) - 1):
         table = table.split(rule, [(0, 10.0 * (rule + 1))])
     # What was not recorded has its median in the middle of the region.
-    outcomes = [evaluation_pb2.SpecimenOutcome(rule_uses=uses)]
+    outcome = evaluation_pb2.EvaluationOutcome(rule_uses=uses)
 
-    trials = most_used_on_trial(table, outcomes)
+    trials = most_used_on_trial(table, outcome)
 
     assert [trial.rule for trial in trials] == [0, 2, 4, 5, 6, 7, 8, 9]
     assert trials[1].thresholds == [(0, 25.0), (2, table.domain_upper / 2)]
-    few = [evaluation_pb2.SpecimenOutcome(rule_uses=[0, 0, 1, *uses[3:4], *[0] * 6])]
+    few = evaluation_pb2.EvaluationOutcome(rule_uses=[0, 0, 1, *uses[3:4], *[0] * 6])
     assert [trial.rule for trial in most_used_on_trial(table, few)] == [2, 3]

@@ -7,12 +7,12 @@ import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.designer import Designer, scoring
-from remy_services.specification import draw_specimens
+from remy_services.specification import draw_specimen_columns
+from remy_simulator.columns import specimen_count
 from remy_simulator.messages import from_native
-from remy_simulator.objective import specimen_score
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
 from services.tests.designer.small_pattern_spec import small_pattern_spec
-from services.tests.designer.walk import Walk, finish, table_bytes
+from services.tests.designer.walk import Walk, finish, specimen_keys, table_bytes
 
 _SPEC = small_pattern_spec(steps=200, race_specimens=32, maximum_rules=5)
 
@@ -60,7 +60,7 @@ def test_no_two_steps_share_specimens_but_validations() -> None:
     validation: set[int] = set()
     others: list[int] = []
     for request, told in _steps():
-        keys = [specimen.key for specimen in request.specimens]
+        keys = specimen_keys(request)
         if told.purpose == progress_pb2.STEP_PURPOSE_VALIDATE:
             validation = validation or set(keys)
             assert validation == set(keys)
@@ -78,7 +78,7 @@ def test_a_race_begins_with_the_unchanged_table_and_every_neighbour() -> None:
     # Ten neighbours, less those that the bounds take away.
     firsts = [request for request in rounds if len(request.candidates) > 6]
     assert firsts
-    assert all(len(request.specimens) == 4 for request in firsts)
+    assert all(specimen_count(request) == 4 for request in firsts)
 
 
 def test_every_division_is_on_one_signal_and_adds_one_rule() -> None:
@@ -124,9 +124,10 @@ def _true_score(walk: Walk) -> float:
     request = evaluation_pb2.EvaluationRequest(
         tables=[from_native(walk.designer.table)],
         candidates=[evaluation_pb2.Candidate()],
-        specimens=draw_specimens(_SPEC, seed=1234, count=100),
+        specimen_columns=draw_specimen_columns(_SPEC, seed=1234, count=100),
         duration_ms=10_000,
+        objective=_SPEC.objective,
     )
     outcome = AnalyticEvaluator().evaluate(request)
-    (scores,) = scoring.paired_scores(request, outcome, _SPEC.objective, specimen_score)
+    (scores,) = scoring.paired(scoring.scores(request, outcome, _SPEC.objective))
     return scoring.mean(scores)

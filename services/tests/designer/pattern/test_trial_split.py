@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from remy_services.designer import actions as changes
 from remy_services.designer.actions import ActionSpace
-from remy_services.designer.pattern.state import PatternTable, TrialSplit, on_trial, trial_splits
+from remy_services.designer.pattern.divisions import (
+    PatternTable,
+    TrialSplit,
+    on_trial,
+    trial_splits,
+)
 from remy_simulator import RuleTable
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 

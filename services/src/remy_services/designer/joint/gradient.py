@@ -122,7 +122,7 @@ def gradient_samples(
     *,
     rules: int,
 ) -> GradientSamples:
-    """The samples of a request whose candidates are one antithetic pair of a table of so many rules.
+    """The samples of a request whose candidates are one antithetic pair of a table so large.
 
     `differences` holds half the difference of the pair's scores by specimen, None where one could
     not be scored.
