@@ -141,9 +141,9 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
     request = Designer(small, first_table=table).next_request()
     assert request is not None
     began = time.thread_time()
-    remy_simulator.evaluate(request)
+    remy_simulator.evaluate_columns(request)
     seconds = time.thread_time() - began
-    rates = sum(specimen.link_rate_packets_per_ms for specimen in request.specimens)
+    rates = sum(memoryview(request.specimen_columns.link_rates_packets_per_ms).cast("d"))
     return seconds / (rates * request.duration_ms * len(request.candidates))
 
 

@@ -40,15 +40,15 @@ class _Seconds:
 def measure() -> list[Row]:
     """Rows for the simulator's threads, for those that `remy-farm` runs it on, and for a design."""
     request = batch()
-    remy_simulator.evaluate(request, 1)
+    remy_simulator.evaluate_columns(request, 1)
     with closing(LocalEvaluator(1)) as one, closing(LocalEvaluator(2)) as two:
         return [
             _row(
                 "simulator",
                 _PAIRS,
                 1.9,
-                lambda: remy_simulator.evaluate(request, 1),
-                lambda: remy_simulator.evaluate(request, 2),
+                lambda: remy_simulator.evaluate_columns(request, 1),
+                lambda: remy_simulator.evaluate_columns(request, 2),
             ),
             _row(
                 "remy-farm",

@@ -64,7 +64,7 @@ def main() -> None:
     designer.checkpoint()
     watch = Watch()
     while (request := watch.call(designer.next_request)) is not None:
-        outcome = remy_simulator.evaluate(request)
+        outcome = remy_simulator.evaluate_columns(request)
         watch.call(designer.receive, outcome)
         watch.call(designer.checkpoint)
         watch.call(lambda: designer.table)

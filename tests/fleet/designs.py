@@ -89,7 +89,7 @@ def requests(search: str, count: int) -> list[evaluation_pb2.EvaluationRequest]:
     found: list[evaluation_pb2.EvaluationRequest] = []
     while len(found) < count and (request := designer.next_request()) is not None:
         found.append(request)
-        designer.receive(remy_simulator.evaluate(request))
+        designer.receive(remy_simulator.evaluate_columns(request))
     return found
 
 

@@ -1,11 +1,17 @@
 from pathlib import Path
 
+from remy_farm.v1 import evaluation_pb2
 from remy_services.analysis.benchmark import benchmark_spec, held_out_request
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
+from remy_simulator.columns import unpack_specimens
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 TABLE = RuleTable([0, 1, 2], [([], (0.9, 3.0, 3.0))])
+
+
+def specimens_of(request: evaluation_pb2.EvaluationRequest) -> list[evaluation_pb2.Specimen]:
+    return unpack_specimens(request.specimen_columns)
 
 
 def test_is_the_general_purpose_network_of_the_examples() -> None:
@@ -26,10 +32,10 @@ def test_settings_change_the_search() -> None:
 def test_specimens_are_random_and_the_same_for_every_table() -> None:
     request = held_out_request(TABLE, 64)
     other = held_out_request(TABLE.split(0, [(2, 1.5)]), 64)
-    assert request.specimens == other.specimens
+    assert request.specimen_columns == other.specimen_columns
     assert request.seed == other.seed
-    assert held_out_request(TABLE, 8).specimens == request.specimens[:8]
+    assert specimens_of(held_out_request(TABLE, 8)) == specimens_of(request)[:8]
     # A stratified sample has every number of senders exactly four times.
-    counts = [specimen.senders[0].count for specimen in request.specimens]
+    counts = [specimen.senders[0].count for specimen in specimens_of(request)]
     assert sorted(counts) != sorted([*range(1, 17)] * 4)
     assert set(counts) <= set(range(1, 17))

@@ -18,6 +18,7 @@ from remy_services.analysis.benchmark import (
 from remy_services.evaluation import LocalEvaluator
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
+from remy_simulator.columns import specimen_outcomes, unpack_specimens
 from remy_simulator.objective import normalized_sender_scores
 from services.tests.remycc.tables import REFERENCE, needs_reference
 
@@ -26,8 +27,12 @@ TABLE = RuleTable([0, 1, 2], [([], (0.9, 3.0, 3.0))])
 
 def test_a_score_is_throughput_and_delay_in_bits() -> None:
     request = held_out_request(TABLE, 6)
-    outcome = remy_simulator.evaluate(request)
-    for specimen, result in zip(request.specimens, outcome.outcomes, strict=True):
+    outcome = remy_simulator.evaluate_columns(request)
+    for specimen, result in zip(
+        unpack_specimens(request.specimen_columns),
+        specimen_outcomes(request, outcome),
+        strict=True,
+    ):
         plain = normalized_sender_scores(MINIMUM_ON_MS, specimen, result, request.duration_ms)
         ours = normalized_scores(1.0, specimen, result, request.duration_ms)
         assert ours == pytest.approx(plain, abs=1e-12)

@@ -251,7 +251,7 @@ class TestForking:
         table = _table(client, "origin", epoch=1)
         designer = Designer(fork.spec, first_table=table)
         while (step := designer.next_request()) is not None:
-            designer.receive(remy_simulator.evaluate(step))
+            designer.receive(remy_simulator.evaluate_columns(step))
         assert _table(client, "fork") == designer.table
 
     def test_a_fork_of_the_best_table_is_repeatable(self, client: Client) -> None:

@@ -1,5 +1,6 @@
 """pareto.csv holds each epoch's throughput and delay, measured from the validation's outcome."""
 
+from array import array
 from dataclasses import astuple
 from pathlib import Path
 
@@ -9,25 +10,33 @@ from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.driver import DesignRun, OutDirectory
 from remy_services.driver.pareto import ParetoFile, ParetoPoint, pareto_point, read_points, to_csv
 from remy_services.files import FileError
+from remy_simulator.columns import pack_specimens
 from services.tests.designer.small_spec import small_spec
 
 SPECIMENS = [
-    evaluation_pb2.Specimen(link_rate_packets_per_ms=1.0, rtt_ms=100),
-    evaluation_pb2.Specimen(link_rate_packets_per_ms=2.0, rtt_ms=50),
-    evaluation_pb2.Specimen(link_rate_packets_per_ms=1.0, rtt_ms=100),
+    evaluation_pb2.Specimen(link_rate_packets_per_ms=1.0, rtt_ms=100, senders=[{"count": 1}]),
+    evaluation_pb2.Specimen(link_rate_packets_per_ms=2.0, rtt_ms=50, senders=[{"count": 1}]),
+    evaluation_pb2.Specimen(link_rate_packets_per_ms=1.0, rtt_ms=100, senders=[{"count": 1}]),
 ]
 
 
-def sender(received: int, delay_ms: float) -> evaluation_pb2.SpecimenOutcome:
-    """One sender that was on alone for a second."""
-    return evaluation_pb2.SpecimenOutcome(
-        packets_received=[received],
-        packets_sent=[received],
-        packets_lost=[0],
-        on_ms=[1000],
-        share_ms=[1000],
-        delay_sum_ms=[received * delay_ms],
-        first_on_ms=[0],
+def outcome_of(*senders: tuple[int, float]) -> evaluation_pb2.EvaluationOutcome:
+    """Simulations of one sender that was on alone for a second: packets received, and their delay
+    in ms."""
+    seconds = array("d", [1000.0] * len(senders)).tobytes()
+    received = [packets for packets, _ in senders]
+    delays = array("d", [packets * delay_ms for packets, delay_ms in senders]).tobytes()
+    return evaluation_pb2.EvaluationOutcome(
+        packets_sent=received,
+        senders=evaluation_pb2.SenderColumns(
+            packets_received=received,
+            packets_sent=received,
+            packets_lost=[0] * len(senders),
+            on_ms=seconds,
+            share_ms=seconds,
+            delay_sum_ms=delays,
+            first_on_ms=bytes(len(seconds)),
+        ),
     )
 
 
@@ -48,15 +57,13 @@ def epoch_event(step: int) -> progress_pb2.ProgressEvent:
 
 
 REQUEST = evaluation_pb2.EvaluationRequest(
-    candidates=[evaluation_pb2.Candidate()] * 2, specimens=SPECIMENS
+    candidates=[evaluation_pb2.Candidate()] * 2, specimen_columns=pack_specimens(SPECIMENS)
 )
-OUTCOME = evaluation_pb2.EvaluationOutcome(
-    outcomes=[
-        *[sender(1, 900)] * 3,  # The table before, which is not the epoch's.
-        sender(500, 150),
-        sender(500, 100),
-        sender(0, 0),
-    ]
+OUTCOME = outcome_of(
+    *[(1, 900.0)] * 3,  # The table before, which is not the epoch's.
+    (500, 150.0),
+    (500, 100.0),
+    (0, 0.0),
 )
 
 

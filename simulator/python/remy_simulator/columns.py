@@ -638,6 +638,14 @@ def specimen_outcomes(
     return results
 
 
+def digest(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> str:
+    """16 hexadecimal digits that stand for every sender's exact results, in order."""
+    results = specimen_outcomes(request, outcome)
+    return _native.digest([messages.native_outcome(each) for each in results])
+
+
 def memory_summaries(
     outcome: evaluation_pb2.EvaluationOutcome,
 ) -> dict[tuple[int, int], tuple[list[int], list[int]]]:

@@ -21,9 +21,10 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.driver import DesignObserver, DesignResult, DesignRun
 from remy_services.evaluation.measures import Estimate, Evaluate, estimate, link_rate_mbps
 from remy_services.files import FileError
-from remy_services.specification import draw_specimens, spec_of_tree, vary
+from remy_services.specification import draw_specimen_columns, spec_of_tree, vary
 from remy_services.specification.reading import Tree
 from remy_simulator import RuleTable
+from remy_simulator.columns import specimen_outcomes, unpack_specimens
 from remy_simulator.messages import from_native
 from remy_simulator.objective import mean_of_scored, sender_scores
 
@@ -70,13 +71,13 @@ def benchmark_spec(
 def held_out_request(table: RuleTable, specimens: int) -> evaluation_pb2.EvaluationRequest:
     """The table on the first `specimens` of the held-out specimens: random, not stratified, and the
     same for every table."""
-    drawn = draw_specimens(
+    drawn = draw_specimen_columns(
         benchmark_spec(), seed=remy_simulator.mix(_HELD_OUT, _NETWORK), count=specimens
     )
     return evaluation_pb2.EvaluationRequest(
         tables=[from_native(table)],
         candidates=[evaluation_pb2.Candidate()],
-        specimens=drawn,
+        specimen_columns=drawn,
         duration_ms=SIMULATED_SECONDS * _MS_PER_SECOND,
         seed=remy_simulator.mix(_HELD_OUT, _SIMULATION),
     )
@@ -115,7 +116,11 @@ def measure_table(
     return summarize(
         [
             normalized_scores(delta, specimen, result, request.duration_ms)
-            for specimen, result in zip(request.specimens, outcome.outcomes, strict=True)
+            for specimen, result in zip(
+                unpack_specimens(request.specimen_columns),
+                specimen_outcomes(request, outcome),
+                strict=True,
+            )
         ]
     )
 

@@ -52,6 +52,7 @@ from remy_services.specification import SpecError, load_spec, to_yaml
     metavar="FILE",
     help="RemyCC, .dna or .json.",
 )
+from remy_simulator import columns
 @click.option(
     "--spec",
     "spec_path",
@@ -281,12 +282,12 @@ def simulate_command(
     )
     started = time.process_time()
     with _interrupts_end_the_process():
-        outcome = remy_simulator.evaluate(request)
+        outcome = remy_simulator.evaluate_columns(request)
     cpu_seconds = time.process_time() - started
-    results = measure_senders(outcome.outcomes[0])
+    results = measure_senders(*columns.specimen_outcomes(request, outcome))
     means = measure_specimen(specimen, results)
     if as_json:
-        _print_json(results, means, remy_simulator.digest(outcome), seconds, seed, cpu_seconds)
+        _print_json(results, means, columns.digest(request, outcome), seconds, seed, cpu_seconds)
     else:
         _print_simulation(results, means, cpu_seconds)
 

@@ -21,6 +21,7 @@ from remy_services.evaluation.measures import (
     median,
 )
 from remy_services.files import FileError, read_file, write_file
+from remy_simulator.columns import specimen_outcomes, unpack_specimens
 
 _MOST_BYTES = 64 << 20
 
@@ -57,10 +58,11 @@ def pareto_point(
     record: progress_pb2.EpochRecord,
 ) -> ParetoPoint:
     """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
-    results = outcome.outcomes[-len(request.specimens) :]
+    specimens = unpack_specimens(request.specimen_columns)
+    results = specimen_outcomes(request, outcome)[-len(specimens) :]
     measured = [
         measure_specimen(specimen, measure_senders(result))
-        for specimen, result in zip(request.specimens, results, strict=True)
+        for specimen, result in zip(specimens, results, strict=True)
     ]
     throughputs, delays = _columns(measured)
     after = record.comparison.after

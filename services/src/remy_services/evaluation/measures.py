@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.specification import draw_specimens
-from remy_simulator import RuleTable, log2
+from remy_services.specification import draw_specimen_columns
+from remy_simulator import RuleTable, columns, log2
 from remy_simulator.messages import from_native
 from remy_simulator.objective import specimen_score
 
-# What one specimen's outcome means to people: throughput, delay and the normalized score.
+# What one specimen's outcome means to people: throughput, delay and the normalized score
 #
 # The designer sees only its objective; these are the quantities of the papers' plots. All of them
 # are
@@ -228,11 +228,12 @@ def try_table(
     Equal seeds give equal networks and equal random numbers in them, whatever the table, so that
     two trials compare specimen by specimen.
     """
-    drawn = draw_specimens(spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
     request = evaluation_pb2.EvaluationRequest(
         tables=[from_native(table)],
         candidates=[evaluation_pb2.Candidate()],
-        specimens=drawn,
+        specimen_columns=draw_specimen_columns(
+            spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens
+        ),
         duration_ms=spec.search.simulated_seconds * _MS_PER_SECOND,
         seed=remy_simulator.mix(seed, _SIMULATION),
         recording=evaluation_pb2.RECORDING_USES,
@@ -245,11 +246,15 @@ def try_table(
                 score=specimen_score(spec.objective, specimen, result, request.duration_ms),
                 measures=measure_specimen(specimen, measure_senders(result)),
             )
-            for specimen, result in zip(drawn, outcome.outcomes, strict=True)
+            for specimen, result in zip(
+                columns.unpack_specimens(request.specimen_columns),
+                columns.specimen_outcomes(request, outcome),
+                strict=True,
+            )
         ],
-        digest=remy_simulator.digest(outcome),
-        packets_received=sum(sum(result.packets_received) for result in outcome.outcomes),
-        rule_uses=_add_up([result.rule_uses for result in outcome.outcomes]),
+        digest=columns.digest(request, outcome),
+        packets_received=sum(outcome.senders.packets_received),
+        rule_uses=outcome.rule_uses[:],
     )
 
 
@@ -265,7 +270,3 @@ def estimate(values: Sequence[float | None]) -> Estimate | None:
 def present(values: Iterable[float | None]) -> list[float]:
     """The values that are not None."""
     return [value for value in values if value is not None]
-
-
-def _add_up(rows: Sequence[Sequence[int]]) -> list[int]:
-    return [sum(column) for column in zip(*rows, strict=True)]
