@@ -18,6 +18,7 @@ from benchmarks.worker_farm import Fleet
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.specification import load_spec
+from remy_simulator.columns import pack_specimens, unpack_specimens
 
 _PAIRS = 7
 _JOBS = 3
@@ -87,10 +88,10 @@ def _requests(steps: str) -> list[evaluation_pb2.EvaluationRequest]:
     found = []
     for seed in range(1, count + 1):
         request = batch()
-        specimens = [request.specimens[number % 64] for number in range(simulations)]
+        known = unpack_specimens(request.specimen_columns)
+        specimens = [known[number % 64] for number in range(simulations)]
         request.seed = seed
-        del request.specimens[:]
-        request.specimens.extend(specimens)
+        request.specimen_columns.CopyFrom(pack_specimens(specimens))
         found.append(request)
     return found
 

@@ -16,10 +16,12 @@ from benchmarks.stand_in_farm import (
 )
 from benchmarks.tables import eight_rules
 from benchmarks.worker_farm import WorkerFarm
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.completion import complete
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.evaluation import Share
 from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
+from remy_simulator.columns import Slice, packed, shared_part, slice_request, specimen_count
 from remy_simulator.messages import from_native
 
 _WORKERS = 1000
@@ -49,6 +51,7 @@ LOADS: Final = (
     Load("1 s tasks of one simulation", simulation_seconds=1.0),
     Load("tasks of up to 1 s, simulations of 0.1 s", simulation_seconds=0.1),
     Load("tasks of up to 1 s, simulations of 0.02 s", simulation_seconds=0.02),
+    Load("tasks of up to 1 s, simulations of 1.6 ms", simulation_seconds=0.0016),
     Load("0.1 s tasks of one simulation", simulation_seconds=0.1, task_seconds=0.1),
 )
 
@@ -96,9 +99,9 @@ async def _ask_for_ever(
 
     The first one is a part of the others, so that jobs do not all end a request at once.
     """
-    part = evaluation_pb2.EvaluationRequest()
-    part.CopyFrom(request)
-    del part.specimens[int(len(request.specimens) * first) :]
+    part = shared_part(request)
+    some = Slice(range(2), range(int(specimen_count(request) * first)))
+    part.MergeFrom(slice_request(request, some))
     await farm.fleet.evaluate(Share(job_id), part)
     while True:
         await farm.fleet.evaluate(Share(job_id), request)
@@ -125,13 +128,16 @@ def _request(load: Load) -> evaluation_pb2.EvaluationRequest:
         )
         for key in range(simulations // 2)
     ]
-    return evaluation_pb2.EvaluationRequest(
-        tables=[from_native(eight_rules())],
-        candidates=[evaluation_pb2.Candidate(), evaluation_pb2.Candidate()],
-        specimens=specimens,
-        duration_ms=_SIMULATED_MS,
-        seed=1,
-        recording=evaluation_pb2.RECORDING_USES,
+    return packed(
+        evaluation_pb2.EvaluationRequest(
+            objective=complete(spec_pb2.Objective()),
+            tables=[from_native(eight_rules())],
+            candidates=[evaluation_pb2.Candidate(), evaluation_pb2.Candidate()],
+            specimens=specimens,
+            duration_ms=_SIMULATED_MS,
+            seed=1,
+            recording=evaluation_pb2.RECORDING_USED,
+        )
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -13,11 +14,12 @@ import grpc
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2, worker_service_pb2_grpc
+from remy_simulator.columns import rule_count, specimen_count
 
 _CHANNEL_OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
-#: A task's time in seconds.
-Duration = Callable[[worker_service_pb2.Task], float]
+#: A task's time in seconds, by what it has in common with others and by its slice.
+Duration = Callable[[evaluation_pb2.EvaluationRequest, evaluation_pb2.EvaluationRequest], float]
 
 
 def make_stub(channel: grpc.aio.Channel) -> Any:
@@ -39,35 +41,37 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
     return worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(**said))
 
 
-def possible_outcome(request: evaluation_pb2.EvaluationRequest, rules: int = 0) -> bytes:
-    """A serialized outcome that passes for the request's."""
-    pieces = [
-        _piece(sum(group.count for group in specimen.senders), rules)
-        for specimen in request.specimens
-    ]
-    return b"".join(pieces) * len(request.candidates)
+def possible_outcome(
+    shared: evaluation_pb2.EvaluationRequest, part: evaluation_pb2.EvaluationRequest, rules: int
+) -> bytes:
+    """A serialized outcome that passes for that of a slice."""
+    specimens = specimen_count(part)
+    simulations = len(part.candidates) * specimens
+    outcome = evaluation_pb2.EvaluationOutcome(packets_sent=[31_999] * simulations)
+    if shared.HasField("objective"):
+        outcome.scores = _SCORE * simulations
+    else:
+        # Every kind of specimen has one group of senders here.
+        columns, counts = outcome.senders, part.specimen_columns.sender_counts
+        outcome.ClearField("packets_sent")
+        outcome.packets_sent.extend([31_999 * count for count in counts] * len(part.candidates))
+        senders = sum(counts) * len(part.candidates)
+        columns.packets_received.extend([31_415] * senders)
+        columns.packets_sent.extend([31_999] * senders)
+        columns.packets_lost.extend([17] * senders)
+        columns.on_ms = struct.pack("<d", 2.5) * senders
+        columns.share_ms = struct.pack("<d", 1.25) * senders
+        columns.delay_sum_ms = struct.pack("<d", 1e6 / 3) * senders
+        columns.first_on_ms = struct.pack("<d", 0.1) * senders
+    if shared.recording == evaluation_pb2.RECORDING_USED:
+        mask = ((1 << rules) - 1).to_bytes((rules + 7) // 8, "little")
+        outcome.used_rules = mask * specimens
+    elif shared.recording:
+        outcome.rule_uses.extend([1234] * rules)
+    return outcome.SerializeToString()
 
 
-_PIECES: dict[tuple[int, int], bytes] = {}
-
-
-def _piece(senders: int, rules: int) -> bytes:
-    """One specimen's part of a serialized outcome; parts may be strung together."""
-    piece = _PIECES.get((senders, rules))
-    if piece is None:
-        result = evaluation_pb2.SpecimenOutcome(
-            packets_received=[31_415] * senders,
-            packets_sent=[31_999] * senders,
-            packets_lost=[17] * senders,
-            on_ms=[2.5] * senders,
-            share_ms=[1.25] * senders,
-            delay_sum_ms=[1e6 / 3] * senders,
-            first_on_ms=[0.1] * senders,
-            rule_uses=[1234] * rules,
-        )
-        piece = evaluation_pb2.EvaluationOutcome(outcomes=[result]).SerializeToString()
-        _PIECES[senders, rules] = piece
-    return piece
+_SCORE = struct.pack("<d", -0.31)
 
 
 @dataclass
@@ -88,7 +92,8 @@ class StandIn:
     connected: bool = False
     _tasks_at_beat: int = 0
     _free_at: list[float] = field(default_factory=list)
-    _rules: dict[bytes, int] = field(default_factory=dict)
+    #: Of each shared part: what it says, and how many rules its table has.
+    _shared: dict[bytes, tuple[evaluation_pb2.EvaluationRequest, int]] = field(default_factory=dict)
     _outbox: asyncio.Queue[worker_service_pb2.WorkRequest] = field(default_factory=asyncio.Queue)
 
     async def work(self, port: int) -> None:
@@ -117,12 +122,12 @@ class StandIn:
             case "welcome":
                 self.connected = True
                 self._beat(response.welcome.heartbeat_seconds)
-            case "tables":
-                table = response.tables.tables[0]
-                rules = sum(node.HasField("action") for node in table.nodes)
-                self._rules[response.tables.digest] = rules
-            case "task":
-                self._begin(response.task)
+            case "shared":
+                shared = evaluation_pb2.EvaluationRequest.FromString(response.shared.request)
+                self._shared[response.shared.digest] = shared, rule_count(shared.tables[0])
+            case "tasks":
+                for task in response.tasks.tasks:
+                    self._begin(response.tasks.shared_digest, task)
 
     def _beat(self, seconds: float) -> None:
         if not self.connected:
@@ -133,16 +138,16 @@ class StandIn:
             self._outbox.put_nowait(worker_service_pb2.WorkRequest(heartbeat=heartbeat))
         asyncio.get_running_loop().call_later(seconds, self._beat, seconds)
 
-    def _begin(self, task: worker_service_pb2.Task) -> None:
+    def _begin(self, digest: bytes, task: worker_service_pb2.Task) -> None:
         loop = asyncio.get_running_loop()
         thread = min(range(self.threads), key=self._free_at.__getitem__)
-        seconds = self.duration(task)
+        seconds = self.duration(self._shared[digest][0], task.slice)
         self._free_at[thread] = max(self._free_at[thread], loop.time()) + seconds
-        loop.call_at(self._free_at[thread], self._end, task, seconds)
+        loop.call_at(self._free_at[thread], self._end, digest, task, seconds)
 
-    def _end(self, task: worker_service_pb2.Task, seconds: float) -> None:
-        recorded = self._rules.get(task.tables_digest, 0) if task.request.recording else 0
-        outcome = possible_outcome(task.request, recorded)
+    def _end(self, digest: bytes, task: worker_service_pb2.Task, seconds: float) -> None:
+        shared, rules = self._shared[digest]
+        outcome = possible_outcome(shared, task.slice, rules)
         result = worker_service_pb2.TaskResult(
             lease_id=task.lease_id,
             outcome=outcome,

@@ -12,18 +12,20 @@ import asyncio
 
 from benchmarks.stand_in import StandIn
 from benchmarks.stand_in_farm import raise_limit_of_files
-from remy_farm.v1 import worker_service_pb2
+from remy_farm.v1 import evaluation_pb2
 
 # Workers that start at once are met one after the other by a coordinator anyway.
 _STARTED_PER_SECOND = 200
 
 
-def recorded_seconds(task: worker_service_pb2.Task, seconds_per_packet: float) -> float:
-    """What a task takes on one thread."""
-    request = task.request
-    rates = sum(specimen.link_rate_packets_per_ms for specimen in request.specimens)
-    packets = rates * request.duration_ms * len(request.candidates)
-    return packets * seconds_per_packet
+def recorded_seconds(
+    shared: evaluation_pb2.EvaluationRequest,
+    part: evaluation_pb2.EvaluationRequest,
+    seconds_per_packet: float,
+) -> float:
+    """What a slice takes on one thread."""
+    rates = sum(memoryview(part.specimen_columns.link_rates_packets_per_ms).cast("d"))
+    return rates * shared.duration_ms * len(part.candidates) * seconds_per_packet
 
 
 async def _run(arguments: argparse.Namespace) -> None:
@@ -31,7 +33,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     for number in range(arguments.workers):
         stand_in = StandIn(
             f"{arguments.name}-{number}",
-            lambda task: recorded_seconds(task, arguments.seconds_per_packet),
+            lambda shared, part: recorded_seconds(shared, part, arguments.seconds_per_packet),
             reserve=arguments.reserve,
         )
         workers.append(asyncio.create_task(stand_in.work(arguments.port)))

@@ -10,6 +10,7 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation import Evaluator
 from remy_services.specification import parse_spec
+from remy_simulator.columns import Slice, shared_part, slice_request
 
 _NETWORK = """\
 name: short
@@ -91,6 +92,15 @@ def requests(search: str, count: int) -> list[evaluation_pb2.EvaluationRequest]:
         found.append(request)
         designer.receive(remy_simulator.evaluate_columns(request))
     return found
+
+
+def first_simulation(
+    request: evaluation_pb2.EvaluationRequest,
+) -> evaluation_pb2.EvaluationRequest:
+    """A request of one simulation."""
+    first = shared_part(request)
+    first.MergeFrom(slice_request(request, Slice(range(1), range(1))))
+    return first
 
 
 def design(spec: spec_pb2.DesignSpec, evaluator: Evaluator) -> str:

@@ -23,7 +23,7 @@ from remy_services.evaluation import LocalEvaluator, TaskQuarantined
 from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_services.evaluation.transport.ray import RaySettings
-from tests.fleet.designs import design, joint_spec, requests
+from tests.fleet.designs import design, first_simulation, joint_spec, requests
 
 if TYPE_CHECKING:
     from benchmarks.ray_cluster import RayCluster
@@ -62,9 +62,7 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
     from benchmarks.ray_cluster import wait_until
     from benchmarks.ray_farm import RayFarm
 
-    request = requests("joint", 1)[0]
-    del request.specimens[1:]
-    del request.candidates[1:]
+    request = first_simulation(requests("joint", 1)[0])
     # Longer than anybody waits.
     request.duration_ms = 1e12
     outcome: list[BaseException | evaluation_pb2.EvaluationOutcome] = []
@@ -114,6 +112,6 @@ def test_only_nodes_with_a_resource_are_used(ray_cluster: RayCluster) -> None:
     request = requests("paper", 1)[0]
     with RayFarm(ray_cluster, settings) as farm:
         farm.wait_for_workers(1)
-        assert farm.evaluate(request) == remy_simulator.evaluate(request)
+        assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
         assert ray_cluster.others[0].actors
         assert not ray_cluster.head.actors

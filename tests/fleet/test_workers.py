@@ -18,7 +18,8 @@ from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation import Evaluation, Share, TaskQuarantined
 from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleetSettings
-from tests.fleet.designs import requests
+from remy_simulator.columns import pack_specimens, unpack_specimens
+from tests.fleet.designs import first_simulation, requests
 
 _DONE, _BAD_INPUT, _REFUSED = 0, 2, 6
 _PATIENCE_SECONDS = 120
@@ -34,12 +35,12 @@ def _long_request() -> evaluation_pb2.EvaluationRequest:
     """Some CPU seconds, in many tasks."""
     request = requests("joint", 3)[2]
     request.duration_ms = 20_000
-    specimens = list(request.specimens)
-    del request.specimens[:]
+    specimens = []
     for copy in range(60):
-        for specimen in specimens:
+        for specimen in unpack_specimens(request.specimen_columns):
             specimen.key += copy + 1
-            request.specimens.append(specimen)
+            specimens.append(specimen)
+    request.specimen_columns.CopyFrom(pack_specimens(specimens))
     return request
 
 
@@ -73,7 +74,7 @@ def test_a_worker_that_is_told_to_end_ends_in_order(
     _wait_for_results(farm, 3)
     leaving.send_signal(number)
     assert leaving.wait(_PATIENCE_SECONDS) == _DONE
-    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
 
     counts = farm.fleet.snapshot().counts
     assert counts.workers_left == {"goodbye": 1}
@@ -117,7 +118,7 @@ def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
 
     # Whoever joins is used.
     farm.start_worker(threads=2)
-    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
     counts = farm.fleet.snapshot().counts
     assert counts.leases_ended["lost"] > 0
     assert counts.leases_ended["silent"] == 0
@@ -141,9 +142,7 @@ def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -
 
 def _endless_request() -> evaluation_pb2.EvaluationRequest:
     """One simulation, longer than anybody waits."""
-    request = requests("joint", 1)[0]
-    del request.specimens[1:]
-    del request.candidates[1:]
+    request = first_simulation(requests("joint", 1)[0])
     request.duration_ms = 1e12
     return request
 
@@ -173,7 +172,7 @@ def test_a_simulation_that_nobody_waits_for_any_more_makes_room(farm: WorkerFarm
 
     farm.call(begin_and_withdraw())
     request = requests("joint", 1)[0]
-    assert farm.evaluate(request) == remy_simulator.evaluate(request)
+    assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
 
 
 def test_a_worker_of_another_simulator_gets_nothing() -> None:
@@ -189,7 +188,7 @@ def test_a_worker_of_one_job_ends_when_that_job_has_nothing_left(farm: WorkerFar
     farm.wait_for_workers(1)
     other = _begin(farm, requests("joint", 1)[0], "other")
     request = requests("paper", 2)[1]
-    assert farm.share(Share("special"), request).outcome == remy_simulator.evaluate(request)
+    assert farm.share(Share("special"), request).outcome == remy_simulator.evaluate_columns(request)
     assert special.wait(_PATIENCE_SECONDS) == _DONE
     assert not other.done()
     farm.start_worker()
@@ -221,7 +220,7 @@ def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
     with WorkerFarm(port=port) as second:
         second.adopt(worker)
         request = requests("joint", 1)[0]
-        assert second.evaluate(request) == remy_simulator.evaluate(request)
+        assert second.evaluate(request) == remy_simulator.evaluate_columns(request)
         assert worker.poll() is None
 
 
@@ -247,7 +246,7 @@ def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
         abandoned = pool.submit(farm.abandon, Share("job"), _long_request(), 3)
         abandoned.result(_PATIENCE_SECONDS)
     request = requests("joint", 1)[0]
-    assert farm.evaluate(request) == remy_simulator.evaluate(request)
+    assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running == 0)
     assert farm.fleet.snapshot().tasks_waiting == 0
 

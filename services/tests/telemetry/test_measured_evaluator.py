@@ -12,6 +12,7 @@ from remy_services.designer import Designer
 from remy_services.evaluation import EvaluationProgress, Share
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.telemetry.telemetry import Telemetry
+from remy_simulator.columns import specimen_count
 from services.tests.designer.small_spec import small_spec
 from services.tests.telemetry.exported import value
 
@@ -20,7 +21,7 @@ def small_request() -> evaluation_pb2.EvaluationRequest:
     designer = Designer(small_spec(grid_steps=2))
     count = designer.next_request()
     assert count is not None
-    designer.receive(remy_simulator.evaluate(count))
+    designer.receive(remy_simulator.evaluate_columns(count))
     request = designer.next_request()
     assert request is not None
     return request
@@ -36,13 +37,13 @@ def test_every_simulation_is_counted_once() -> None:
         try:
             for on_progress in (reports.append, None):
                 evaluation = await evaluator.evaluate(Share("j"), request, on_progress)
-                assert evaluation.outcome == remy_simulator.evaluate(request)
+                assert evaluation.outcome == remy_simulator.evaluate_columns(request)
         finally:
             await evaluator.close()
 
     asyncio.run(twice())
-    simulations = len(request.candidates) * len(request.specimens)
-    packets = sum(sum(each.packets_sent) for each in remy_simulator.evaluate(request).outcomes)
+    simulations = len(request.candidates) * specimen_count(request)
+    packets = sum(remy_simulator.evaluate_columns(request).packets_sent)
     registry = telemetry.registry
     assert reports[-1].simulations_done == simulations
     assert value(registry, "remy_farm_evaluations_total") == 2 * simulations

@@ -318,8 +318,8 @@ class MeasuredEvaluator:
         except Exception:
             self._instruments.count(catalogue.REQUESTS_FAILED)
             raise
-        packets = sum(sum(each.packets_sent) for each in evaluation.outcome.outcomes)
-        tally.reach(len(evaluation.outcome.outcomes), packets)
+        packets = evaluation.outcome.packets_sent
+        tally.reach(len(packets), sum(packets))
         self._activity.evaluated(share.job_id)
         self._instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
         self._step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)

@@ -34,9 +34,9 @@ from remy_services.telemetry.samples import (
     Reading,
     Sample,
     SampledCollector,
-    scheduler_samples,
     evaluator_samples,
     job_samples,
+    scheduler_samples,
 )
 
 # When certificates end.
