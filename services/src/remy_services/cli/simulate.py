@@ -41,6 +41,7 @@ from remy_services.evaluation.measures import (
 )
 from remy_services.remycc import read_remycc, write_remycc
 from remy_services.specification import SpecError, load_spec, to_yaml
+from remy_simulator import columns
 
 
 @click.command("evaluate")
@@ -52,7 +53,6 @@ from remy_services.specification import SpecError, load_spec, to_yaml
     metavar="FILE",
     help="RemyCC, .dna or .json.",
 )
-from remy_simulator import columns
 @click.option(
     "--spec",
     "spec_path",
