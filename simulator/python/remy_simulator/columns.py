@@ -201,22 +201,44 @@ def slice_request(
     request: evaluation_pb2.EvaluationRequest, part: Slice
 ) -> evaluation_pb2.EvaluationRequest:
     """The candidates and specimens of a slice of a packed request, and nothing else."""
-    columns = request.specimen_columns
-    first, behind = part.specimens.start, part.specimens.stop
-    place = slice(first * _NUMBER_BYTES, behind * _NUMBER_BYTES)
-    groups = slice(_groups_before(columns, first), _groups_before(columns, behind))
-    return evaluation_pb2.EvaluationRequest(
-        candidates=request.candidates[part.candidates.start : part.candidates.stop],
-        specimen_columns=evaluation_pb2.SpecimenColumns(
-            keys=columns.keys[place],
-            link_rates_packets_per_ms=columns.link_rates_packets_per_ms[place],
-            rtts_ms=columns.rtts_ms[place],
-            buffers=columns.buffers[first:behind],
-            loss_probabilities=columns.loss_probabilities[place],
-            kind=columns.kind[first:behind],
-            sender_counts=columns.sender_counts[groups],
-        ),
-    )
+    return Slicing(request).slice(part)
+
+
+class Slicing:
+    """`slice_request` of many slices: a message's bytes are copied whenever they are looked at."""
+
+    def __init__(self, request: evaluation_pb2.EvaluationRequest) -> None:
+        """The request must not change."""
+        self.request = request
+        columns = request.specimen_columns
+        self._keys, self._rates, self._rtts, self._losses = (
+            memoryview(column)
+            for column in (
+                columns.keys,
+                columns.link_rates_packets_per_ms,
+                columns.rtts_ms,
+                columns.loss_probabilities,
+            )
+        )
+
+    def slice(self, part: Slice) -> evaluation_pb2.EvaluationRequest:
+        """The candidates and specimens of a slice."""
+        request, columns = self.request, self.request.specimen_columns
+        first, behind = part.specimens.start, part.specimens.stop
+        place = slice(first * _NUMBER_BYTES, behind * _NUMBER_BYTES)
+        groups = slice(_groups_before(columns, first), _groups_before(columns, behind))
+        return evaluation_pb2.EvaluationRequest(
+            candidates=request.candidates[part.candidates.start : part.candidates.stop],
+            specimen_columns=evaluation_pb2.SpecimenColumns(
+                keys=bytes(self._keys[place]),
+                link_rates_packets_per_ms=bytes(self._rates[place]),
+                rtts_ms=bytes(self._rtts[place]),
+                buffers=columns.buffers[first:behind],
+                loss_probabilities=bytes(self._losses[place]),
+                kind=columns.kind[first:behind],
+                sender_counts=columns.sender_counts[groups],
+            ),
+        )
 
 
 # Evaluation

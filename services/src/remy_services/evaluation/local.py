@@ -22,7 +22,6 @@ from remy_services.evaluation.scheduler import (
 )
 from remy_services.evaluation.scheduler.scheduler import packet_limit_reached
 from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
-from remy_simulator.columns import slice_request
 
 _WORKER = "local"
 # Threads never fall silent. Tasks are short, since they
@@ -173,7 +172,7 @@ def _simulate(
     if isinstance(prepared, InvalidRequest):
         raise prepared
     began = time.thread_time()
-    part = slice_request(assignment.whole, assignment.slice)
+    part = assignment.slicing.slice(assignment.slice)
     limit = assignment.share.packet_limit
     try:
         outcome = prepared.evaluate(part, cancellation=cancellation, packet_limit=limit)

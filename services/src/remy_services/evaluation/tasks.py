@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,9 +51,8 @@ class CostModel:
         """CPU seconds of an expected packet; positive."""
         return self._seconds / self._packets if self.known else _FIRST_GUESS_SECONDS_PER_PACKET
 
-    def expected_packets(self, request: evaluation_pb2.EvaluationRequest) -> _Numbers:
-        """By specimen of a packed request: the packets that one simulation costs."""
-        stated = _stated_packets(request)
+    def expected_packets(self, stated: _Numbers) -> _Numbers:
+        """By specimen: the packets that one simulation costs (`stated_packets`: of the same)."""
         sizes = _sizes(stated)
         known = self._simulations > 0
         if not known.any():
@@ -64,32 +65,30 @@ class CostModel:
 
     def learn(
         self,
-        request: evaluation_pb2.EvaluationRequest,
-        part: Slice,
-        outcome: evaluation_pb2.EvaluationOutcome,
+        stated: _Numbers,
+        packets_sent: Sequence[int],
         expected_packets: float,
         cpu_seconds: float,
     ) -> None:
-        """A slice that was expected to take so many packets took so long."""
+        """A slice that was expected to take so many packets took so long.
+
+        `stated` is of its specimens (`stated_packets`), `packets_sent` of its simulations.
+        """
         self._packets = self._packets * _MEMORY + expected_packets
         self._seconds = self._seconds * _MEMORY + cpu_seconds
-        if not part.simulations or len(outcome.packets_sent) != part.simulations:
+        if not packets_sent:
             return
-        sizes = _sizes(_stated_packets(request, part.specimens))
-        sent = np.array(outcome.packets_sent, np.float64).reshape(-1, len(part.specimens)).mean(0)
+        sizes = _sizes(stated)
+        sent = np.array(packets_sent, np.float64).reshape(-1, len(stated)).mean(0)
         self._simulations *= _MEMORY
         self._sent *= _MEMORY
         np.add.at(self._simulations, sizes, 1.0)
         np.add.at(self._sent, sizes, sent)
 
 
-def _stated_packets(
-    request: evaluation_pb2.EvaluationRequest, specimens: range | None = None
-) -> _Numbers:
-    """By specimen: what its link carries if it has something to carry all the time."""
+def stated_packets(request: evaluation_pb2.EvaluationRequest) -> _Numbers:
+    """By specimen of a packed request: what its link carries if there is always something to."""
     rates = np.frombuffer(request.specimen_columns.link_rates_packets_per_ms, np.float64)
-    if specimens is not None:
-        rates = rates[specimens.start : specimens.stop]
     with np.errstate(all="ignore"):
         packets = rates * request.duration_ms
         return np.where((packets >= 0) & (packets <= _MOST_PACKETS), packets, 0.0)
@@ -100,17 +99,15 @@ def _sizes(packets: _Numbers) -> NDArray[np.intp]:
 
 
 class Slicer:
-    """Cuts a packed request into slices that cover it once, in order, while they are given out.
+    """Cuts a request into slices that cover it once, in order, while they are given out.
 
     The longer side of candidates x specimens is cut; the shorter stays whole where it fits. A slice
     of a search with two candidates and many specimens thus names each specimen once.
     """
 
-    def __init__(
-        self, request: evaluation_pb2.EvaluationRequest, expected_packets: _Numbers
-    ) -> None:
+    def __init__(self, candidates: int, expected_packets: _Numbers) -> None:
         """`expected_packets`: of one simulation, by specimen (`CostModel.expected_packets`)."""
-        self._candidates = len(request.candidates)
+        self._candidates = candidates
         self._specimens = len(expected_packets)
         #: Expected packets of the first n specimens under one candidate.
         self._before = np.concatenate(([0.0], np.cumsum(expected_packets)))

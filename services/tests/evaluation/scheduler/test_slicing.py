@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.tasks import CostModel, Slicer
+from remy_services.evaluation.tasks import CostModel, Slicer, stated_packets
 from remy_simulator.columns import Slice, assemble
 from services.tests.evaluation.requests import numbered_outcome, numbered_request, slice_outcome
 
@@ -21,8 +23,12 @@ def _pairs(piece: Slice) -> list[tuple[int, int]]:
     return [(candidate, specimen) for candidate in piece.candidates for specimen in piece.specimens]
 
 
+def _expected(model: CostModel, request: evaluation_pb2.EvaluationRequest) -> NDArray[np.float64]:
+    return model.expected_packets(stated_packets(request))
+
+
 def _slicer(request: evaluation_pb2.EvaluationRequest) -> Slicer:
-    return Slicer(request, CostModel().expected_packets(request))
+    return Slicer(len(request.candidates), _expected(CostModel(), request))
 
 
 def _cut_all(slicer: Slicer, packets: float) -> list[tuple[Slice, float]]:
@@ -73,7 +79,7 @@ def test_a_slice_is_as_large_as_asked_for_or_a_single_simulation_or_the_rest(
 ) -> None:
     request = numbered_request(candidates, specimens, rates)
     pieces = _cut_all(_slicer(request), size)
-    expected = CostModel().expected_packets(request)
+    expected = _expected(CostModel(), request)
     for number, (piece, packets) in enumerate(pieces):
         weights = [expected[specimen] for _, specimen in _pairs(piece)]
         assert packets == pytest.approx(sum(weights))
@@ -101,25 +107,23 @@ def test_what_a_simulation_really_sends_is_learned_by_the_size_of_its_specimen()
     """Half of a request's links are used for a hundredth of what they carry, or for all of it."""
     request = numbered_request(2, 4, [1.0, 1000.0])
     model = CostModel()
-    guessed = model.expected_packets(request)
+    guessed = _expected(model, request)
     assert guessed[1] > 500 * guessed[0]
-    part = Slice(range(2), range(4))
-    outcome = evaluation_pb2.EvaluationOutcome(packets_sent=[1_000_000, 10_000_000] * 4)
-    model.learn(request, part, outcome, float(2 * guessed.sum()), cpu_seconds=2.2)
+    stated, sent = stated_packets(request), [1_000_000, 10_000_000] * 4
+    model.learn(stated, sent, float(2 * guessed.sum()), cpu_seconds=2.2)
 
-    learned = model.expected_packets(request)
+    learned = _expected(model, request)
     assert learned[1] / learned[0] == pytest.approx(10, rel=0.01)
     # A job's seconds are its packets' from then on.
-    model.learn(request, part, outcome, float(2 * learned.sum()), cpu_seconds=2.2)
+    model.learn(stated, sent, float(2 * learned.sum()), cpu_seconds=2.2)
     for _ in range(200):
-        model.learn(request, part, outcome, float(2 * learned.sum()), cpu_seconds=2.2)
+        model.learn(stated, sent, float(2 * learned.sum()), cpu_seconds=2.2)
     assert model.seconds_per_packet * 2 * learned.sum() == pytest.approx(2.2)
 
 
 def test_a_size_that_was_never_seen_is_expected_to_use_its_link_as_the_others_do() -> None:
     seen, unseen = numbered_request(1, 1, [1.0]), numbered_request(1, 1, [64.0])
     model = CostModel()
-    outcome = evaluation_pb2.EvaluationOutcome(packets_sent=[250_000])
-    model.learn(seen, Slice(range(1), range(1)), outcome, 1e6, cpu_seconds=1.0)
-    (expected,) = model.expected_packets(unseen)
+    model.learn(stated_packets(seen), [250_000], 1e6, cpu_seconds=1.0)
+    (expected,) = _expected(model, unseen)
     assert 0.1 * 64e6 < expected < 64e6

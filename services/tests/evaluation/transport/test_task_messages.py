@@ -16,7 +16,7 @@ from remy_services.evaluation.transport.grpc import Traffic, WorkerFleet, Worker
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from remy_simulator import PreparedRequest, RuleTable
-from remy_simulator.columns import Slice, packed, slice_request
+from remy_simulator.columns import Slice, Slicing, packed, slice_request
 
 _EXAMPLES = Path(__file__).parents[4] / "examples"
 _NAME = "general-purpose-delta1"
@@ -46,7 +46,7 @@ async def _messages(step: evaluation_pb2.EvaluationRequest, pairs: int) -> Traff
     fleet = WorkerFleet()
     stream = WorkerStream(WorkerFacts("worker", 1), False, False, fleet.traffic)
     part = Slice(range(2), range(pairs))
-    fleet._send_tasks(stream, [Assignment("worker", _LEASE_ID, _SHARE, 1, part, step)])
+    fleet._send_tasks(stream, [Assignment("worker", _LEASE_ID, _SHARE, 1, part, Slicing(step))])
     return fleet.traffic
 
 

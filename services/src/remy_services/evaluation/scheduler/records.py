@@ -8,10 +8,13 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import Share
 from remy_services.evaluation.tasks import Slicer
-from remy_simulator.columns import Slice, specimen_count
+from remy_simulator.columns import Slice, Slicing
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,13 @@ class Assignment:
     share: Share
     evaluation_id: int
     slice: Slice
-    #: All of the evaluation's request, packed; the task is the slice of it.
-    whole: evaluation_pb2.EvaluationRequest
+    #: Of all of the evaluation's request; the task is the slice of it.
+    slicing: Slicing
+
+    @property
+    def whole(self) -> evaluation_pb2.EvaluationRequest:
+        """All of the evaluation's request, packed."""
+        return self.slicing.request
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +239,12 @@ class EvaluationRecord:
 
     evaluation_id: int
     share: Share
-    request: evaluation_pb2.EvaluationRequest
+    slicing: Slicing
+    #: By specimen (evaluation.tasks).
+    stated_packets: NDArray[np.float64]
     slicer: Slicer
+    #: Simulations of one specimen under one candidate, in all.
+    simulations: int
     #: When the scheduler first looked for workers for it.
     arrived_at: float = 0.0
     #: Tasks that anybody may do, lost before: the next to be given out.
@@ -250,9 +262,9 @@ class EvaluationRecord:
     workers: set[str] = field(default_factory=set)
 
     @property
-    def simulations(self) -> int:
-        """Simulations of one specimen under one candidate, in all."""
-        return len(self.request.candidates) * specimen_count(self.request)
+    def request(self) -> evaluation_pb2.EvaluationRequest:
+        """All of it, packed."""
+        return self.slicing.request
 
     @property
     def has_work(self) -> bool:

@@ -33,9 +33,9 @@ from remy_services.evaluation.scheduler.workers import (
     WorkerPool,
     WorkerRegistry,
 )
-from remy_services.evaluation.tasks import Slicer
+from remy_services.evaluation.tasks import Slicer, stated_packets
 from remy_simulator import InvalidRequest
-from remy_simulator.columns import Slice, shared_part, slice_request
+from remy_simulator.columns import Slice, Slicing, shared_part
 
 # A job's first tasks are meant to be so much shorter: they tell what its simulations cost.
 _FIRST_TASKS = 0.1
@@ -83,8 +83,12 @@ class TaskScheduler:
         evaluation_id = self._next_evaluation_id
         self._next_evaluation_id += 1
         job = self._queue.remember(share)
-        slicer = Slicer(request, job.cost.expected_packets(request))
-        evaluation = EvaluationRecord(evaluation_id, share, request, slicer)
+        stated = stated_packets(request)
+        slicer = Slicer(len(request.candidates), job.cost.expected_packets(stated))
+        simulations = len(request.candidates) * len(stated)
+        evaluation = EvaluationRecord(
+            evaluation_id, share, Slicing(request), stated, slicer, simulations
+        )
         self._queue.add(evaluation)
         if job.contradiction is not None:
             self._fail(evaluation, job.contradiction)
@@ -215,7 +219,7 @@ class TaskScheduler:
                 self._counts.quarantined_tasks += 1
                 whole = task.evaluation.request
                 request = shared_part(whole)
-                request.MergeFrom(slice_request(whole, task.slice))
+                request.MergeFrom(task.evaluation.slicing.slice(task.slice))
                 self._fail(task.evaluation, Quarantine(request, tuple(sorted(task.ended))))
 
     def _count_bad_result(self, worker_id: str, what: str) -> None:
@@ -272,7 +276,9 @@ class TaskScheduler:
         if not evaluation.closed:
             evaluation.cpu_seconds += cpu_seconds
             job = self._queue.job_of(evaluation)
-            job.cost.learn(evaluation.request, task.slice, outcome, task.packets, cpu_seconds)
+            specimens = task.slice.specimens
+            stated = evaluation.stated_packets[specimens.start : specimens.stop]
+            job.cost.learn(stated, outcome.packets_sent, task.packets, cpu_seconds)
             self._queue.order.charge(job, cpu_seconds - lease.seconds)
         answer = Answer(worker_id, self._version(worker_id), sha256, outcome)
         if task.closed:
@@ -552,7 +558,7 @@ class TaskScheduler:
                 evaluation.share,
                 evaluation.evaluation_id,
                 task.slice,
-                evaluation.request,
+                evaluation.slicing,
             )
         )
 

@@ -29,7 +29,7 @@ from remy_services.evaluation.scheduler import (
     WorkerQuarantined,
 )
 from remy_simulator import ImpossibleOutcome
-from remy_simulator.columns import check, shared_part, slice_request
+from remy_simulator.columns import check, shared_part
 
 # Heartbeats in a lease: some may come late, or get lost with a stalled machine.
 _HEARTBEATS_PER_LEASE = 6
@@ -486,7 +486,7 @@ class WorkerFleet(Dispatcher):
             packet_limit=first.share.packet_limit,
             tasks=[
                 worker_service_pb2.Task(
-                    lease_id=each.lease_id, slice=slice_request(each.whole, each.slice)
+                    lease_id=each.lease_id, slice=each.slicing.slice(each.slice)
                 )
                 for each in assignments
             ],
