@@ -16,7 +16,7 @@ from remy_simulator.objective import specimen_score
 _SENDER = evaluation_pb2.SenderGroup(
     count=1,
     traffic=evaluation_pb2.Traffic(
-        exponential_time=evaluation_pb2.ExponentialTime(mean_ms=1000), mean_off_ms=1000
+        exponential_time=evaluation_pb2.Traffic.ExponentialTime(mean_ms=1000), mean_off_ms=1000
     ),
 )
 _VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50)

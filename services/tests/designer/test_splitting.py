@@ -51,7 +51,7 @@ def test_outcomes_of_all_specimens_count_in_any_order() -> None:
     )
     parts = [
         (Slice(range(1), range(place, place + 1)), _outcome({0: {0: values}}))
-        for place, values in enumerate(({10: 3}, {20: 3}, {30: 4}))
+        for place, values in enumerate(({10.0: 3}, {20.0: 3}, {30.0: 4}))
     ]
 
     memory = memory_summaries(assemble(request, parts))

@@ -26,7 +26,7 @@ def _samples(
     request: evaluation_pb2.EvaluationRequest,
     up: Sequence[Sequence[int]],
     down: Sequence[Sequence[int]],
-    differences: list[float | None] | list[float],
+    differences: Sequence[float | None],
     spread: float = 0.0,
     regions: Regions = _NONE,
 ) -> GradientSamples:
@@ -189,3 +189,14 @@ def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
         sums = np.array([sum(sample[rule] for rule in rules) for sample in alone])
         assert together.regions.mean[row] == pytest.approx(sums.mean(axis=0))
         assert together.regions.squares[row] == pytest.approx((sums * sums).sum(axis=0) / 9)
+
+
+def test_a_region_of_unused_rules_has_a_slope_of_exactly_zero() -> None:
+    """Whatever the rules before it did."""
+    regions = Regions(((0, 3), (1, 3)))
+    uses = [[1, 0, 0]] * 3
+    request = pair_request(5, 1e-9, [7, 8, 9])
+    samples = _samples(request, uses, uses, [1.0, -0.5, 1 / 3], regions=regions)
+    assert samples.regions.mean[0].all()
+    assert not samples.regions.mean[1].any()
+    assert not samples.regions.squares[1].any()
