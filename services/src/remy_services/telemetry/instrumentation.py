@@ -39,6 +39,7 @@ from remy_services.stores import (
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
 from remy_services.telemetry.samples import JobActivity
+from remy_simulator.columns import specimen_count
 
 # Counters and histograms of what happens, by their entries in the catalogue.
 
@@ -387,7 +388,7 @@ class JobInstrumentation(JobObserver):
                 job_id=job.id,
                 step=number,
                 candidates=len(request.candidates),
-                specimens=len(request.specimens),
+                specimens=specimen_count(request),
             ),
         ):
             yield
