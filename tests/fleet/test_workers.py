@@ -235,7 +235,7 @@ def test_a_simulation_for_a_coordinator_that_is_gone_makes_room_for_the_next_one
         second.adopt(worker)
         request = requests("joint", 1)[0]
         running = _begin(second, request)
-        assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate(request)
+        assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
         assert worker.poll() is None
 
 

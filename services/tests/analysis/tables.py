@@ -64,4 +64,4 @@ search: {simulated_seconds: 4}
 stop: {epochs: 1}
 """
     )
-    return Bench(spec, seed=5, specimens=specimens, evaluate=remy_simulator.evaluate)
+    return Bench(spec, seed=5, specimens=specimens, evaluate=remy_simulator.evaluate_columns)

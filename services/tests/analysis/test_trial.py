@@ -7,7 +7,9 @@ from services.tests.analysis.small_design import FINAL, FIRST, small_gain, small
 
 
 def trial(table: RuleTable, seed: int = 3) -> Trial:
-    return try_table(small_spec(), table, seed=seed, specimens=10, evaluate=remy_simulator.evaluate)
+    return try_table(
+        small_spec(), table, seed=seed, specimens=10, evaluate=remy_simulator.evaluate_columns
+    )
 
 
 def test_equal_seeds_draw_equal_networks_whatever_the_table() -> None:
