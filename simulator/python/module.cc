@@ -16,7 +16,6 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
-#include "evaluation/digest.h"
 #include "evaluation/evaluator.h"
 #include "evaluation/gradient.h"
 #include "evaluation/objective.h"

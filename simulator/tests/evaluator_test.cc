@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "evaluation/digest.h"
 #include "random_cases.h"
 #include "senders/packet.h"
 

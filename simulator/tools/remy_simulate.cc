@@ -1,19 +1,295 @@
+#include <getopt.h>
+
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
-#include "arguments.h"
 #include "evaluation/evaluator.h"
-#include "report.h"
+#include "evaluation/objective.h"
 #include "table/dna.h"
 
+namespace remy {
 namespace {
+
+// One sentence about a command line that cannot be run.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What `remy-farm simulate` takes, too.
+struct Arguments {
+  std::vector<std::string> remyccs;  // senders take them in turn
+  std::uint32_t senders = 0;
+  double link_mbps = 0;
+  double rtt_ms = 0;
+  double on_ms = 0;
+  double off_ms = 0;
+  std::optional<std::uint32_t> buffer_packets;
+  double loss = 0;
+  double jitter_ms = 0;  // mean of an exponential distribution
+  double timestamp_resolution_ms = 0;
+  double time_unit_ms = 1;  // of the .dna files
+  double seconds = 0;
+  std::uint64_t seed = 1;
+  bool json = false;
+  bool help = false;
+};
+
+constexpr const char* kUsage =
+    "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --link-mbps X\n"
+    "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss P]\n"
+    "                     [--jitter-ms J] [--timestamp-resolution-ms R]\n"
+    "                     [--time-unit-ms U]\n"
+    "                     --seconds S [--seed K] [--json]\n"
+    "\n"
+    "Simulates N senders that share one link and run a RemyCC (several: in turn), each on and off\n"
+    "for exponentially distributed times, and prints what each of them got. A sender sees each\n"
+    "ACK late by an exponentially distributed jitter of mean J, and times in whole multiples of "
+    "R.\n"
+    "A .dna file does not tell its unit of time; it is U, 1 unless given.\n";
+
+template <class Number>
+Number parse_number(std::string_view option, std::string_view text, double minimum,
+                    bool minimum_allowed, const char* allowed) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto value = static_cast<double>(number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
+      value < minimum || (value == minimum && !minimum_allowed)) {
+    throw UsageError("--" + std::string(option) + ": '" + std::string(text) + "' is not " +
+                     allowed);
+  }
+  return number;
+}
+
+double parse_positive(std::string_view option, std::string_view text) {
+  return parse_number<double>(option, text, 0, false, "a number above 0");
+}
+
+void set_option(Arguments& arguments, std::string_view name, std::string_view text) {
+  if (name == "remycc") {
+    arguments.remyccs.emplace_back(text);
+  } else if (name == "senders") {
+    arguments.senders = parse_number<std::uint32_t>(name, text, 1, true, "an integer from 1");
+  } else if (name == "link-mbps") {
+    arguments.link_mbps = parse_positive(name, text);
+  } else if (name == "rtt-ms") {
+    arguments.rtt_ms = parse_positive(name, text);
+  } else if (name == "on-ms") {
+    arguments.on_ms = parse_positive(name, text);
+  } else if (name == "off-ms") {
+    arguments.off_ms = parse_positive(name, text);
+  } else if (name == "buffer-packets") {
+    arguments.buffer_packets =
+        parse_number<std::uint32_t>(name, text, 0, true, "an integer from 0");
+  } else if (name == "loss") {
+    arguments.loss = parse_number<double>(name, text, 0, true, "a number from 0, below 1");
+    if (arguments.loss >= 1) {
+      throw UsageError("--loss: '" + std::string(text) + "' is not a number from 0, below 1");
+    }
+  } else if (name == "jitter-ms") {
+    arguments.jitter_ms = parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "timestamp-resolution-ms") {
+    arguments.timestamp_resolution_ms =
+        parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "time-unit-ms") {
+    arguments.time_unit_ms = parse_positive(name, text);
+  } else if (name == "seconds") {
+    arguments.seconds = parse_positive(name, text);
+  } else if (name == "seed") {
+    arguments.seed = parse_number<std::uint64_t>(name, text, 0, true, "an integer from 0");
+  }
+}
+
+// Throws UsageError.
+Arguments parse_arguments(int argc, char** argv) {
+  static const std::array<option, 16> options = {{
+      {"remycc", required_argument, nullptr, 'r'},
+      {"senders", required_argument, nullptr, 'r'},
+      {"link-mbps", required_argument, nullptr, 'r'},
+      {"rtt-ms", required_argument, nullptr, 'r'},
+      {"on-ms", required_argument, nullptr, 'r'},
+      {"off-ms", required_argument, nullptr, 'r'},
+      {"seconds", required_argument, nullptr, 'r'},
+      {"seed", required_argument, nullptr, 'o'},
+      {"buffer-packets", required_argument, nullptr, 'o'},
+      {"loss", required_argument, nullptr, 'o'},
+      {"jitter-ms", required_argument, nullptr, 'o'},
+      {"timestamp-resolution-ms", required_argument, nullptr, 'o'},
+      {"time-unit-ms", required_argument, nullptr, 'o'},
+      {"json", no_argument, nullptr, 'j'},
+      {"help", no_argument, nullptr, 'h'},
+      {nullptr, 0, nullptr, 0},
+  }};
+  Arguments arguments;
+  std::set<std::string_view> given;
+  opterr = 0;
+  int index = 0;
+  for (int c = 0; (c = getopt_long(argc, argv, "", options.data(), &index)) != -1;) {
+    switch (c) {
+      case 'r':
+      case 'o':
+        given.insert(options[static_cast<std::size_t>(index)].name);
+        set_option(arguments, options[static_cast<std::size_t>(index)].name, optarg);
+        break;
+      case 'j':
+        arguments.json = true;
+        break;
+      case 'h':
+        arguments.help = true;
+        return arguments;
+      default:
+        throw UsageError(std::string("'") + argv[optind - 1] +
+                         "' is no option, or needs a value; see --help");
+    }
+  }
+  if (optind < argc) {
+    throw UsageError(std::string("'") + argv[optind] + "' is one argument too many; see --help");
+  }
+  for (const option& each : options) {
+    if (each.val == 'r' && !given.contains(each.name)) {
+      throw UsageError(std::string("--") + each.name + " is missing; see --help");
+    }
+  }
+  return arguments;
+}
+
+constexpr double kMbpsPerPacketPerMs = kPacketBytes * 8 / 1000;
+
+struct SenderReport {
+  double throughput_mbps = 0;
+  double throughput_equal_share_mbps = 0;
+  std::optional<double> delay_ms;
+};
+
+struct Report {
+  std::vector<SenderReport> senders;
+  // Means over the senders that received packets; none if there is no such sender.
+  std::optional<double> throughput_over_link_rate;
+  std::optional<double> delay_over_rtt;
+  std::optional<double> normalized_score;
+  std::uint64_t packets_received = 0;
+  std::size_t senders_left_out = 0;
+};
+
+Report summarize(const Arguments& arguments, const Specimen& specimen,
+                 const SpecimenOutcome& outcome) {
+  Report report;
+  double throughput = 0;
+  double delay = 0;
+  double score = 0;
+  std::size_t counted = 0;
+  const SenderScores scores =
+      normalized_scores(0, specimen, outcome.senders, arguments.seconds * 1000);
+  for (std::size_t i = 0; i < outcome.senders.size(); ++i) {
+    const SenderResults& sender = outcome.senders[i];
+    const auto packets = static_cast<double>(sender.packets_received);
+    SenderReport row;
+    if (sender.on_ms > 0) {
+      row.throughput_mbps = packets / sender.on_ms * kMbpsPerPacketPerMs;
+      row.throughput_equal_share_mbps = packets / sender.share_ms * kMbpsPerPacketPerMs;
+    }
+    if (sender.packets_received > 0) {
+      row.delay_ms = sender.delay_sum_ms / packets;
+      if (scores[i]) {
+        throughput += packets / sender.share_ms / specimen.link_rate_packets_per_ms;
+        delay += *row.delay_ms / specimen.rtt_ms;
+        score += *scores[i];
+        ++counted;
+      }
+    }
+    report.packets_received += sender.packets_received;
+    report.senders.push_back(row);
+  }
+  report.senders_left_out = outcome.senders.size() - counted;
+  if (counted > 0) {
+    const auto divisor = static_cast<double>(counted);
+    report.throughput_over_link_rate = throughput / divisor;
+    report.delay_over_rtt = delay / divisor;
+    report.normalized_score = score / divisor;
+  }
+  return report;
+}
+
+std::string number(std::optional<double> value) {
+  if (!value) {
+    return "null";
+  }
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, *value);
+  return error == std::errc() ? std::string(text, end) : "null";
+}
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+std::string json_report(const Arguments& arguments, const Specimen& specimen,
+                        const SpecimenOutcome& outcome, double cpu_seconds) {
+  const Report report = summarize(arguments, specimen, outcome);
+  std::string text = "{\"senders\": [";
+  for (std::size_t i = 0; i < report.senders.size(); ++i) {
+    const SenderReport& row = report.senders[i];
+    const SenderResults& sender = outcome.senders[i];
+    text += (i == 0 ? "" : ", ");
+    text += "{\"throughput_mbps\": " + number(row.throughput_mbps);
+    text += ", \"throughput_equal_share_mbps\": " + number(row.throughput_equal_share_mbps);
+    text += ", \"delay_ms\": " + number(row.delay_ms);
+    text += ", \"packets_received\": " + std::to_string(sender.packets_received);
+    text += ", \"packets_lost\": " + std::to_string(sender.packets_lost);
+    text += ", \"on_ms\": " + number(sender.on_ms) + "}";
+  }
+  text += "], \"throughput_over_link_rate\": " + number(report.throughput_over_link_rate);
+  text += ", \"delay_over_rtt\": " + number(report.delay_over_rtt);
+  text += ", \"normalized_score_per_sender\": " + number(report.normalized_score);
+  text += ", \"senders_left_out\": " + std::to_string(report.senders_left_out);
+  text += ", \"packets_received\": " + std::to_string(report.packets_received);
+  text += ", \"cpu_seconds\": " + number(cpu_seconds);
+  text += ", \"seed\": " + std::to_string(arguments.seed);
+  text += ", \"simulated_seconds\": " + number(arguments.seconds);
+  text += ", \"digest\": \"" + digest({outcome}) + "\"}\n";
+  return text;
+}
+
+std::string readable_report(const Arguments& arguments, const Specimen& specimen,
+                            const SpecimenOutcome& outcome, double cpu_seconds) {
+  const Report report = summarize(arguments, specimen, outcome);
+  std::string text =
+      "sender  throughput Mbit/s  equal share Mbit/s  delay ms    packets     on s\n";
+  for (std::size_t i = 0; i < report.senders.size(); ++i) {
+    const SenderReport& row = report.senders[i];
+    const SenderResults& sender = outcome.senders[i];
+    text += format("%6zu  %17.3f  %18.3f  %8.2f  %9llu  %7.1f\n", i, row.throughput_mbps,
+                   row.throughput_equal_share_mbps, row.delay_ms.value_or(0),
+                   static_cast<unsigned long long>(sender.packets_received), sender.on_ms / 1000);
+  }
+  text += "throughput / link rate  " + number(report.throughput_over_link_rate) + "\n";
+  text += "delay / RTT             " + number(report.delay_over_rtt) + "\n";
+  text += "normalized score        " + number(report.normalized_score) + "\n";
+  text += format("packets received        %llu in %.3f CPU-seconds\n",
+                 static_cast<unsigned long long>(report.packets_received), cpu_seconds);
+  text += "digest                  " + digest({outcome}) + "\n";
+  return text;
+}
 
 // As much as `remy-farm` takes: no table comes near, and some files have no end.
 constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
@@ -21,7 +297,7 @@ constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
 std::string read_file(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
-    throw remy::UsageError(path + ": is a directory, but must be a .dna file");
+    throw UsageError(path + ": is a directory, but must be a .dna file");
   }
   std::ifstream file(path, std::ios::binary);
   std::string bytes;
@@ -29,39 +305,38 @@ std::string read_file(const std::string& path) {
   while (file.read(piece.data(), piece.size()), file.gcount() > 0) {
     bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
     if (bytes.size() > kMaximumBytes) {
-      throw remy::UsageError(path + ": holds more than 64 MiB, which is no rule table");
+      throw UsageError(path + ": holds more than 64 MiB, which is no rule table");
     }
   }
   if (!file.eof()) {
-    throw remy::UsageError(path + ": " + std::strerror(errno));
+    throw UsageError(path + ": " + std::strerror(errno));
   }
   return bytes;
 }
 
-remy::RuleTable read_table(const std::string& path, double time_unit_ms) {
+RuleTable read_table(const std::string& path, double time_unit_ms) {
   const std::string bytes = read_file(path);
   if (bytes.starts_with('{')) {
-    throw remy::UsageError(path +
-                           ": holds JSON, but must be a .dna file; remy-farm convert makes one");
+    throw UsageError(path + ": holds JSON, but must be a .dna file; remy-farm convert makes one");
   }
   try {
-    return remy::read_dna(bytes, time_unit_ms).table;
-  } catch (const remy::InvalidTable& problem) {
-    throw remy::UsageError(path + ": " + problem.what());
+    return read_dna(bytes, time_unit_ms).table;
+  } catch (const InvalidTable& problem) {
+    throw UsageError(path + ": " + problem.what());
   }
 }
 
 // One specimen of key 0 with one group of senders a table, as even as they can be.
-remy::EvaluationRequest make_request(const remy::Arguments& arguments) {
-  remy::EvaluationRequest request;
-  remy::Specimen specimen;
-  specimen.link_rate_packets_per_ms = arguments.link_mbps * 1000 / (8 * remy::kPacketBytes);
+EvaluationRequest make_request(const Arguments& arguments) {
+  EvaluationRequest request;
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = arguments.link_mbps * 1000 / (8 * kPacketBytes);
   specimen.rtt_ms = arguments.rtt_ms;
   specimen.buffer_packets = arguments.buffer_packets;
   specimen.loss_probability = arguments.loss;
-  specimen.measurement = {remy::ExponentialJitter{arguments.jitter_ms},
+  specimen.measurement = {ExponentialJitter{arguments.jitter_ms},
                           arguments.timestamp_resolution_ms};
-  const remy::Traffic traffic{remy::ExponentialTime{arguments.on_ms}, arguments.off_ms};
+  const Traffic traffic{ExponentialTime{arguments.on_ms}, arguments.off_ms};
   for (const std::string& path : arguments.remyccs) {
     request.tables.push_back(read_table(path, arguments.time_unit_ms));
   }
@@ -70,33 +345,34 @@ remy::EvaluationRequest make_request(const remy::Arguments& arguments) {
     specimen.senders.push_back({1, sender % tables, traffic});
   }
   request.specimens = {specimen};
-  request.candidates = {remy::Unchanged{}};
+  request.candidates = {Unchanged{}};
   request.duration_ms = arguments.seconds * 1000;
   request.seed = arguments.seed;
   return request;
 }
 
 int run(int argc, char** argv) {
-  const remy::Arguments arguments = remy::parse_arguments(argc, argv);
+  const Arguments arguments = parse_arguments(argc, argv);
   if (arguments.help) {
-    std::cout << remy::kUsage;
+    std::cout << kUsage;
     return 0;
   }
-  const remy::EvaluationRequest request = make_request(arguments);
+  const EvaluationRequest request = make_request(arguments);
   const std::clock_t start = std::clock();
-  const auto outcomes = remy::evaluate(request, 1);
+  const auto outcomes = evaluate(request, 1);
   const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  const auto report = arguments.json ? remy::json_report : remy::readable_report;
+  const auto report = arguments.json ? json_report : readable_report;
   std::cout << report(arguments, request.specimens.front(), outcomes.front(), cpu_seconds)
             << std::flush;
   return std::cout ? 0 : 1;
 }
 
 }  // namespace
+}  // namespace remy
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return remy::run(argc, argv);
   } catch (const remy::UsageError& problem) {
     std::cerr << "remy-simulate: " << problem.what() << "\n";
     return 2;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/interruption.h"
@@ -70,6 +71,10 @@ struct OutcomeColumns {
 OutcomeColumns evaluate_columns(const EvaluationRequest& request,
                                 const std::optional<Objective>& objective, unsigned threads,
                                 Interruption* interruption = nullptr);
+
+// A 64-bit digest, as 16 hexadecimal digits, of every sender's exact results in order. Equal
+// results have equal digests; it protects against accidents, not against malice.
+std::string digest(const std::vector<SpecimenOutcome>& outcomes);
 
 // Bytes that a mask of this many rules takes.
 constexpr std::size_t mask_bytes(std::size_t rules) { return (rules + 7) / 8; }

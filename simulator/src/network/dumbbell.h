@@ -10,7 +10,6 @@
 
 #include "core/interruption.h"
 #include "elements/path.h"
-#include "network/send_queue.h"
 #include "network/timers.h"
 #include "senders/clock.h"
 #include "senders/packet.h"

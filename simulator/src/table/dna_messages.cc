@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "table/text.h"
-
 namespace remy::dna {
 namespace {
 

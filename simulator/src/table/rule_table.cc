@@ -1,11 +1,10 @@
 #include "table/rule_table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <string_view>
+#include <system_error>
 #include <utility>
-
-#include "table/text.h"
 
 namespace remy {
 namespace {
@@ -100,6 +99,18 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
 }
 
 }  // namespace
+
+std::string_view signal_name(Signal signal) {
+  static constexpr std::array<std::string_view, kSignals> kNames{"send_ewma", "rec_ewma",
+                                                                 "rtt_ratio", "slow_rec_ewma"};
+  return kNames[axis_of(signal)];
+}
+
+std::string text(double value) {
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return error == std::errc{} ? std::string(buffer.data(), end) : "?";
+}
 
 RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper)
     : signals_(std::move(signals)), nodes_(std::move(preorder)), domain_upper_(domain_upper) {

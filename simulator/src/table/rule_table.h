@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace remy {
@@ -14,6 +15,12 @@ namespace remy {
 // that of the .dna format's axes.
 enum class Signal : std::uint8_t { kSendEwma = 0, kRecEwma = 1, kRttRatio = 2, kSlowRecEwma = 3 };
 inline constexpr std::size_t kSignals = 4;
+
+// The signal's name in specs and error messages.
+std::string_view signal_name(Signal signal);
+
+// The shortest decimal text that reads back as the same number, for error messages.
+std::string text(double value);
 
 // A point of memory space, indexed by Signal. EWMAs in ms.
 using MemoryPoint = std::array<double, kSignals>;
