@@ -7,6 +7,7 @@ import json
 import sys
 
 from benchmarks import (
+    codecs,
     coordinator,
     digests,
     fidelity,
@@ -27,6 +28,7 @@ FIGURES = {
     for module in (
         fidelity,
         instructions,
+        codecs,
         threads,
         memory,
         digests,

@@ -1,0 +1,116 @@
+"""What the simulator's own reader and writer of Protocol Buffers are worth."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.figure import Figure, Row
+from benchmarks.programs import REMY_FARM, REMY_SIMULATE, ROOT, network_flags
+from remy_farm.dna.v1 import dna_pb2
+from remy_farm.v1 import rule_table_pb2
+from remy_simulator import RuleTable
+from remy_simulator.messages import action_tuple, axis_of
+
+_TABLE = ROOT / "examples" / "remyccs" / "general-purpose-delta1" / "remycc.dna"
+_PROGRAM_RUNS = 5
+_ROUNDS = 9
+_CALLS_A_ROUND = 30
+
+
+def measure() -> list[Row]:
+    """One row a comparison."""
+    encoded = _TABLE.read_bytes()
+    table, _ = RuleTable.from_dna(encoded)
+    message = table.to_message()
+    assert _from_generated(message) == table
+    flags = network_flags(
+        remycc=_TABLE, senders=1, link_mbps=1, rtt_ms=100, on_ms=1, off_ms=1, seconds=0.001
+    )
+    return [
+        _row(
+            "start, read the .dna, simulate 1 ms",
+            *("remy-simulate", _programs([REMY_SIMULATE, *flags])),
+            *("remy-farm simulate", _programs([REMY_FARM, "simulate", *flags])),
+        ),
+        _row(
+            f"table of {table.rule_count} rules from its message",
+            *("native", _calls(lambda: RuleTable.from_message(message))),
+            *("generated code, then objects", _calls(lambda: _from_generated(message))),
+        ),
+        _row(
+            f"table of {table.rule_count} rules from its .dna file",
+            *("native, all checks", _calls(lambda: RuleTable.from_dna(encoded))),
+            *("generated code, bare parse", _calls(lambda: _parse(encoded))),
+        ),
+    ]
+
+
+def _row(what: str, ours: str, seconds: float, other: str, others_seconds: float) -> Row:
+    return {
+        "what": what,
+        "ours": ours,
+        "ms": 1000 * seconds,
+        "instead": other,
+        "ms instead": 1000 * others_seconds,
+        "ratio": others_seconds / seconds,
+    }
+
+
+def _programs(command: Sequence[str | Path]) -> float:
+    """User CPU seconds of a program that is to succeed, all its threads: the median of runs."""
+    spent = []
+    for _ in range(_PROGRAM_RUNS):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, command
+        spent.append(usage.ru_utime)
+    return statistics.median(spent)
+
+
+def _calls(call: Callable[[], object]) -> float:
+    """CPU seconds of a call: the median of rounds."""
+    spent = []
+    for _ in range(_ROUNDS):
+        began = time.thread_time()
+        for _ in range(_CALLS_A_ROUND):
+            call()
+        spent.append((time.thread_time() - began) / _CALLS_A_ROUND)
+    return statistics.median(spent)
+
+
+def _parse(encoded: bytes) -> dna_pb2.WhiskerTree:
+    return dna_pb2.WhiskerTree.FromString(encoded)
+
+
+def _from_generated(encoded: bytes) -> RuleTable:
+    """As it would be done without a reader of the simulator's own."""
+    message = rule_table_pb2.RuleTable.FromString(encoded)
+    nodes = [
+        (
+            [(axis_of(each.signal), each.value) for each in node.split.thresholds],
+            action_tuple(node.action),
+        )
+        for node in message.nodes
+    ]
+    signals = [axis_of(signal) for signal in message.signals]
+    return RuleTable(signals, nodes, message.domain_upper)
+
+
+FIGURE = Figure(
+    name="codecs",
+    title="The simulator's own codec of Protocol Buffers, and the generated one",
+    method=(
+        "User CPU time of whole processes (getrusage), the median of 5 runs each; CPU time of "
+        "the calling thread, the median of 9 rounds of 30 calls, for the general-purpose RemyCC "
+        "for delta 1 (examples/remyccs). The ratio is what the other way takes over what ours "
+        "takes. The generated code's bare parse of a .dna file leaves undone what the native "
+        "reader includes: its checks, and the table."
+    ),
+    measure=measure,
+)
