@@ -16,6 +16,7 @@ from remy_farm.dna.v1 import dna_pb2
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import FileError, read_file, write_file
 from remy_services.specification.networks import KILOBITS_PER_PACKET, extent
+from remy_services.specification.reading import integer
 from remy_services.specification.schema import short_name
 from remy_simulator import InvalidTable, RuleTable
 from remy_simulator.messages import from_native, signal_of, to_native
@@ -102,7 +103,9 @@ _MOST_ELEMENTS: Final = 4_000_000
 _LONGEST_CLAUSE: Final = 300
 # Half a character, of which the Protocol Buffers library makes a SystemError.
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_LIBRARY_NOISE: Final = re.compile(r"Failed to parse \w+ field: |\. Available Fields.*")
+_LIBRARY_NOISE: Final = re.compile(
+    r"Failed to parse \w+ field: |\. Available Fields.*|, use quoted \"\S+\" instead"
+)
 
 
 class InvalidJson(ValueError):
@@ -124,7 +127,9 @@ def from_json(data: bytes) -> rule_table_pb2.RuleTable:
     if surrogate := _SURROGATE.search(data):
         raise InvalidJson(f"holds {surrogate[0].decode()}, which is no part of a name")
     try:
-        tree = json.loads(data, object_pairs_hook=_unique, parse_constant=_not_finite)
+        tree = json.loads(
+            data, object_pairs_hook=_unique, parse_int=integer, parse_constant=_not_finite
+        )
     except json.JSONDecodeError as error:
         raise InvalidJson(
             f"is not JSON ({error.msg}, line {error.lineno}, column {error.colno})"

@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any
 
 import grpc
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
@@ -164,3 +166,12 @@ def refusal(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     """The code and the sentence of a failed call."""
     assert isinstance(error, grpc.Call)
     return error.code(), error.details() or ""
+
+
+def named_fields(error: grpc.RpcError) -> list[str]:
+    """The fields that a failed call is blamed on."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    bad_request = error_details_pb2.BadRequest()
+    for detail in status.details if status is not None else ():
+        detail.Unpack(bad_request)
+    return [violation.field for violation in bad_request.field_violations]

@@ -41,6 +41,8 @@ _NOT_TABLES = {
     b'{"nodes": [], "nodes": []}': "names the key 'nodes' twice in one object",
     b'{"domain_upper": NaN}': "holds NaN, but every number must be finite",
     b'{"domain_upper": -Infinity}': "holds -Infinity, but every number must be finite",
+    b'{"domain_upper": ' + b"9" * 5000 + b"}": "is not a rule table (Couldn't parse "
+    "Infinity or value too large at RuleTable.domain_upper)",
     b"[" * 100_000: "is nested too deeply to be a rule table",
     b'{"a":' * 100_000: "is nested too deeply to be a rule table",
     b'{"nodes": [' + b"{}," * 2_500_000: "holds too much; at most 4000000 elements are allowed",

@@ -12,7 +12,7 @@ from remy_farm.v1 import spec_pb2
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
 from remy_services.specification import extent, load_spec
 from remy_simulator import RuleTable
-from services.tests.spec.specs import specs
+from services.tests.specification.specs import specs
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 

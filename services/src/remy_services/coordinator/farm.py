@@ -15,7 +15,7 @@ from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
 from remy_services.coordinator.job_run import JobRun
-from remy_services.coordinator.refusals import RequestIdTaken
+from remy_services.coordinator.refusals import RequestIdTaken, bad_field
 from remy_services.evaluation import SharedEvaluator
 from remy_services.jobs.progress import Contender, QueueLimits, whose_turn
 from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
@@ -99,7 +99,10 @@ class Catalogue:
         self._refreshed = time.monotonic()
 
     async def find(self, name: str) -> JobHandle:
-        """The job of this id or name. Raises NoSuchJob, AmbiguousName or StoreUnavailable."""
+        """The job of this id or name. Raises NoSuchJob, AmbiguousName or StoreUnavailable,
+        and CallRefused if it is not given."""
+        if not name:
+            raise bad_field("job", "must be given: the id of a job, or its name")
         try:
             return self._handles[self._id_of(name)]
         except NoSuchJob:

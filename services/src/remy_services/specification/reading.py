@@ -65,7 +65,7 @@ def plain_scalar(text: str) -> Scalar:
     if text in _BOOLEAN:
         return _BOOLEAN[text]
     if _INTEGER.fullmatch(text):
-        return _integer(text)
+        return integer(text)
     if _FLOAT.fullmatch(text):
         return float(text)
     return _NOT_FINITE.get(text, text)
@@ -77,6 +77,9 @@ def read_yaml(text: str, source: str) -> Tree:
         return _YamlReader(text, source).document()
     except yaml.YAMLError as error:
         _fail(source, f"is not YAML ({_yaml_problem(error)})")
+    except (OverflowError, ValueError):
+        # The parser converts the numbers of escapes and directives as they are.
+        _fail(source, "is not YAML (an escape or a directive has a number that is too large)")
 
 
 def read_json(text: str, source: str) -> Tree:
@@ -92,7 +95,7 @@ def read_json(text: str, source: str) -> Tree:
 
     try:
         tree: Tree = json.loads(
-            text, object_pairs_hook=unique, parse_int=_integer, parse_constant=float
+            text, object_pairs_hook=unique, parse_int=integer, parse_constant=float
         )
     except json.JSONDecodeError as error:
         _fail(source, f"is not JSON ({error.msg}, line {error.lineno}, column {error.colno})")
@@ -160,7 +163,8 @@ class _YamlReader:
         _fail(self._source, f"{problem} (line {event.start_mark.line + 1})", path)
 
 
-def _integer(text: str) -> int | float:
+def integer(text: str) -> int | float:
+    """A whole number of any length, as a floating-point number if it is long."""
     return int(text) if len(text) <= _LONGEST_INTEGER else float(text)
 
 

@@ -17,7 +17,7 @@ from remy_services.specification import (
     parse_spec,
     to_yaml,
 )
-from services.tests.spec.specs import MINIMAL, specs, with_line
+from services.tests.specification.specs import MINIMAL, specs, with_line
 
 _DIGEST = """
 import sys

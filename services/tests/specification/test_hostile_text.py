@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_services.specification import SpecError, check_spec, parse_spec
-from services.tests.spec.specs import MINIMAL, with_line
+from services.tests.specification.specs import MINIMAL, with_line
 
 _PIECES = [
     *"[]{}:,-?&*!|>'\"%@`#\n\t\0~", "---", "...", "<<: ", "&a ", "*a", "!!binary ", "!!set ", "? ",

@@ -6,7 +6,7 @@ import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.specification import parse_spec
-from services.tests.spec.specs import MINIMAL, with_line
+from services.tests.specification.specs import MINIMAL, with_line
 
 
 def test_defaults_are_the_papers_and_of_the_joint_search() -> None:

@@ -11,7 +11,7 @@ import pytest
 from remy_farm.v1 import spec_pb2
 from remy_services.files import FileError
 from remy_services.specification import SpecError, Violation, check_spec, load_spec, parse_spec
-from services.tests.spec.specs import MINIMAL, with_line
+from services.tests.specification.specs import MINIMAL, with_line
 
 _POSITIVE_MS = "a number above 0 and at most 1000000 ms"
 _STOP_KEYS = "epochs, rules, steps, cpu_seconds, wall_seconds, epochs_without_gain"
@@ -51,6 +51,10 @@ _IN_YAML = {
     '"<unicode string>", position 3)',
     "a: 1\n---\nb: 1": "holds several documents, but must be one",
     "? [a]\n: 1": "has a key that is not plain text (line 1)",
+    'a: "\\UFFFFFFFF"': "is not YAML (an escape or a directive has a number that is too large)",
+    'b: "\\U00110000"': "is not YAML (an escape or a directive has a number that is too large)",
+    f"%YAML 1.{'9' * 5000}\n---\na: 1": "is not YAML (an escape or a directive has a number that "
+    "is too large)",
     "[" * 1000: "is nested too deeply; at most 32 levels are allowed",
     b"a: \xff": "is not UTF-8 text (byte 3)",
     "#" * (2**20 + 1): "is too large; at most 1048576 bytes are allowed",

@@ -1,0 +1,261 @@
+"""A client that does not know a field: what its request means, or which field it is told to give.
+
+Older clients are newer requests with fields left out, sent to one coordinator over gRPC.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import grpc
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from remy_farm.completion import complete, constraint_of, is_alternative
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, spec_pb2
+from remy_services.jobs.states import PAUSED, SUCCEEDED
+from remy_services.specification import to_yaml
+from services.tests.coordinator.hostile import DESIGN_METHODS
+from services.tests.coordinator.running_server import (
+    Client,
+    RunningServer,
+    named_fields,
+    refusal,
+    settings_for,
+)
+from services.tests.designer.small_joint_spec import small_joint_spec
+
+_SPEC = small_joint_spec(steps=3)
+_LONG = 1_000_000
+_STOP = spec_pb2.Stop(wall_seconds=1e6)
+_SUBMITTED: dict[str, Any] = {
+    "name": "mine",
+    "priority": -3,
+    "weight": 2.5,
+    "campaign": "sweep",
+    "validate_only": True,
+}
+#: Of each method, requests that give every field. There are two jobs: one is over, one paused.
+_FULL: dict[str, list[Any]] = {
+    "SubmitJob": [
+        messages.SubmitJobRequest(client_request_id="text", spec_text=to_yaml(_SPEC), **_SUBMITTED),
+        messages.SubmitJobRequest(client_request_id="spec", spec=_SPEC, **_SUBMITTED),
+    ],
+    "GetJob": [messages.GetJobRequest(job="over")],
+    "ListJobs": [
+        messages.ListJobsRequest(
+            page_size=1,
+            page_token=base64.b64encode(b"9999999999999999999/after-all").decode(),
+            states=[SUCCEEDED, PAUSED],
+            owner="local",
+            name_contains="o",
+            campaign="sweep",
+        )
+    ],
+    "WatchJob": [messages.WatchJobRequest(job="over", after_revision=2)],
+    "PauseJob": [messages.PauseJobRequest(job="paused")],
+    "ResumeJob": [messages.ResumeJobRequest(job="paused")],
+    "CancelJob": [messages.CancelJobRequest(job="paused")],
+    "ExtendJob": [messages.ExtendJobRequest(job="paused", stop=_STOP, joint_steps=2 * _LONG)],
+    "ForkJob": [
+        messages.ForkJobRequest(
+            client_request_id="fork",
+            job="over",
+            epoch=0,
+            name="fork",
+            settings=["objective.delta=0.1"],
+            priority=7,
+        )
+    ],
+    "DeleteJob": [messages.DeleteJobRequest(job="paused")],
+    "GetRemyCC": [
+        messages.GetRemyCCRequest(job="over", epoch=0, format=messages.REMY_CC_FORMAT_DNA)
+    ],
+    "ListEpochs": [messages.ListEpochsRequest(job="over")],
+    "CompareJobs": [messages.CompareJobsRequest(jobs=["over", "paused"])],
+    "ExportJob": [messages.ExportJobRequest(job="over")],
+    "ImportJob": [messages.ImportJobRequest(part=b"an archive")],
+    "GetServerInfo": [],
+}
+_CASES = [
+    pytest.param(method, request, field, id=f"{method}-{field.name}")
+    for method, requests in _FULL.items()
+    for request in requests
+    for field, _ in request.ListFields()
+]
+
+
+#: The id of each job by the name that it was submitted with.
+_Ids: TypeAlias = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Calls a coordinator."""
+    with RunningServer(settings_for(tmp_path_factory.mktemp("farm"))) as server:
+        yield server.client()
+
+
+@pytest.fixture(scope="module")
+def ids(client: Client) -> _Ids:
+    """The two jobs."""
+    paused = client.submit(small_joint_spec(steps=_LONG), name="paused", priority=5).id
+    client.call("PauseJob", messages.PauseJobRequest(job=paused))
+    over = client.submit(_SPEC, name="over", priority=5, campaign="sweep").id
+    client.until_final(over)
+    client.until_state(paused, PAUSED)
+    return {"over": over, "paused": paused}
+
+
+def test_every_field_of_every_request_is_left_out() -> None:
+    assert {method.name for method in DESIGN_METHODS} == set(_FULL)
+    for method in DESIGN_METHODS:
+        given_fields = {field.name for each in _FULL[method.name] for field, _ in each.ListFields()}
+        assert given_fields == {field.name for field in method.input_type.fields}
+
+
+@pytest.mark.parametrize(("method", "full", "field"), _CASES)
+def test_a_request_without_a_field_means_its_default_or_is_told_of_it(
+    client: Client, ids: _Ids, method: str, full: Any, field: Any
+) -> None:
+    without = _with_ids(full, ids)
+    without.ClearField(field.name)
+    answer = _answer(client, method, without)
+    if (method, field.name) in _NEEDED:
+        assert answer == (grpc.StatusCode.INVALID_ARGUMENT, [_NEEDED[method, field.name]])
+        return
+    assert answer[0] == grpc.StatusCode.OK, answer
+    meaning = _copy(without)
+    if (method, field.name) in _MEANINGS:
+        meaning.MergeFrom(_MEANINGS[method, field.name])
+    else:
+        setattr(meaning, field.name, getattr(complete(_copy(without)), field.name))
+        assert meaning.HasField(field.name)
+    assert _answer(client, method, meaning) == answer
+
+
+#: What must be given, and the field that its absence is blamed on.
+_NEEDED = {
+    **{(method, "job"): "job" for method in _FULL},
+    ("SubmitJob", "spec"): "spec",
+    ("SubmitJob", "spec_text"): "spec",
+    ("CompareJobs", "jobs"): "jobs",
+    ("ImportJob", "part"): "part",
+}
+
+
+#: What the absence of a field means that has no default, said with the field.
+_MEANINGS: dict[tuple[str, str], Any] = {
+    ("ListJobs", "states"): messages.ListJobsRequest(states=job_pb2.JobState.keys()[1:]),
+    ("ForkJob", "epoch"): messages.ForkJobRequest(epoch=0),
+    ("ForkJob", "name"): messages.ForkJobRequest(name="over"),
+    ("ForkJob", "priority"): messages.ForkJobRequest(priority=5),
+    ("ForkJob", "settings"): messages.ForkJobRequest(settings=["search.mode=joint"]),
+    ("GetRemyCC", "epoch"): messages.GetRemyCCRequest(epoch=0),
+    ("ExtendJob", "stop"): messages.ExtendJobRequest(stop=spec_pb2.Stop()),
+    ("ExtendJob", "joint_steps"): messages.ExtendJobRequest(joint_steps=_LONG),
+}
+
+
+def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode, Any]:
+    """How a call ends: what of the response time does not change, or the fields that are blamed."""
+    if method == "ExtendJob":
+        # What is not given stays as it was, and shall be as it was before the call before.
+        first = messages.ExtendJobRequest(job="paused", stop=spec_pb2.Stop(), joint_steps=_LONG)
+        client.call(method, first)
+    if method in ("SubmitJob", "ForkJob") and request.client_request_id:
+        # Another request.
+        request = _copy(request)
+        request.client_request_id = secrets.token_hex(8)
+    try:
+        response = client.call(method, iter([request]) if method == "ImportJob" else request)
+        return grpc.StatusCode.OK, _lasting(response)
+    except grpc.RpcError as error:
+        return refusal(error)[0], named_fields(error)
+
+
+def _lasting(response: Any) -> Any:
+    match response:
+        case (
+            messages.SubmitJobResponse() | messages.ForkJobResponse() | messages.ExtendJobResponse()
+        ):
+            job = response.job
+            said = (job.name, job.owner, job.priority, job.weight, job.campaign)
+            return (
+                *said,
+                job.fork.job_id,
+                job.spec.SerializeToString(deterministic=True),
+                bool(job.id),
+            )
+        case messages.ListJobsResponse():
+            return [job.id for job in response.jobs], response.next_page_token
+        case messages.GetRemyCCResponse():
+            return response
+    return [update.event for update in response if update.HasField("event")]
+
+
+def _with_ids(request: Any, ids: _Ids) -> Any:
+    copy = _copy(request)
+    names = {field.name for field, _ in request.ListFields()}
+    if "job" in names:
+        copy.job = ids[request.job]
+    if "jobs" in names:
+        copy.jobs[:] = [ids[name] for name in request.jobs]
+    return copy
+
+
+def _copy(message: Any) -> Any:
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+# The fields of a specification, several at a time.
+
+
+def _paths(message: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for field, value in message.ListFields():
+        yield (*above, field.name)
+        if field.message_type is not None and not field.is_repeated:
+            yield from _paths(value, (*above, field.name))
+
+
+_PATHS = sorted(_paths(_SPEC))
+
+
+@settings(max_examples=60)
+@given(st.sets(st.sampled_from(_PATHS), min_size=1, max_size=8))
+@example({path for path in _PATHS if len(path) == 1})
+def test_a_specification_without_fields_means_their_defaults_or_is_told_of_them(
+    client: Client, paths: set[tuple[str, ...]]
+) -> None:
+    spec, expected, blamed = _copy(_SPEC), _copy(_SPEC), set()
+    for path in sorted(paths):
+        if any(path[:length] in paths for length in range(1, len(path))):
+            continue
+        message, whole = spec, expected
+        for name in path[:-1]:
+            message, whole = getattr(message, name), getattr(whole, name)
+        message.ClearField(path[-1])
+        field = message.DESCRIPTOR.fields_by_name[path[-1]]
+        whole.ClearField(path[-1])
+        if constraint_of(field).required:
+            blamed.add(".".join(path))
+        elif is_alternative(field):
+            blamed.add(".".join(path[:-1]))
+    expected.edition = 1
+    request = messages.SubmitJobRequest(spec=spec, validate_only=True)
+    if blamed:
+        with pytest.raises(grpc.RpcError) as caught:
+            client.call("SubmitJob", request)
+        assert refusal(caught.value)[0] == grpc.StatusCode.INVALID_ARGUMENT
+        assert set(named_fields(caught.value)) == blamed
+    else:
+        heard = client.call("SubmitJob", request).job.spec
+        heard.edition = 1
+        assert heard == complete(expected)
