@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import remy_simulator
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.analysis.plots import collect_history
+from remy_services.analysis.history import collect_history
 from remy_services.analysis.report import Gain, ReportContent, measure_gain
 from remy_services.specification import parse_spec, to_yaml
 from remy_simulator import RuleTable

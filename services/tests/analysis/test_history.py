@@ -1,4 +1,4 @@
-from remy_services.analysis.plots import collect_history
+from remy_services.analysis.history import collect_history
 from services.tests.analysis.small_design import small_events
 
 

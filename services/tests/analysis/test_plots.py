@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from remy_services.analysis import plots
+from remy_services.analysis.history import collect_history
 from remy_services.analysis.plots import (
     Cloud,
-    collect_history,
     one_sigma_ellipse,
     plot_score,
     plot_throughput_delay,

@@ -15,3 +15,18 @@ def test_use_is_a_share_of_all_uses() -> None:
     assert [use_cell(rule) for rule in readable_rules(table, [3, 1])] == ["75 %", "25 %"]
     assert [use_cell(rule) for rule in readable_rules(table, [3, 0])] == ["100 %", "0"]
     assert [use_cell(rule) for rule in readable_rules(table)] == ["-", "-"]
+
+
+def test_thresholds_next_to_1_can_be_told_from_it() -> None:
+    thresholds = (1 - 2.5e-11, 1.0, 1 + 9.3e-10, 1.00001)
+    table = RuleTable([2], [([], (1.0, 1.0, 1.0))])
+    for number, threshold in enumerate(thresholds):
+        table = table.split(number, [(2, threshold)])
+    cells = [cell for (cell,) in (region_cells(r, 163840.0) for r in readable_rules(table))]
+    assert cells == [
+        "< 1 - 2.5e-11",
+        "1 - 2.5e-11 .. 1",
+        "1 .. 1 + 9.3e-10",
+        "1 + 9.3e-10 .. 1.00001",
+        ">= 1.00001",
+    ]

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from remy_farm.v1 import progress_pb2
-from remy_services.cli.design_views import DesignStatus, event_sentence, start_sentence
+from remy_services.cli.design import DesignProgress
+from remy_services.cli.views import PlainView, event_sentence
 from remy_services.driver import RunStarted, StepProgress
 
 PROGRESS = StepProgress(
@@ -20,27 +21,50 @@ PROGRESS = StepProgress(
 )
 
 
-def test_the_status_has_all_that_a_user_waits_for() -> None:
-    status = DesignStatus(progress=PROGRESS)
+class Lines:
+    """What a design says in plain lines, by a clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.design = DesignProgress("demo", PlainView(clock=lambda: self.now))
+
+    def after(self, seconds: float, progress: StepProgress) -> None:
+        self.now += seconds
+        self.design.progress(progress)
+
+
+def test_the_status_has_all_that_a_user_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
     event = progress_pb2.ProgressEvent()
     event.step_finished.score.mean = -1.25
     event.step_finished.score.standard_error = 0.031
-    status.observe(event)
-    assert status.place() == "epoch 2, 8 rules, step 14"
-    assert status.candidates() == "77 of 125 candidates"
-    assert status.measures() == (
-        "score -1.250 ± 0.031, 12.3 M packets/s, 1 min 01 s CPU, ETA 1 min 40 s"
+    lines.design.event(event)
+    lines.after(11, PROGRESS)
+    assert capsys.readouterr().err == (
+        "epoch 2, 8 rules, step 14: 77 of 125 candidates, score -1.250 ± 0.031, "
+        "12.3 M packets/s, 1 min 01 s CPU, ETA 1 min 40 s\n"
     )
 
 
-def test_without_a_budget_there_is_no_eta() -> None:
-    status = DesignStatus(progress=replace(PROGRESS, eta_seconds=None))
-    assert "ETA" not in status.measures()
+def test_without_a_budget_there_is_no_eta(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.after(11, PROGRESS)
+    lines.after(11, replace(PROGRESS, eta_seconds=None))
+    first, second = capsys.readouterr().err.splitlines()
+    assert "ETA" in first
+    assert "ETA" not in second
 
 
-def test_before_the_first_step_there_is_nothing_to_tell() -> None:
-    status = DesignStatus()
-    assert (status.place(), status.candidates(), status.measures()) == ("starting", "", "")
+def test_before_the_first_step_and_soon_after_a_line_there_is_nothing_to_tell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Lines()
+    lines.after(9, PROGRESS)
+    assert capsys.readouterr().err == ""
+    lines.after(2, PROGRESS)
+    assert capsys.readouterr().err != ""
+    lines.after(9, PROGRESS)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -66,7 +90,8 @@ def test_a_start_is_told_from_an_epoch() -> None:
     for estimate in (record.comparison.before, record.comparison.after, record.comparison.gain):
         estimate.mean, estimate.standard_error = 0.5, 0.01
     assert event_sentence(event) == (
-        "start 1: score 0.500 ± 0.010 -> 0.500 ± 0.010 on fresh specimens (gain +0.500 ± 0.010)"
+        "start 1: score 0.500 ± 0.010 -> 0.500 ± 0.010 on the validation specimens "
+        "(gain +0.500 ± 0.010)"
     )
 
 
@@ -92,6 +117,9 @@ def test_small_events_only_move_the_status() -> None:
     assert event_sentence(event) is None
 
 
-def test_a_run_that_goes_on_says_from_where() -> None:
-    assert start_sentence(RunStarted(steps=0, resumed=False)) is None
-    assert start_sentence(RunStarted(steps=12, resumed=True)) == "resumed after step 12"
+def test_a_run_that_goes_on_says_from_where(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.design.started(RunStarted(steps=0, resumed=False))
+    assert capsys.readouterr().err == ""
+    lines.design.started(RunStarted(steps=12, resumed=True))
+    assert capsys.readouterr().err == "resumed after step 12\n"

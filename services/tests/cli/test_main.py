@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from remy_rpc.settings import Address
-from remy_services.cli import coordinator, simulate
+from remy_services.cli import coordinator, failures, simulate
 from remy_services.cli.main import main
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
@@ -120,3 +121,24 @@ def test_an_error_of_ours_shows_where_it_happened(
 def test_clients_look_where_a_coordinator_listens_by_default() -> None:
     listen = next(each for each in coordinator.command.params if each.name == "listen")
     assert listen.default == str(Address())
+
+
+def test_alone_it_says_what_there_is(run: Any) -> None:
+    alone, asked = run(), run("--help")
+    assert alone.exit_code == 0
+    assert alone.stdout == asked.stdout
+    assert alone.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ("TLS needs both --tls-cert and --tls-key", "TLS needs both"),
+        ("Missing option '--out'.", "missing option"),
+    ],
+)
+def test_a_sentence_begins_small_unless_with_an_abbreviation(
+    message: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failures.report(click.UsageError(message)) == failures.ExitCode.BAD_INPUT
+    assert capsys.readouterr().err.startswith(f"remy-farm: {sentence}")

@@ -3,7 +3,7 @@
 import pytest
 
 from remy_services.analysis.explain import Progress
-from remy_services.cli.common import ProgressLines
+from remy_services.cli.inspect import ProgressLines
 
 
 def test_a_line_is_said_when_two_seconds_have_passed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """Explaining rule tables: what signals are worth, and how two tables differ.
 
-Trees and actions are pure values; whatever is measured goes through a `Bench`, which is given the
+Trees and actions are pure values; whatever is measured goes through a `Testbed`, which is given the
 evaluator.
 """
 
@@ -53,7 +53,7 @@ _FRESH = 0x6672657368
 
 
 @dataclass(frozen=True)
-class Bench:
+class Testbed:
     """Networks that `seed` draws from a specification, and who simulates on them.
 
     The networks are those of `remy-farm evaluate` with the same seed.
@@ -81,7 +81,7 @@ class Bench:
         """
         return Gain(before, after, self.seed).score()
 
-    def fresh(self) -> Bench:
+    def fresh(self) -> Testbed:
         """As many other specimens of the same specification."""
         return replace(self, seed=remy_simulator.mix(self.seed, _FRESH))
 
@@ -122,21 +122,27 @@ class SignalStudy:
 
 
 def worth_of_signals(
-    table: RuleTable, bench: Bench, on_progress: OnProgress = unheard
+    table: RuleTable, testbed: Testbed, on_progress: OnProgress = unheard
 ) -> SignalStudy:
     """Takes each signal of the table away, one at a time.
 
+    For every point of the other signals' space the rules met along the signal's axis become one,
+    whose action is their mean weighted by use. Regions on both sides of a threshold are laid over
+    each other for that, so that the merged table still divides wherever the table did on another
+    signal. How often each piece is used is measured with the rules cut into these pieces, which
+    changes nothing else: they act as before.
+
     Raises ExplainError for a table whose cells are too fine or too deep to be merged.
     """
-    original = bench.trial(table)
+    original = testbed.trial(table)
     worth = []
     for tried, axis in enumerate(table.signals):
         on_progress(Progress("signals", tried, len(table.signals)))
         tree = columns(table, axis)
-        uses = bench.trial(cut_into_columns(table, tree, axis)).rule_uses
+        uses = testbed.trial(cut_into_columns(table, tree, axis)).rule_uses
         without = merge_columns(table, tree, uses)
-        trial = bench.trial(without)
-        difference = bench.difference(original, trial)
+        trial = testbed.trial(without)
+        difference = testbed.difference(original, trial)
         worth.append(SignalWorth(axis, trial.summary().score, difference, without))
     worth.sort(key=lambda signal: signal.difference.mean if signal.difference else 0.0)
     return SignalStudy(original.summary().score, tuple(worth))
@@ -227,17 +233,17 @@ class Difference:
     changes: tuple[Change, ...]
     """Those of them in which the actions differ, by use times distance, largest first."""
     share_of_lookups: float | None
-    """How many of the first table's look-ups meet another action; None without a bench."""
+    """How many of the first table's look-ups meet another action; None without a testbed."""
     score_before: Estimate | None
     score_after: Estimate | None
     score_difference: Estimate | None
     """Second minus first, on the same specimens."""
 
 
-def compare_tables(first: RuleTable, second: RuleTable, bench: Bench | None) -> Difference:
+def compare_tables(first: RuleTable, second: RuleTable, testbed: Testbed | None) -> Difference:
     """Lays the tables' regions over each other and compares the actions in each piece.
 
-    With a bench, the first table is simulated with its rules cut into these pieces, so that its
+    With a testbed, the first table is simulated with its rules cut into these pieces, so that its
     look-ups are counted exactly; without one, changes are ranked by distance alone. Raises
     ExplainError if the tables are too fine or too deep to be laid over each other.
     """
@@ -246,8 +252,8 @@ def compare_tables(first: RuleTable, second: RuleTable, bench: Bench | None) -> 
     signals = sorted({*first.signals, *second.signals})
     pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))
     cut = table_of(map_leaves(pieces, lambda pair: first.action(pair[0])), signals, domain_upper)
-    before = bench.trial(cut) if bench else None
-    after = bench.trial(second) if bench else None
+    before = testbed.trial(cut) if testbed else None
+    after = testbed.trial(second) if testbed else None
     scale = ActionScale(
         table.action(rule) for table in (first, second) for rule in range(table.rule_count)
     )
@@ -268,10 +274,12 @@ def compare_tables(first: RuleTable, second: RuleTable, bench: Bench | None) -> 
         same_regions=_structure(first) == _structure(second),
         regions=regions,
         changes=tuple(changes),
-        share_of_lookups=_share(changes) if bench else None,
+        share_of_lookups=_share(changes) if testbed else None,
         score_before=before.summary().score if before else None,
         score_after=after.summary().score if after else None,
-        score_difference=bench.difference(before, after) if bench and before and after else None,
+        score_difference=testbed.difference(before, after)
+        if testbed and before and after
+        else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remy_services.analysis.explain import Bench, OnProgress, Progress, unheard
+from remy_services.analysis.explain import OnProgress, Progress, Testbed, unheard
 from remy_services.analysis.trees import (
     Action,
     ActionScale,
@@ -67,7 +67,9 @@ class Merging:
     fresh_difference: Estimate | None
 
 
-def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unheard) -> Merging:
+def merge_siblings(
+    table: RuleTable, testbed: Testbed, on_progress: OnProgress = unheard
+) -> Merging:
     """Merges inner nodes whose children are all rules, while the table loses nothing by it.
 
     A merged rule has the mean action of the rules, weighted by their use. In each round every such
@@ -77,7 +79,7 @@ def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unh
     their parent one whose children are all rules.
     """
     scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
-    original = bench.trial(table)
+    original = testbed.trial(table)
     tree = map_leaves(
         tree_of(table), lambda rule: WeighedRule(table.action(rule), original.rule_uses[rule])
     )
@@ -91,8 +93,8 @@ def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unh
         alone: list[tuple[Path, Estimate | None]] = []
         for path in paths:
             on_progress(Progress(f"merges, round {rounds}", len(alone), len(paths)))
-            trial = bench.trial(_to_table(_merged(tree, path, scale), table))
-            alone.append((path, bench.difference(current, trial)))
+            trial = testbed.trial(_to_table(_merged(tree, path, scale), table))
+            alone.append((path, testbed.difference(current, trial)))
         begin = tree
         ranked = sorted(alone, key=lambda one: _preference(one[1]))
         for number, (path, difference) in enumerate(ranked):
@@ -100,13 +102,13 @@ def merge_siblings(table: RuleTable, bench: Bench, on_progress: OnProgress = unh
             accepted = False
             if is_without_loss(difference):
                 candidate = _merged(tree, path, scale)
-                trial = bench.trial(_to_table(candidate, table))
-                accepted = is_without_loss(bench.difference(original, trial))
+                trial = testbed.trial(_to_table(candidate, table))
+                accepted = is_without_loss(testbed.difference(original, trial))
                 if accepted:
                     tree, current = candidate, trial
             merges.append(_describe(begin, path, scale, table, difference, accepted))
     merged = _to_table(tree, table)
-    return _validated(table, merged, tuple(merges), original, current, bench)
+    return _validated(table, merged, tuple(merges), original, current, testbed)
 
 
 def is_without_loss(difference: Estimate | None) -> bool:
@@ -122,16 +124,16 @@ def _validated(
     merges: tuple[Merge, ...],
     original: Trial,
     current: Trial,
-    bench: Bench,
+    testbed: Testbed,
 ) -> Merging:
-    fresh = bench.fresh()
+    fresh = testbed.fresh()
     before, after = fresh.trial(table), fresh.trial(merged)
     return Merging(
         table=merged,
         merges=merges,
         score=original.summary().score,
         score_merged=current.summary().score,
-        difference=bench.difference(original, current),
+        difference=testbed.difference(original, current),
         fresh_score=before.summary().score,
         fresh_score_merged=after.summary().score,
         fresh_difference=fresh.difference(before, after),

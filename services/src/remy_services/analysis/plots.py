@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,9 @@ from matplotlib.ticker import (
     SymmetricalLogLocator,
 )
 
-from remy_farm.v1 import progress_pb2
 from remy_services.analysis.benchmark import PublishedScore, SeedCurve
 from remy_services.analysis.campaign import MemberRecord, undominated
+from remy_services.analysis.history import EpochPoint, History, StepPoint
 
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
@@ -61,103 +61,13 @@ def to_png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-@dataclass(frozen=True, slots=True)
-class StepPoint:
-    """The score, before a step, of the table that it tried to improve."""
-
-    step: int
-    visit: int
-    """Steps of one visit to a rule share their specimens; visits are counted from 0."""
-    score: float
-    standard_error: float
-
-
-@dataclass(frozen=True, slots=True)
-class EpochPoint:
-    """One epoch's end."""
-
-    step: int
-    record: progress_pb2.EpochRecord
-
-
-@dataclass(frozen=True, slots=True)
-class SplitPoint:
-    """A rule was divided."""
-
-    step: int
-    rules: int
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """A design from its first step to its last, by increasing step."""
-
-    steps: Sequence[StepPoint]
-    epochs: Sequence[EpochPoint]
-    splits: Sequence[SplitPoint]
-    cpu_seconds: Sequence[tuple[int, float]]
-    """(step, CPU-seconds used when it was over), where a clock was read."""
-    wall_seconds: float | None
-    simulated_packets: int
-    evaluations: int
-    """Simulations of one specimen under one candidate."""
-    finished: progress_pb2.DesignFinished | None
-
-
-def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
-    """Sorts the events of a design, in their order, into a history."""
-    steps: list[StepPoint] = []
-    epochs: list[EpochPoint] = []
-    splits: list[SplitPoint] = []
-    cpu_seconds: list[tuple[int, float]] = []
-    wall_seconds: float | None = None
-    simulated_packets = 0
-    evaluations = 0
-    finished: progress_pb2.DesignFinished | None = None
-    visit = -1
-    was_improving = False
-    for event in events:
-        if event.HasField("wall_seconds"):
-            wall_seconds = event.wall_seconds
-        match event.WhichOneof("event"):
-            case "step_finished":
-                done = event.step_finished
-                simulated_packets += done.simulated_packets
-                evaluations += done.candidates * done.specimens
-                if event.HasField("cpu_seconds"):
-                    cpu_seconds.append((event.step, event.cpu_seconds))
-                is_improving = done.purpose == progress_pb2.STEP_PURPOSE_IMPROVE
-                if is_improving:
-                    visit += not was_improving
-                    if done.HasField("score"):
-                        error = done.score.standard_error
-                        steps.append(StepPoint(event.step, visit, done.score.mean, error))
-                was_improving = is_improving
-            case "rule_split":
-                splits.append(SplitPoint(event.step, event.rule_split.rules))
-            case "epoch_finished":
-                epochs.append(EpochPoint(event.step, event.epoch_finished.record))
-            case "design_finished":
-                finished = event.design_finished
-    return History(
-        steps=steps,
-        epochs=epochs,
-        splits=splits,
-        cpu_seconds=cpu_seconds,
-        wall_seconds=wall_seconds,
-        simulated_packets=simulated_packets,
-        evaluations=evaluations,
-        finished=finished,
-    )
-
-
 # With more epochs than this their lines would cover the plot.
 _MOST_EPOCH_LINES = 40
 _CPU_TICKS = 5
 
 
 def plot_score(history: History) -> bytes:
-    """A PNG: the working table's score at each step, and each epoch's tables on fresh specimens."""
+    """A PNG: the score of the working table at each step, and of epochs' tables as validated."""
     figure, axes = new_figure(8.0, 4.6)
     axes.grid(visible=False, axis="x")
     _draw_steps(axes, history.steps)
@@ -199,7 +109,7 @@ def _draw_epochs(axes: Axes, epochs: Sequence[EpochPoint]) -> None:
             axes.axvline(epoch.step, color=MUTED, linewidth=0.7, alpha=0.5)
     kept = [epoch for epoch in epochs if epoch.record.comparison.accepted]
     rolled_back = [epoch for epoch in epochs if not epoch.record.comparison.accepted]
-    _draw_validated(axes, kept, "epoch's table on fresh specimens: kept", FINAL)
+    _draw_validated(axes, kept, "epoch's table on validation specimens: kept", FINAL)
     _draw_validated(axes, rolled_back, "rolled back", "white")
 
 

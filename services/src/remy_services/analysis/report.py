@@ -10,14 +10,8 @@ from pathlib import Path
 
 import remy_simulator
 from remy_farm.v1 import spec_pb2
-from remy_services.analysis import plots, wording
-from remy_services.analysis.plots import (
-    Cloud,
-    EpochPoint,
-    History,
-    plot_score,
-    plot_throughput_delay,
-)
+from remy_services.analysis import wording
+from remy_services.analysis.history import EpochPoint, History
 from remy_services.analysis.wording import (
     count,
     duration,
@@ -125,10 +119,18 @@ def _interval(low: float, high: float, domain_upper: float) -> str:
     if low == 0 and high == domain_upper:
         return "any"
     if low == 0:
-        return f"< {high:.6g}"
+        return f"< {_threshold(high)}"
     if high == domain_upper:
-        return f">= {low:.6g}"
-    return f"{low:.6g} .. {high:.6g}"
+        return f">= {_threshold(low)}"
+    return f"{_threshold(low)} .. {_threshold(high)}"
+
+
+def _threshold(value: float) -> str:
+    """Six digits, or the distance from 1: no RTT ratio is less, and many are hardly more."""
+    text = f"{value:.6g}"
+    if text == "1" and value != 1:
+        return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.2g}"
+    return text
 
 
 # Tables longer than this show their most telling rows only.
@@ -165,7 +167,7 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
         description=_score_description(content),
         caption=(
             "Grey: the table while one rule is improved, on specimens that differ from rule to "
-            "rule. Blue: each epoch's table on fresh specimens, with standard errors; "
+            "rule. Blue: each epoch's table on the validation specimens, with standard errors; "
             "an open dot was rolled back. Triangles: a rule was divided."
         ),
     )
@@ -236,7 +238,7 @@ def _epochs(epochs: Sequence[EpochPoint]) -> Iterator[str]:
     if not epochs:
         yield wording.paragraph("No epoch was completed.", style="soft")
         return
-    caption = "Epochs, on fresh specimens"
+    caption = "Epochs, on validation specimens"
     if len(epochs) > _MOST_ROWS:
         caption += f" (the last {_MOST_ROWS} of {len(epochs)})"
     rows = [
@@ -295,11 +297,14 @@ def _origin(content: ReportContent) -> Iterator[str]:
 
 def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None:
     """Writes REPORT_FILES into the folder, each in one step. Raises FileError."""
-    score_png = plot_score(content.history)
-    throughput_delay_png = plot_throughput_delay(
+    # matplotlib takes longer to import than a short command takes to run.
+    from remy_services.analysis import plots
+
+    score_png = plots.plot_score(content.history)
+    throughput_delay_png = plots.plot_throughput_delay(
         [
-            Cloud("first table", plots.FIRST, _points(content.gain.first)),
-            Cloud("RemyCC", plots.FINAL, _points(content.gain.final)),
+            plots.Cloud("first table", plots.FIRST, _points(content.gain.first)),
+            plots.Cloud("RemyCC", plots.FINAL, _points(content.gain.final)),
         ]
     )
     html = render(content, score_png=score_png, throughput_delay_png=throughput_delay_png)

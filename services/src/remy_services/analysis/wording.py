@@ -6,6 +6,8 @@ import base64
 import html
 from collections.abc import Iterable, Sequence
 
+from google.protobuf.descriptor import EnumDescriptor
+
 from remy_farm.v1 import progress_pb2
 from remy_services.evaluation.measures import Estimate
 
@@ -37,6 +39,17 @@ def finished_sentence(finished: progress_pb2.DesignFinished) -> str:
         gain = with_error(finished.closing.gain, signed=True)
         sentence += f"; the changes of the unfinished epoch were {verdict} (gain {gain})"
     return sentence
+
+
+def enum_name(kind: EnumDescriptor, number: int) -> str | None:
+    """As in "running"; None for the value that stands for none."""
+    if number == 0:
+        return None
+    value = kind.values_by_number.get(number)
+    if value is None:
+        return f"unknown_{number}"
+    prefix = kind.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return str(value.name).removeprefix(prefix).lower()
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -39,10 +39,12 @@ from remy_services.analysis.wording import several, with_error
 from remy_services.cli.common import (
     FILE,
     FiniteRange,
+    PlainTable,
     json_option,
-    plain_table,
     print_json,
+    print_note,
     print_table,
+    say,
     threads_option,
     time_unit_option,
 )
@@ -97,15 +99,15 @@ def score_cells(score: BenchmarkScore) -> list[str]:
 
 def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore] = ()) -> None:
     """For people; `quoted` tables were measured elsewhere."""
-    rows = plain_table("RemyCC", "rules", *SCORE_HEAD, left=1)
+    rows = PlainTable("RemyCC", "rules", *SCORE_HEAD, left=1)
     for each in tables:
         rows.add_row(each.path.name, str(each.rules), *score_cells(each.score))
     for table in quoted:
         scores = (table.mean, table.pooled, *table.groups)
         rows.add_row(f"published {table.name}", str(table.rules), *(f"{x:.3f}" for x in scores))
     print_table(rows)
-    click.echo(
-        "\nMeans over specimens (pooled: over senders) with standard errors; n: senders of a "
+    print_note(
+        "Means over specimens (pooled: over senders) with standard errors; n: senders of a "
         "specimen."
     )
 
@@ -148,7 +150,7 @@ def benchmark_seeds(
     for spec in specs:
         seed = spec.search.seed
         run = run_search(spec, out / f"seed-{seed}", threads=threads)
-        _say(
+        say(
             f"seed {seed}: {several(run.result.steps, 'step')} in {run.cpu_seconds:.1f} CPU-s, "
             f"{run.wall_seconds:.1f} s; measuring"
         )
@@ -174,7 +176,7 @@ def _measured(
     points = []
     for point in measure_curve(run, evaluate, every=every, delta=delta, specimens=specimens):
         points.append(point)
-        _say(
+        say(
             f"  step {point.steps}, {point.cpu_seconds:.1f} CPU-s, "
             f"{several(point.rules, 'rule')}: mean {with_error(point.score.mean)}, "
             f"pooled {with_error(point.score.pooled)}"
@@ -221,7 +223,7 @@ def _print(
     thresholds: Sequence[float],
     published: tuple[PublishedScore, ...],
 ) -> None:
-    rows = plain_table("seed", "CPU-s", "wall-s", "rules", *SCORE_HEAD)
+    rows = PlainTable("seed", "CPU-s", "wall-s", "rules", *SCORE_HEAD)
     for curve in curves:
         rows.add_row(
             str(curve.seed),
@@ -233,7 +235,7 @@ def _print(
     print_table(rows)
     if thresholds:
         click.echo("\nFirst passed, mean and pooled, at CPU-s / wall-s:\n")
-        times = plain_table("seed", *(f"{threshold:.3g}" for threshold in thresholds))
+        times = PlainTable("seed", *(f"{threshold:.3g}" for threshold in thresholds))
         for curve in curves:
             passings = [curve.first_passed(threshold) for threshold in thresholds]
             times.add_row(str(curve.seed), *(_passing(each) for each in passings))
@@ -249,10 +251,6 @@ def _passing(passing: Passing) -> str:
     if passing.cpu_seconds is None:
         return "-"
     return f"{passing.cpu_seconds:.1f} / {passing.wall_seconds:.1f}"
-
-
-def _say(sentence: str) -> None:
-    click.echo(sentence, err=True)
 
 
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")

@@ -1,18 +1,21 @@
-"""What commands share: options, results as JSON or tables, progress lines."""
+"""What commands share: options, results as JSON or tables."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-import time
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
+from rich.text import Text
 
-from remy_services.analysis.explain import Progress
+from remy_services.evaluation.measures import Estimate
 from remy_simulator.cpus import allowed_cpus
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -35,16 +38,9 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-def seed_option(*, default: int | None, text: str) -> Callable[[_Command], _Command]:
-    """--seed K."""
-    return click.option(
-        "--seed",
-        type=SEED,
-        default=default,
-        show_default=default is not None,
-        metavar="K",
-        help=text,
-    )
+def seed_option(text: str) -> Callable[[_Command], _Command]:
+    """--seed K, 1 unless it is given."""
+    return click.option("--seed", type=SEED, default=1, show_default=True, metavar="K", help=text)
 
 
 def threads_option() -> Callable[[_Command], _Command]:
@@ -77,8 +73,71 @@ def json_option() -> Callable[[_Command], _Command]:
     )
 
 
-# Tables that go to a file or a pipe are not folded to a screen's width.
-_WIDTH_OFF_SCREEN = 240
+# Of a column of words, where the whole table does not fit.
+_WIDEST_WORDS = 28
+_GAP = 2
+_NOTE_WIDTH = 79
+
+
+class PlainTable:
+    """Rows under a line of heads; numbers stand to the right, but in the first `left` columns.
+
+    Nothing is ever cut off: columns that do not fit on the screen follow below it, each time behind
+    the first column, and what is longer than its column goes on in the next line.
+    """
+
+    def __init__(self, *head: str, left: int = 0) -> None:
+        self._head = head
+        self._left = left
+        self._rows: list[tuple[str, ...]] = []
+        self._styles: list[str] = []
+
+    def add_row(self, *cells: str, style: str = "") -> None:
+        """A cell for each column."""
+        self._rows.append(cells)
+        self._styles.append(style)
+
+    def width(self) -> int:
+        """Columns of a screen that shows every row on one line."""
+        return sum(self._widths()) + _GAP * (len(self._head) - 1)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, band in enumerate(self._bands(options.max_width)):
+            if number > 0:
+                yield ""
+            table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+            for column, width in band:
+                table.add_column(
+                    self._head[column],
+                    justify="left" if column < self._left else "right",
+                    width=width,
+                    overflow="fold",
+                )
+            for row, style in zip(self._rows, self._styles, strict=True):
+                table.add_row(*(Text(row[column]) for column, _ in band), style=style)
+            yield table
+
+    def _widths(self) -> list[int]:
+        return [max(map(cell_len, cells)) for cells in zip(self._head, *self._rows, strict=True)]
+
+    def _bands(self, room: int) -> list[list[tuple[int, int]]]:
+        """(column, width) of each part of the table."""
+        widths = self._widths()
+        if self.width() <= room:
+            return [list(enumerate(widths))]
+        for column in range(self._left):
+            widths[column] = min(widths[column], _WIDEST_WORDS)
+        key = (0, min(widths[0], room))
+        bands = [[key]]
+        used = key[1]
+        for column, width in enumerate(widths[1:], start=1):
+            if used + _GAP + width > room and len(bands[-1]) > 1:
+                bands.append([key])
+                used = key[1]
+            fitting = max(1, min(width, room - used - _GAP))
+            bands[-1].append((column, fitting))
+            used += _GAP + fitting
+        return bands
 
 
 def print_json(tree: Mapping[str, Any]) -> None:
@@ -86,9 +145,11 @@ def print_json(tree: Mapping[str, Any]) -> None:
     click.echo(json.dumps(tree, indent=2, allow_nan=False))
 
 
-def print_table(table: Table) -> None:
-    """A table on standard output."""
-    width = None if sys.stdout.isatty() else _WIDTH_OFF_SCREEN
+def print_table(table: PlainTable) -> None:
+    """A table on standard output; in a file or a pipe every row is one line, unless COLUMNS says
+    how wide that may be."""
+    is_bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = None if is_bounded else max(1, table.width())
     Console(file=sys.stdout, width=width, highlight=False).print(table)
 
 
@@ -100,27 +161,21 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
         click.echo(f"{name:<{width}}  {value}")
 
 
-def plain_table(*columns: str, left: int = 0) -> Table:
-    """A table with a line under its head; numbers to the right but in the first `left` columns."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number < left else "right", no_wrap=True)
-    return table
+def print_note(text: str) -> None:
+    """What explains a table, below it, in lines that fit any screen."""
+    click.echo("\n" + textwrap.fill(text, _NOTE_WIDTH))
 
 
-_SECONDS_BETWEEN_LINES = 2.0
+def say(sentence: str) -> None:
+    """A line for people on standard error."""
+    click.echo(sentence, err=True)
 
 
-class ProgressLines:
-    """A line now and then; none where the work is done before one is due."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._said_at_seconds = clock()
-
-    def __call__(self, progress: Progress) -> None:
-        """Says how far the work has got, unless it has just been said."""
-        now = self._clock()
-        if now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
-            self._said_at_seconds = now
-            click.echo(f"{progress.part}: {progress.tried} of {progress.tables} tried", err=True)
+def estimate_tree(
+    value: Estimate | None, mean: str = "score_mean", error: str = "score_stderr"
+) -> dict[str, float | None]:
+    """An estimate as --json prints it, by these two names."""
+    return {
+        mean: None if value is None else value.mean,
+        error: None if value is None else value.standard_error,
+    }

@@ -15,7 +15,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
 from remy_services.cli.common import FILE, FiniteRange
 from remy_services.cli.failures import ExitCode, Failure, complain
-from remy_services.cli.job_views import state_name
+from remy_services.cli.views import state_name
 from remy_services.client import (
     BadRequest,
     Connection,

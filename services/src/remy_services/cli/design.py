@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from remy_farm.completion import NEWEST_EDITION, edition_of
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.analysis.campaign import (
     CampaignRecord,
     Member,
@@ -21,28 +25,50 @@ from remy_services.analysis.campaign import (
     parse_sweep,
     render,
 )
-from remy_services.analysis.wording import several
+from remy_services.analysis.history import collect_history
+from remy_services.analysis.report import (
+    REPORT_FILES,
+    Gain,
+    ReportContent,
+    measure_gain,
+    write_report,
+)
+from remy_services.analysis.wording import (
+    duration,
+    enum_name,
+    number,
+    several,
+    stop_reason,
+    with_error,
+)
 from remy_services.cli import failures
 from remy_services.cli.common import (
     FILE,
     SEED,
     FiniteRange,
+    PlainTable,
+    estimate_tree,
     json_option,
     print_json,
+    print_table,
+    say,
     threads_option,
 )
-from remy_services.cli.design_views import (
-    finish_design,
-    print_gain,
-    print_members,
-    reason_name,
-    result_tree,
-    resume_command,
-    shown_progress,
+from remy_services.cli.views import ProgressView, print_members, progress_view
+from remy_services.driver import (
+    DesignObserver,
+    DesignResult,
+    DesignRun,
+    OutDirectory,
+    RunStarted,
+    StepProgress,
+    read_events,
+    with_budget,
+    with_steps,
 )
-from remy_services.driver import DesignResult, DesignRun, OutDirectory, with_budget, with_steps
 from remy_services.evaluation import LocalEvaluator
-from remy_services.files import FileError, write_file
+from remy_services.evaluation.measures import Summary
+from remy_services.files import FileError, read_file, write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification import (
     check_spec,
@@ -52,8 +78,164 @@ from remy_services.specification import (
     load_tree,
     parse_setting,
     spec_of_tree,
+    to_yaml,
     vary,
 )
+
+
+class DesignProgress(DesignObserver):
+    """Shows a design of this process as the views show a coordinator's job."""
+
+    def __init__(self, name: str, view: ProgressView) -> None:
+        self._view = view
+        self._job = job_pb2.Job(name=name, state=job_pb2.JOB_STATE_RUNNING)
+
+    def started(self, start: RunStarted) -> None:
+        if start.resumed:
+            self._view.say(f"resumed after step {start.steps}")
+
+    def progress(self, progress: StepProgress) -> None:
+        now = self._job.progress
+        for field in dataclasses.fields(progress):
+            value = getattr(progress, field.name)
+            if value is None:
+                now.ClearField(field.name)
+            else:
+                setattr(now, field.name, value)
+        self._view.job(self._job)
+
+    def event(self, event: progress_pb2.ProgressEvent) -> None:
+        if event.HasField("step_finished") and event.step_finished.HasField("score"):
+            self._job.progress.score.CopyFrom(event.step_finished.score)
+        self._view.event(job_pb2.JobEvent(progress=event))
+
+
+def resume_command(context: click.Context) -> str:
+    """The running command as the user gave it, with --resume, ready for a shell."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if (
+            name == "resume"
+            or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
+        ):
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            words.append(parameter.opts[0])
+        else:
+            values = value if parameter.multiple else [value]
+            words += [word for each in values for word in (parameter.opts[0], str(each))]
+    return shlex.join([*words, "--resume"])
+
+
+_PROVENANCE_BYTES = 1 << 20
+
+
+def finish_design(
+    spec: spec_pb2.DesignSpec, out: str, result: DesignResult, *, threads: int, quiet: bool
+) -> Gain:
+    """Compares the first table with the last on fresh specimens, and writes the report."""
+    if not quiet:
+        say("comparing the first table with the last on fresh specimens")
+    with closing(LocalEvaluator(threads)) as evaluator:
+        gain = measure_gain(spec, result.first, result.table, evaluate=evaluator.evaluate)
+    folder = OutDirectory(out)
+    write_report(
+        out,
+        ReportContent(
+            name=spec.name,
+            spec_yaml=to_yaml(spec),
+            seed=spec.search.seed,
+            versions=json.loads(read_file(folder.provenance, limit=_PROVENANCE_BYTES))["versions"],
+            history=collect_history(read_events(folder.progress)),
+            table=result.table,
+            gain=gain,
+            files=_design_files(folder),
+        ),
+    )
+    return gain
+
+
+def print_gain(spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: Gain) -> None:
+    """The end of `design`, for people."""
+    assert result.reason is not None
+    first, final = gain.first.summary(), gain.final.summary()
+    click.echo(
+        f"\n{spec.name}: {several(result.table.rule_count, 'rule')} after "
+        f"{several(len(result.epochs), 'epoch')} and {several(result.steps, 'step')} in "
+        f"{duration(result.wall_seconds)} ({duration(result.cpu_seconds)} CPU);\n"
+        f"finished because {stop_reason(result.reason)}.\n\n"
+        f"On {several(final.specimens, 'fresh specimen')} (medians; the score's mean and error):\n"
+    )
+    table = PlainTable("", "first table", "RemyCC", "gain", left=1)
+    table.add_row(
+        "score",
+        with_error(first.score),
+        with_error(final.score),
+        with_error(gain.score(), signed=True),
+    )
+    rates = first.throughput_over_link_rate, final.throughput_over_link_rate
+    table.add_row("throughput / link rate", *map(number, rates), "")
+    table.add_row("delay / RTT", number(first.delay_over_rtt), number(final.delay_over_rtt), "")
+    print_table(table)
+    click.echo(f"\nIn {out}: {', '.join(_all_files(out))}")
+
+
+def result_tree(
+    spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: Gain | None
+) -> dict[str, Any]:
+    """The end of `design` as the JSON object that --json prints; without `gain`, interrupted."""
+    return {
+        "name": spec.name,
+        "seed": spec.search.seed,
+        "out": out,
+        "finished": result.reason is not None,
+        "reason": enum_name(progress_pb2.StopReason.DESCRIPTOR, result.reason or 0),
+        "steps": result.steps,
+        "epochs": len(result.epochs),
+        "rules": result.table.rule_count,
+        "wall_seconds": result.wall_seconds,
+        "cpu_seconds": result.cpu_seconds,
+        "gain": None if gain is None else _gain_tree(gain),
+        "files": list(_all_files(out) if gain is not None else _files_so_far(OutDirectory(out))),
+    }
+
+
+def _gain_tree(gain: Gain) -> dict[str, Any]:
+    return {
+        "specimens": len(gain.final.results),
+        "seed": gain.seed,
+        **estimate_tree(gain.score(), "score_gain_mean", "score_gain_stderr"),
+        "first": _summary_tree(gain.first.summary()),
+        "final": _summary_tree(gain.final.summary()),
+    }
+
+
+def _summary_tree(summary: Summary) -> dict[str, Any]:
+    return {
+        **estimate_tree(summary.score),
+        "throughput_over_link_rate_median": summary.throughput_over_link_rate,
+        "delay_over_rtt_median": summary.delay_over_rtt,
+    }
+
+
+def _design_files(folder: OutDirectory) -> Sequence[str]:
+    tables = (folder.remycc_json, folder.remycc_dna)
+    run = (folder.progress, folder.pareto, folder.spec, folder.provenance, folder.checkpoint)
+    return [path.name for path in (*tables, *run)]
+
+
+def _files_so_far(folder: OutDirectory) -> Sequence[str]:
+    """None, where the design was interrupted before it began."""
+    return [name for name in _design_files(folder) if (folder.path / name).exists()]
+
+
+def _all_files(out: str) -> Sequence[str]:
+    return [*REPORT_FILES, *_design_files(OutDirectory(out))]
+
 
 CAMPAIGN_JSON = "campaign.json"
 CAMPAIGN_HTML = "campaign.html"
@@ -85,7 +267,7 @@ def design_campaign(
             f"choose a directory that is new or empty"
         )
     campaign = CampaignRecord.read(path)
-    for number, member in enumerate(members, start=1):
+    for position, member in enumerate(members, start=1):
         folder = out / member.name
         digest = content_digest(member.spec)
         is_finished = (
@@ -97,12 +279,13 @@ def design_campaign(
         )
         if not quiet:
             state = ": finished already" if is_finished else ""
-            _say(f"{member.name}, {number} of {several(len(members), 'design')}{state}")
+            say(f"{member.name}, {position} of {several(len(members), 'design')}{state}")
         if is_finished:
             continue
-        with shown_progress(quiet=quiet) as observer:
+        with progress_view(quiet=quiet) as view:
             goes_on = resume and OutDirectory(folder).is_begun
-            result = DesignRun(member.spec, folder, threads=threads, resume=goes_on).run(observer)
+            run = DesignRun(member.spec, folder, threads=threads, resume=goes_on)
+            result = run.run(DesignProgress(member.spec.name, view))
         if result.reason is None:
             return False
         try:
@@ -131,7 +314,7 @@ def _record(member: Member, digest: str, result: DesignResult, threads: int) -> 
         name=member.name,
         settings=dict(member.settings),
         spec_digest=digest,
-        reason=reason_name(result.reason),
+        reason=enum_name(progress_pb2.StopReason.DESCRIPTOR, result.reason) or "",
         steps=result.steps,
         epochs=len(result.epochs),
         rules=result.table.rule_count,
@@ -148,10 +331,6 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     picture = plot_members(records)
     write_file(out / CAMPAIGN_PNG, picture)
     write_file(out / CAMPAIGN_HTML, render(name, records, picture_png=picture))
-
-
-def _say(sentence: str) -> None:
-    click.echo(sentence, err=True)
 
 
 @click.command("design")
@@ -259,7 +438,7 @@ def command(
         if first_path is not None:
             raise click.UsageError("--from and --sweep exclude each other")
         members = [
-            replace(member, spec=adjusted(member.spec))
+            dataclasses.replace(member, spec=adjusted(member.spec))
             for member in members_of(
                 tree, _swept(sweeps, paths, seed=seed, steps=steps), source=spec_path
             )
@@ -267,26 +446,26 @@ def command(
         if not design_campaign(
             members, Path(out), threads=threads, resume=resume, quiet=quiet, as_json=as_json
         ):
-            click.echo(f"interrupted; to go on:\n  {resume_command(context)}", err=True)
+            say(f"interrupted; to go on:\n  {resume_command(context)}")
             context.exit(failures.ExitCode.INTERRUPTED)
         return
     kept = OutDirectory(out).spec
     edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
     spec = adjusted(spec_of_tree(tree, spec_path, edition=edition))
     first = None if first_path is None else read_remycc(first_path).table
-    with shown_progress(quiet=quiet) as observer:
+    with progress_view(quiet=quiet) as view:
         run = DesignRun(spec, out, threads=threads, resume=resume, first_table=first)
-        result = run.run(observer)
+        result = run.run(DesignProgress(spec.name, view))
     again = resume_command(context)
     if result.reason is None:
         if as_json:
             print_json(result_tree(result.spec, out, result, None))
-        click.echo(f"interrupted after step {result.steps}; to go on:\n  {again}", err=True)
+        say(f"interrupted after step {result.steps}; to go on:\n  {again}")
         context.exit(failures.ExitCode.INTERRUPTED)
     try:
         gain = finish_design(result.spec, out, result, threads=threads, quiet=quiet)
     except KeyboardInterrupt:
-        click.echo(f"the design is finished, but not its report; to make it:\n  {again}", err=True)
+        say(f"the design is finished, but not its report; to make it:\n  {again}")
         context.exit(failures.ExitCode.INTERRUPTED)
     if as_json:
         print_json(result_tree(result.spec, out, result, gain))

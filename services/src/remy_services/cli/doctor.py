@@ -20,7 +20,7 @@ from remy_services.cli.connecting import (
     with_connection_options,
 )
 from remy_services.cli.failures import ExitCode
-from remy_services.cli.job_views import message_tree
+from remy_services.cli.views import message_tree
 from remy_services.client import DesignClient, Given
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_simulator import fingerprint

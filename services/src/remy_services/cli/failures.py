@@ -77,7 +77,9 @@ def _sentence(error: BaseException) -> str | None:
 
 def _usage(error: click.UsageError) -> str:
     message = error.format_message().rstrip(".")
-    message = message[:1].lower() + message[1:]
+    if message[1:2].islower():
+        # Else it begins with an abbreviation or a name, as in "TLS needs ...".
+        message = message[:1].lower() + message[1:]
     if error.ctx is None:
         return message
     return f"{message}; see '{error.ctx.command_path} --help'"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import click
 
 from remy_services.analysis.explain import (
-    Bench,
     Change,
     Difference,
+    Progress,
     SignalStudy,
+    Testbed,
     compare_tables,
     worth_of_signals,
 )
@@ -28,17 +30,18 @@ from remy_services.analysis.trees import (
 from remy_services.analysis.wording import number, several, with_error
 from remy_services.cli.common import (
     FILE,
-    ProgressLines,
+    PlainTable,
+    estimate_tree,
     json_option,
-    plain_table,
     print_json,
+    print_note,
     print_table,
+    say,
     seed_option,
     threads_option,
     time_unit_option,
 )
 from remy_services.evaluation import LocalEvaluator
-from remy_services.evaluation.measures import Estimate
 from remy_services.files import FileError
 from remy_services.remycc import (
     ReadableRule,
@@ -77,12 +80,12 @@ def rules_tree(
 def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
     """Each signal, the one that is worth most first."""
     return {
-        **_estimate("score", study.score),
+        **estimate_tree(study.score),
         "signals": [
             {
                 "signal": signal_name(signal.axis),
-                **_estimate("score_without", signal.score_without),
-                **_estimate("difference", signal.difference),
+                **estimate_tree(signal.score_without, "score_without_mean", "score_without_stderr"),
+                **estimate_tree(signal.difference, "difference_mean", "difference_stderr"),
             }
             for signal in study.signals
         ],
@@ -94,13 +97,13 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
     return {
         "rules": table.rule_count,
         "rules_merged": result.table.rule_count,
-        **_estimate("score", result.score),
-        **_estimate("score_merged", result.score_merged),
-        **_estimate("difference", result.difference),
+        **estimate_tree(result.score),
+        **estimate_tree(result.score_merged, "score_merged_mean", "score_merged_stderr"),
+        **estimate_tree(result.difference, "difference_mean", "difference_stderr"),
         "fresh": {
-            **_estimate("score", result.fresh_score),
-            **_estimate("score_merged", result.fresh_score_merged),
-            **_estimate("difference", result.fresh_difference),
+            **estimate_tree(result.fresh_score),
+            **estimate_tree(result.fresh_score_merged, "score_merged_mean", "score_merged_stderr"),
+            **estimate_tree(result.fresh_difference, "difference_mean", "difference_stderr"),
         },
         "merges": [
             {
@@ -108,7 +111,7 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
                 "rules": merge.rules,
                 "use_share": merge.rule.use_share,
                 **_action(_action_of(merge.rule)),
-                **_estimate("difference", merge.difference),
+                **estimate_tree(merge.difference, "difference_mean", "difference_stderr"),
                 "accepted": merge.accepted,
             }
             for merge in result.merges
@@ -125,9 +128,9 @@ def difference_tree(result: Difference) -> dict[str, Any]:
         "regions": result.regions,
         "regions_changed": len(result.changes),
         "share_of_lookups_changed": result.share_of_lookups,
-        **_estimate("score", result.score_before),
-        **_estimate("score_other", result.score_after),
-        **_estimate("difference", result.score_difference),
+        **estimate_tree(result.score_before),
+        **estimate_tree(result.score_after, "score_other_mean", "score_other_stderr"),
+        **estimate_tree(result.score_difference, "difference_mean", "difference_stderr"),
         "changes": [_change(change) for change in result.changes],
     }
 
@@ -161,13 +164,6 @@ def _action(action: Action) -> dict[str, float | None]:
     }
 
 
-def _estimate(name: str, value: Estimate | None) -> dict[str, float | None]:
-    return {
-        f"{name}_mean": value.mean if value else None,
-        f"{name}_stderr": value.standard_error if value else None,
-    }
-
-
 _EFFECT_HEAD = ("settles at", "Mbit/s")
 _MOST_CHANGES = 20
 _PAIRED = "Differences are paired by specimen, with their standard errors; below zero is a loss."
@@ -175,7 +171,7 @@ _PAIRED = "Differences are paired by specimen, with their standard errors; below
 
 def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
     """The rules, the most-used first."""
-    rows = plain_table("rule", *rules[0].region, *ACTION_HEAD, *_EFFECT_HEAD, "use")
+    rows = PlainTable("rule", *rules[0].region, *ACTION_HEAD, *_EFFECT_HEAD, "use")
     for rule in sorted(rules, key=lambda rule: -(rule.use_share or 0)):
         rows.add_row(
             str(rule.number),
@@ -185,16 +181,16 @@ def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
             use_cell(rule),
         )
     print_table(rows)
-    click.echo(
-        f"\n{several(len(rules), 'rule')}; EWMAs in ms, domain up to {table.domain_upper:g}. "
-        "Applied for ever, an action\nsettles the window at increment / (1 - multiple) packets, "
+    print_note(
+        f"{several(len(rules), 'rule')}; EWMAs in ms, domain up to {table.domain_upper:g}. "
+        "Applied for ever, an action settles the window at increment / (1 - multiple) packets, "
         "and lets out so many Mbit/s at most."
     )
 
 
 def print_signal_worth(study: SignalStudy) -> None:
     """The signals, the one that is worth most first."""
-    rows = plain_table("without", "score", "difference", left=1)
+    rows = PlainTable("without", "score", "difference", left=1)
     rows.add_row("-", with_error(study.score), "")
     for signal in study.signals:
         rows.add_row(
@@ -203,16 +199,16 @@ def print_signal_worth(study: SignalStudy) -> None:
             with_error(signal.difference, signed=True),
         )
     print_table(rows)
-    click.echo(
-        "\nWithout a signal, rules that differ by it alone are one, with their mean action by use."
-        f"\n{_PAIRED}"
+    print_note(
+        "Without a signal, rules that differ by it alone are one, with their mean action by use. "
+        + _PAIRED
     )
 
 
 def print_merging(table: RuleTable, merging: Merging) -> None:
     """The merges that were tried, then the scores of the merged table."""
     if merging.merges:
-        rows = plain_table(
+        rows = PlainTable(
             *merging.merges[0].rule.region, "rules", "use", *ACTION_HEAD, "difference", "merged"
         )
         for merge in merging.merges:
@@ -226,7 +222,7 @@ def print_merging(table: RuleTable, merging: Merging) -> None:
             )
         print_table(rows)
         click.echo()
-    scores = plain_table("specimens", "score", "merged", "difference", left=1)
+    scores = PlainTable("specimens", "score", "merged", "difference", left=1)
     for name, score, merged, difference in (
         ("chosen on", merging.score, merging.score_merged, merging.difference),
         ("fresh", merging.fresh_score, merging.fresh_score_merged, merging.fresh_difference),
@@ -266,7 +262,7 @@ def print_difference(difference: Difference) -> None:
 
 def _print_changes(difference: Difference) -> None:
     first = difference.changes[0].before
-    rows = plain_table("rule", "other", *first.region, *ACTION_HEAD, "use")
+    rows = PlainTable("rule", "other", *first.region, *ACTION_HEAD, "use")
     for change in difference.changes[:_MOST_CHANGES]:
         after = ReadableRule(
             change.after_rule, change.before.region, *change.after_action, use_share=None
@@ -295,6 +291,24 @@ def _effect_cells(action: Action) -> tuple[str, str]:
     return "grows" if grows else number(window), number(pacing_rate_mbps(action))
 
 
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+class ProgressLines:
+    """A line now and then; none where the work is done before one is due."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said_at_seconds = clock()
+
+    def __call__(self, progress: Progress) -> None:
+        """Says how far the work has got, unless it has just been said."""
+        now = self._clock()
+        if now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
+            self._said_at_seconds = now
+            say(f"{progress.part}: {progress.tried} of {progress.tables} tried")
+
+
 @click.command("inspect")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @click.option(
@@ -312,7 +326,7 @@ def _effect_cells(action: Action) -> tuple[str, str]:
     metavar="N",
     help="Networks to draw for that.",
 )
-@seed_option(default=1, text="Names those networks and all other random draws.")
+@seed_option("Names those networks and all other random draws.")
 @click.option("--signals", is_flag=True, help="Measure what each signal is worth.")
 @click.option("--merge", is_flag=True, help="Find sibling rules that can be merged without loss.")
 @click.option(
@@ -358,18 +372,18 @@ def command(
     remycc = read_remycc(remycc_path, time_unit_ms)
     other = None if other_path is None else read_remycc(other_path, time_unit_ms).table
     with ExitStack() as stack:
-        bench = None
+        testbed = None
         if spec_path is not None:
             spec = load_spec(spec_path)
             evaluator = stack.enter_context(closing(LocalEvaluator(threads)))
-            bench = Bench(spec, seed, specimens, evaluator.evaluate)
+            testbed = Testbed(spec, seed, specimens, evaluator.evaluate)
         try:
             if other is not None:
-                _show_difference(remycc.table, other, bench, as_json)
-            elif bench is not None and (signals or merge):
-                _show_measured(remycc, bench, signals, merge, merge_out, as_json)
+                _show_difference(remycc.table, other, testbed, as_json)
+            elif testbed is not None and (signals or merge):
+                _show_measured(remycc, testbed, signals, merge, merge_out, as_json)
             else:
-                uses = None if bench is None else bench.trial(remycc.table).rule_uses
+                uses = None if testbed is None else testbed.trial(remycc.table).rule_uses
                 _show_rules(remycc.table, uses, as_json)
         except ExplainError as error:
             name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
@@ -401,9 +415,9 @@ def _show_rules(table: RuleTable, uses: Sequence[int] | None, as_json: bool) -> 
 
 
 def _show_difference(
-    first: RuleTable, second: RuleTable, bench: Bench | None, as_json: bool
+    first: RuleTable, second: RuleTable, testbed: Testbed | None, as_json: bool
 ) -> None:
-    difference = compare_tables(first, second, bench)
+    difference = compare_tables(first, second, testbed)
     if as_json:
         print_json(difference_tree(difference))
     else:
@@ -412,21 +426,21 @@ def _show_difference(
 
 def _show_measured(
     remycc: RemyCC,
-    bench: Bench,
+    testbed: Testbed,
     signals: bool,
     merge: bool,
     merge_out: str | None,
     as_json: bool,
 ) -> None:
-    tree: dict[str, Any] = {"specimens": bench.specimens, "seed": bench.seed}
+    tree: dict[str, Any] = {"specimens": testbed.specimens, "seed": testbed.seed}
     lines = ProgressLines()
     if signals:
-        study = worth_of_signals(remycc.table, bench, lines)
+        study = worth_of_signals(remycc.table, testbed, lines)
         tree["signal_worth"] = signal_worth_tree(study)
         if not as_json:
             print_signal_worth(study)
     if merge:
-        merging = merge_siblings(remycc.table, bench, lines)
+        merging = merge_siblings(remycc.table, testbed, lines)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
         tree["merging"] = {

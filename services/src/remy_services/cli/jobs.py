@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import click
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, progress_pb2
+from remy_farm.v1 import job_pb2
+from remy_services.analysis.history import (
+    EPOCH_COLUMNS,
+    FORMATS,
+    STEP_COLUMNS,
+    collect_history,
+    epoch_rows,
+    step_rows,
+    to_csv,
+)
 from remy_services.analysis.wording import several
-from remy_services.cli.common import FILE, json_option, plain_table, print_json, print_table
+from remy_services.cli.common import FILE, PlainTable, json_option, print_json, print_table
 from remy_services.cli.connecting import JobName, connected, job_argument
-from remy_services.cli.failures import ExitCode, Failure
-from remy_services.cli.job_views import (
-    enum_name,
+from remy_services.cli.views import (
     job_table,
     job_tree,
     message_tree,
@@ -122,7 +126,7 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
         return
     names = [job.name for job in response.jobs]
     heads = [job.id for job in response.jobs] if len(set(names)) < len(names) else names
-    table = plain_table("setting", *heads, left=1)
+    table = PlainTable("setting", *heads, left=1)
     for difference in response.differences:
         table.add_row(difference.path, *(value or "-" for value in difference.values))
     print_table(table)
@@ -168,155 +172,6 @@ def fetch_command(
         )
     else:
         click.echo(f"{out}: {several(response.rules, 'rule')}")
-
-
-Value = str | int | float | bool | None
-Row = Mapping[str, Value]
-
-EPOCH_COLUMNS: Mapping[str, type] = {
-    "epoch": int,
-    "time": str,
-    "step": int,
-    "rules": int,
-    "rules_changed": int,
-    "score": float,
-    "score_standard_error": float,
-    "gain": float,
-    "gain_standard_error": float,
-    "accepted": bool,
-    "evaluations": int,
-    "simulated_packets": int,
-    "cpu_seconds": float,
-}
-STEP_COLUMNS: Mapping[str, type] = {
-    "revision": int,
-    "time": str,
-    "step": int,
-    "epoch": int,
-    "purpose": str,
-    "rules": int,
-    "candidates": int,
-    "specimens": int,
-    "score": float,
-    "score_standard_error": float,
-    "gain": float,
-    "gain_standard_error": float,
-    "simulated_packets": int,
-    "cpu_seconds": float,
-    "wall_seconds": float,
-}
-
-
-def epoch_rows(epochs: Iterable[job_pb2.JobEpoch]) -> list[Row]:
-    """A row for each epoch, by EPOCH_COLUMNS; the score is that of the table it ended with."""
-    return [_epoch_row(epoch) for epoch in epochs]
-
-
-def step_rows(events: Iterable[job_pb2.JobEvent]) -> list[Row]:
-    """A row for each step, by STEP_COLUMNS."""
-    return [
-        _step_row(event)
-        for event in events
-        if event.progress.WhichOneof("event") == "step_finished"
-    ]
-
-
-def _epoch_row(epoch: job_pb2.JobEpoch) -> Row:
-    record, compared = epoch.record, epoch.record.comparison
-    score = compared.after if compared.accepted else compared.before
-    has_score = compared.HasField("after" if compared.accepted else "before")
-    has_gain = compared.HasField("gain")
-    values: Sequence[Value] = (
-        record.epoch,
-        epoch.time.ToJsonString(),
-        record.step,
-        record.rules,
-        record.rules_changed,
-        *_estimate(score if has_score else None),
-        *_estimate(compared.gain if has_gain else None),
-        compared.accepted if record.HasField("comparison") else None,
-        record.evaluations,
-        record.simulated_packets,
-        epoch.cpu_seconds,
-    )
-    return dict(zip(EPOCH_COLUMNS, values, strict=True))
-
-
-def _step_row(event: job_pb2.JobEvent) -> Row:
-    progress, done = event.progress, event.progress.step_finished
-    values: Sequence[Value] = (
-        event.revision,
-        event.time.ToJsonString(),
-        progress.step,
-        progress.epoch,
-        enum_name(progress_pb2.StepPurpose.DESCRIPTOR, done.purpose),
-        done.rules,
-        done.candidates,
-        done.specimens,
-        *_estimate(done.score if done.HasField("score") else None),
-        *_estimate(done.gain if done.HasField("gain") else None),
-        done.simulated_packets,
-        progress.cpu_seconds if progress.HasField("cpu_seconds") else None,
-        progress.wall_seconds if progress.HasField("wall_seconds") else None,
-    )
-    return dict(zip(STEP_COLUMNS, values, strict=True))
-
-
-def _estimate(estimate: progress_pb2.Estimate | None) -> tuple[float | None, float | None]:
-    if estimate is None:
-        return None, None
-    error = estimate.standard_error if estimate.HasField("standard_error") else None
-    return estimate.mean, error
-
-
-Columns = Mapping[str, type]
-
-
-def to_csv(columns: Columns, rows: Sequence[Row]) -> bytes:
-    """A line of names and one for each row; what is not known is empty."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
-def to_json(_: Columns, rows: Sequence[Row]) -> bytes:
-    """A list of objects; what is not known is null."""
-    return (json.dumps(list(rows), indent=2, allow_nan=False) + "\n").encode()
-
-
-def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
-    """A Parquet file with typed columns; what is not known is null. Raises Failure."""
-    try:
-        # Large, and needed for nothing else.
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise Failure(
-            "Parquet needs pyarrow, which is not installed: pip install 'remy-farm[parquet]', or"
-            " choose a name that ends in .csv or .json",
-            ExitCode.BAD_INPUT,
-        ) from error
-    types = {
-        int: pyarrow.int64(),
-        float: pyarrow.float64(),
-        bool: pyarrow.bool_(),
-        str: pyarrow.string(),
-    }
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    table = pyarrow.Table.from_pylist(list(rows), schema=schema)
-    buffer = io.BytesIO()
-    pyarrow.parquet.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-#: By how the file's name ends.
-FORMATS: Mapping[str, Callable[[Columns, Sequence[Row]], bytes]] = {
-    ".csv": to_csv,
-    ".json": to_json,
-    ".parquet": to_parquet,
-}
 
 
 @click.command("history")
@@ -377,7 +232,7 @@ def _past(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
 
 def _drawn(events: list[job_pb2.JobEvent]) -> bytes:
     # Loads what draws, which takes a moment.
-    from remy_services.analysis.plots import collect_history, plot_score
+    from remy_services.analysis.plots import plot_score
 
     return plot_score(
         collect_history(event.progress for event in events if event.HasField("progress"))

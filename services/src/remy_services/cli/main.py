@@ -94,7 +94,11 @@ _SECTION: Final = "Commands of other parts that are installed here"
 
 
 def plugged_in_commands() -> dict[str, CommandReference]:
-    """Those commands by name; nothing of them is loaded."""
+    """Commands of members that are installed beside this one, by name; nothing of them is loaded.
+
+    A member announces a command with an entry point of the group `remy_farm.commands`: the
+    command's name, and the module whose `command` it is.
+    """
     return {
         point.name: CommandReference(point.value, _summary(point.dist), section=_SECTION)
         for point in entry_points(group=_GROUP)
@@ -190,6 +194,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     cls=LazyGroup,
     references=_COMMANDS,
     name="remy-farm",
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
     "allowed, 5 job failed, 6 refused, 130 interrupted.",
@@ -202,5 +207,8 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     callback=_print_version,
     help="Show the versions and exit.",
 )
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Design, simulate and score RemyCC congestion control, on this machine or on a farm."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -19,8 +19,8 @@ from remy_services.cli import failures
 from remy_services.cli.common import (
     FILE,
     FiniteRange,
+    PlainTable,
     json_option,
-    plain_table,
     print_json,
     print_pairs,
     print_table,
@@ -68,7 +68,7 @@ from remy_simulator import columns
     metavar="N",
     help="Networks to draw.",
 )
-@seed_option(default=1, text="Names the networks and all other random draws.")
+@seed_option("Names the networks and all other random draws.")
 @time_unit_option()
 @threads_option()
 @json_option()
@@ -125,7 +125,7 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
 
 
 def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
-    table = plain_table("senders", "specimens", "score", "throughput / link rate", "delay / RTT")
+    table = PlainTable("senders", "specimens", "score", "throughput / link rate", "delay / RTT")
     groups = trial.by_senders()
     if len(groups) > 1:
         for senders, summary in groups.items():
@@ -228,7 +228,7 @@ _MS_PER_SECOND = 1000.0
     help="Senders see times rounded down to multiples of this, ms.",
 )
 @click.option("--seconds", type=_POSITIVE, required=True, metavar="S", help="Time to simulate, s.")
-@seed_option(default=1, text="Names the random draws.")
+@seed_option("Names the random draws.")
 @time_unit_option()
 @json_option()
 def simulate_command(
@@ -329,7 +329,7 @@ def _print_json(
 def _print_simulation(
     results: list[SenderMeasures], means: SpecimenMeasures, cpu_seconds: float
 ) -> None:
-    table = plain_table(
+    table = PlainTable(
         "sender", "Mbit/s", "equal share Mbit/s", "delay ms", "received", "lost", "on s"
     )
     for index, sender in enumerate(results):

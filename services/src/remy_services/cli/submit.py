@@ -12,11 +12,11 @@ import click
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.analysis.wording import several
-from remy_services.cli import job_views
+from remy_services.cli import views
 from remy_services.cli.common import FILE, FiniteRange, json_option, print_json, threads_option
 from remy_services.cli.connecting import connected, job_argument, quiet_option
 from remy_services.cli.failures import complain
-from remy_services.cli.job_views import job_tree, print_change
+from remy_services.cli.views import job_tree, print_change
 from remy_services.cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
 from remy_services.client import (
     MOST_ARCHIVE_BYTES,
@@ -172,7 +172,7 @@ def _say_submitted(
     jobs: list[job_pb2.Job], campaign: str, *, on_standard_error: bool = False
 ) -> None:
     for job in jobs:
-        click.echo(f"{job_views.called(job)} is submitted", err=on_standard_error)
+        click.echo(f"{views.called(job)} is submitted", err=on_standard_error)
     if campaign:
         click.echo(f"the campaign is {campaign}", err=on_standard_error)
 
@@ -324,13 +324,13 @@ def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> 
         raise click.UsageError("delete asks first, and there is nobody to ask; add --yes")
     found = client.get(job)
     if not yes:
-        question = f"Delete {job_views.called(found)}, {job_views.queue_place(found)}, for good?"
+        question = f"Delete {views.called(found)}, {views.place(found)}, for good?"
         click.confirm(question, abort=True, err=True)
     client.delete(found.id)
     if as_json:
         print_json({"deleted": found.id, "name": found.name})
     else:
-        click.echo(f"{job_views.called(found)} is deleted")
+        click.echo(f"{views.called(found)} is deleted")
 
 
 @click.command("export-job")

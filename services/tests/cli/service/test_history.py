@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.cli import jobs
-from remy_services.cli.jobs import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
+from remy_services.analysis import history
+from remy_services.analysis.history import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]
@@ -109,6 +109,6 @@ def test_the_score_of_an_epoch_is_that_of_the_table_it_ended_with() -> None:
 
 
 def test_an_empty_history_has_its_columns_all_the_same() -> None:
-    assert jobs.to_csv(EPOCH_COLUMNS, []).decode() == ",".join(EPOCH_COLUMNS) + "\n"
-    content = jobs.to_parquet(STEP_COLUMNS, [])
+    assert history.to_csv(EPOCH_COLUMNS, []).decode() == ",".join(EPOCH_COLUMNS) + "\n"
+    content = history.to_parquet(STEP_COLUMNS, [])
     assert pyarrow.parquet.read_schema(io.BytesIO(content)).names == list(STEP_COLUMNS)

@@ -1,18 +1,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.cli.job_views import BLOCKS, PLAIN, sparkline
+from remy_services.cli.views import BLOCK_BARS, LETTER_BARS, sparkline
 
 VALUES = st.lists(st.floats(-1e9, 1e9), max_size=200)
 
 
 def test_from_the_smallest_to_the_largest() -> None:
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == BLOCKS
-    assert sparkline([7, 0], 8, bars=PLAIN) == "@_"
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == BLOCK_BARS
+    assert sparkline([7, 0], 8, bars=LETTER_BARS) == "@_"
 
 
 def test_a_constant_is_in_the_middle() -> None:
-    assert sparkline([5.0, 5.0, 5.0], 8) == BLOCKS[4] * 3
+    assert sparkline([5.0, 5.0, 5.0], 8) == BLOCK_BARS[4] * 3
 
 
 def test_neighbours_are_drawn_as_their_mean() -> None:
@@ -25,7 +25,7 @@ def test_it_fits_and_reaches_both_ends(values: list[float], width: int) -> None:
     line = sparkline(values, width)
     assert len(line) == min(len(values), width)
     if len(set(line)) > 1:
-        assert {BLOCKS[0], BLOCKS[-1]} <= set(line)
+        assert {BLOCK_BARS[0], BLOCK_BARS[-1]} <= set(line)
 
 
 @given(VALUES, st.integers(1, 60))

@@ -8,14 +8,7 @@ from rich.console import Console
 from rich.live import Live
 
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.cli.job_views import state
-from remy_services.cli.watch import (
-    LiveCampaignView,
-    LiveView,
-    PlainCampaignView,
-    PlainView,
-    history_sentence,
-)
+from remy_services.cli.views import LiveView, PlainView, history_sentence, state
 
 RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
 
@@ -148,14 +141,14 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_campaign_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    view = PlainCampaignView()
+    view = PlainView()
     first, second = job_pb2.Job(id="1", name="a"), job_pb2.Job(id="2", name="b")
     first.state = second.state = job_pb2.JOB_STATE_PENDING
-    view.jobs([first, second])
+    view.campaign([first, second])
     view.lost("nobody there")
     view.lost("nobody there")
     second.state = RUNNING
-    view.jobs([first, second])
+    view.campaign([first, second])
     assert capsys.readouterr().err.splitlines() == [
         "a is pending",
         "b is pending",
@@ -170,7 +163,7 @@ def test_a_campaign_live() -> None:
         id="1", name="a", state=job_pb2.JOB_STATE_SUCCEEDED, create_time=Timestamp(seconds=1)
     )
     with screen.live:
-        LiveCampaignView(screen.live).jobs([ended, job()])
+        LiveView(screen.live).campaign([ended, job()])
         text = screen.text()
     assert "1 of 2 ended: 1 running, 1 succeeded" in text
     assert "demo" in text
