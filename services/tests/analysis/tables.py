@@ -1,11 +1,11 @@
-"""Tables, memory values and a small testbed for the tests of explanations."""
+"""Tables, memory values and a small sample for the tests of explanations."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
 import remy_simulator
-from remy_services.analysis.explain import Testbed
+from remy_services.analysis.explain import NetworkSample
 from remy_services.analysis.trees import Action, Box, Branch, Leaf, Tree, table_of
 from remy_services.specification import parse_spec
 from remy_simulator import RuleTable
@@ -53,7 +53,7 @@ def tables(draw: st.DrawFn, actions: st.SearchStrategy[Action] = actions) -> Rul
     return table_of(node(Box.whole(DOMAIN_UPPER), 3), signals, DOMAIN_UPPER)
 
 
-def small_testbed(specimens: int = 6) -> Testbed:
+def small_sample(specimens: int = 6) -> NetworkSample:
     """Short simulations of one or two senders."""
     spec = parse_spec(
         """
@@ -64,4 +64,6 @@ search: {simulated_seconds: 4}
 stop: {epochs: 1}
 """
     )
-    return Testbed(spec, seed=5, specimens=specimens, evaluate=remy_simulator.evaluate_columns)
+    return NetworkSample(
+        spec, seed=5, specimens=specimens, evaluate=remy_simulator.evaluate_columns
+    )

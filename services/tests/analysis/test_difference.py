@@ -3,7 +3,7 @@ from hypothesis import given
 
 from remy_services.analysis.explain import compare_tables
 from remy_simulator import RuleTable
-from services.tests.analysis.tables import small_testbed, tables
+from services.tests.analysis.tables import small_sample, tables
 
 TABLE = RuleTable([0, 2], [([], (0.9, 4.0, 1.0))]).split(0, [(0, 1.0), (2, 1.2)])
 
@@ -32,16 +32,16 @@ def test_a_table_does_not_differ_from_itself(table: RuleTable) -> None:
 
 
 def test_one_changed_rule_is_the_one_change() -> None:
-    testbed = small_testbed()
-    uses = testbed.trial(TABLE).rule_uses
-    difference = compare_tables(TABLE, TABLE.with_action(1, (0.5, 1.0, 2.0)), testbed)
+    sample = small_sample()
+    uses = sample.trial(TABLE).rule_uses
+    difference = compare_tables(TABLE, TABLE.with_action(1, (0.5, 1.0, 2.0)), sample)
     (change,) = difference.changes
     assert difference.same_regions
     assert difference.regions == 4
     assert (change.before.number, change.after_rule) == (1, 1)
     assert change.after_action == (0.5, 1.0, 2.0)
     assert difference.share_of_lookups == pytest.approx(uses[1] / sum(uses))
-    assert difference.score_before == testbed.trial(TABLE).summary().score
+    assert difference.score_before == sample.trial(TABLE).summary().score
     assert difference.score_difference is not None
     assert difference.score_difference.mean != 0
 
@@ -49,7 +49,7 @@ def test_one_changed_rule_is_the_one_change() -> None:
 def test_another_division_with_the_same_actions_is_no_change() -> None:
     divided = TABLE.split(3, [(0, 3.0), (2, 2.0)])
     wider = RuleTable([0, 2], divided.nodes(), 2 * TABLE.domain_upper)
-    difference = compare_tables(TABLE, wider, small_testbed())
+    difference = compare_tables(TABLE, wider, small_sample())
     assert not difference.same_regions
     assert difference.regions == 7
     assert difference.changes == ()
@@ -59,11 +59,11 @@ def test_another_division_with_the_same_actions_is_no_change() -> None:
 
 
 def test_the_largest_changes_come_first() -> None:
-    uses = small_testbed().trial(TABLE).rule_uses
+    uses = small_sample().trial(TABLE).rule_uses
     most, second = sorted(range(4), key=lambda rule: -uses[rule])[:2]
     slightly, strongly = (0.89, 4.0, 1.0), (0.2, 4.0, 3.0)
     other = TABLE.with_action(most, strongly).with_action(second, slightly)
-    changes = compare_tables(TABLE, other, small_testbed()).changes
+    changes = compare_tables(TABLE, other, small_sample()).changes
     assert [change.before.number for change in changes] == [most, second]
     swapped = TABLE.with_action(most, slightly).with_action(second, strongly)
     unweighted = compare_tables(TABLE, swapped, None).changes

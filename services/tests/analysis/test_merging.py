@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from remy_services.analysis.merging import is_without_loss, merge_siblings
 from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
-from services.tests.analysis.tables import small_testbed, tables
+from services.tests.analysis.tables import small_sample, tables
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
@@ -14,18 +14,18 @@ BOLD = (1.0, 1.0, 1.0)
 @settings(max_examples=10)
 @given(tables(actions=st.just((0.9, 3.0, 1.5))))
 def test_rules_that_do_the_same_are_merged_and_change_no_result(table: RuleTable) -> None:
-    testbed = small_testbed(2)
-    merging = merge_siblings(table, testbed)
+    sample = small_sample(2)
+    merging = merge_siblings(table, sample)
     assert merging.table.rule_count == 1
     assert all(merge.accepted for merge in merging.merges)
     assert sum(merge.rules - 1 for merge in merging.merges) == table.rule_count - 1
-    assert testbed.trial(merging.table).digest == testbed.trial(table).digest
+    assert sample.trial(merging.table).digest == sample.trial(table).digest
 
 
 @settings(max_examples=10)
 @given(tables())
 def test_each_accepted_merge_leaves_one_rule_of_several(table: RuleTable) -> None:
-    merging = merge_siblings(table, small_testbed(2))
+    merging = merge_siblings(table, small_sample(2))
     accepted = [merge for merge in merging.merges if merge.accepted]
     gone = sum(merge.rules - 1 for merge in accepted)
     assert merging.table.rule_count == table.rule_count - gone
@@ -45,7 +45,7 @@ def test_what_matters_is_kept_apart_and_what_does_not_is_merged() -> None:
             ([], CAREFUL),
         ],
     )
-    merging = merge_siblings(table, small_testbed())
+    merging = merge_siblings(table, small_sample())
     same, different = merging.merges
     assert same.accepted
     assert same.difference is not None

@@ -9,7 +9,7 @@ from remy_services.analysis.explain import (
 )
 from remy_services.analysis.trees import ActionScale, leaves
 from remy_simulator import RuleTable
-from services.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, small_testbed, tables
+from services.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, small_sample, tables
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
@@ -75,16 +75,16 @@ def test_a_signal_that_changes_no_action_is_worth_nothing(
     blind = merged(table, axis)
     again = merged(blind, axis)
     assert again == blind
-    testbed = small_testbed(2)
-    assert testbed.trial(cut_into_columns(table, columns(table, axis), axis)).digest == (
-        testbed.trial(table).digest
+    sample = small_sample(2)
+    assert sample.trial(cut_into_columns(table, columns(table, axis), axis)).digest == (
+        sample.trial(table).digest
     )
 
 
 def test_the_signal_that_a_table_lives_on_is_worth_most() -> None:
     table = RuleTable([0, 2], [([(2, 1.3), (0, 2.0)], BOLD), *[([], BOLD)] * 4])
     table = table.with_actions([BOLD, CAREFUL, BOLD, CAREFUL])
-    study = worth_of_signals(table, small_testbed())
+    study = worth_of_signals(table, small_sample())
     by_axis = {signal.axis: signal for signal in study.signals}
     assert study.signals[0].axis == 2
     assert by_axis[2].difference is not None

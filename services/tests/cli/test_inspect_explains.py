@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from remy_services.analysis.explain import Testbed
+from remy_services.analysis.explain import NetworkSample
 from remy_services.cli import common
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trials: list[RuleTable] = []
-    monkeypatch.setattr(Testbed, "trial", lambda _, table: trials.append(table))
+    monkeypatch.setattr(NetworkSample, "trial", lambda _, table: trials.append(table))
     flags = ("--spec", spec_file, *FEW, "--merge-out", tmp_path / name)
     result = run("inspect", remycc_file, *flags)
     assert result.exit_code == 2

@@ -57,7 +57,8 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "design"])
 def test_commands_without_plots_do_not_load_the_plotting_library(command: str) -> None:
     script = (
-        f"import sys, remy_services.cli.{command}\n"
+        "import sys, click\nfrom remy_services.cli.main import main\n"
+        f"assert main.get_command(click.Context(main), '{command}')\n"
         "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
     )
     done = subprocess.run(

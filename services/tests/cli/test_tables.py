@@ -56,12 +56,12 @@ def test_jobs_keep_names_ids_and_numbers(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_rules_keep_their_regions_and_actions(capsys: pytest.CaptureFixture[str]) -> None:
-    thresholds = [(axis, 0.123456 + axis) for axis in range(4)]
+    thresholds = [(axis, 0.25 + axis) for axis in range(4)]
     leaves: list[Any] = [([], (0.987654, 123.0, 12.3456))] * 16
     table = RuleTable([0, 1, 2, 3], [(thresholds, (1.0, 1.0, 1.0)), *leaves], 163840.0)
     print_rules(table, readable_rules(table, None))
     text = shown(capsys)
-    for word in ("0.987654", "+123", "12.3456", *(f">= {0.123456 + axis}" for axis in range(4))):
+    for word in ("0.987654", "+123", "12.3456", *(f">= {0.25 + axis}" for axis in range(4))):
         assert text.count(word) >= 8
 
 
@@ -86,7 +86,8 @@ def test_benchmark_and_campaign_keep_names_and_scores(capsys: pytest.CaptureFixt
     print_members([member])
     text = shown(capsys)
     assert text.count(SCORE_TEXT) == 2
-    for word in (LONG_NAME[:20], LONG_NAME[-20:], "0.9876", "1.234", "321"):
+    assert LONG_NAME in "".join(line[3:31].rstrip() for line in text.splitlines())
+    for word in ("0.9876", "1.234", "321"):
         assert word in text
 
 

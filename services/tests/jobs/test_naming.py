@@ -34,6 +34,20 @@ def test_several_of_one_name_are_told_apart_by_id() -> None:
         find_job(_JOBS, "twin")
 
 
+def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so() -> None:
+    jobs = [
+        job_pb2.Job(id="6ae2f4b1"),
+        job_pb2.Job(id="6ae2f4c7"),
+        job_pb2.Job(id="7", name="6ae2"),
+    ]
+    assert find_job(jobs, "6ae2f4b") == "6ae2f4b1"
+    assert find_job(jobs, "6ae2") == "7"
+    with pytest.raises(
+        AmbiguousName, match="2 ids of jobs begin with '6ae2f4'; use an id: 6ae2f4c7, 6ae2f4b1"
+    ):
+        find_job(jobs, "6ae2f4")
+
+
 @pytest.mark.parametrize("name", ["", "none", "x" * 1000])
 def test_there_is_no_such_job(name: str) -> None:
     with pytest.raises(NoSuchJob, match="there is no job '") as caught:

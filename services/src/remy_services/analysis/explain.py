@@ -1,7 +1,7 @@
 """Explaining rule tables: what signals are worth, and how two tables differ.
 
-Trees and actions are pure values; whatever is measured goes through a `Testbed`, which is given the
-evaluator.
+Trees and actions are pure values; whatever is measured goes through a `NetworkSample`, which is
+given the evaluator.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FRESH = 0x6672657368
 
 
 @dataclass(frozen=True)
-class Testbed:
+class NetworkSample:
     """Networks that `seed` draws from a specification, and who simulates on them.
 
     The networks are those of `remy-farm evaluate` with the same seed.
@@ -81,7 +81,7 @@ class Testbed:
         """
         return Gain(before, after, self.seed).score()
 
-    def fresh(self) -> Testbed:
+    def fresh(self) -> NetworkSample:
         """As many other specimens of the same specification."""
         return replace(self, seed=remy_simulator.mix(self.seed, _FRESH))
 
@@ -122,7 +122,7 @@ class SignalStudy:
 
 
 def worth_of_signals(
-    table: RuleTable, testbed: Testbed, on_progress: OnProgress = unheard
+    table: RuleTable, sample: NetworkSample, on_progress: OnProgress = unheard
 ) -> SignalStudy:
     """Takes each signal of the table away, one at a time.
 
@@ -134,15 +134,15 @@ def worth_of_signals(
 
     Raises ExplainError for a table whose cells are too fine or too deep to be merged.
     """
-    original = testbed.trial(table)
+    original = sample.trial(table)
     worth = []
     for tried, axis in enumerate(table.signals):
         on_progress(Progress("signals", tried, len(table.signals)))
         tree = columns(table, axis)
-        uses = testbed.trial(cut_into_columns(table, tree, axis)).rule_uses
+        uses = sample.trial(cut_into_columns(table, tree, axis)).rule_uses
         without = merge_columns(table, tree, uses)
-        trial = testbed.trial(without)
-        difference = testbed.difference(original, trial)
+        trial = sample.trial(without)
+        difference = sample.difference(original, trial)
         worth.append(SignalWorth(axis, trial.summary().score, difference, without))
     worth.sort(key=lambda signal: signal.difference.mean if signal.difference else 0.0)
     return SignalStudy(original.summary().score, tuple(worth))
@@ -233,17 +233,17 @@ class Difference:
     changes: tuple[Change, ...]
     """Those of them in which the actions differ, by use times distance, largest first."""
     share_of_lookups: float | None
-    """How many of the first table's look-ups meet another action; None without a testbed."""
+    """How many of the first table's look-ups meet another action; None without a sample."""
     score_before: Estimate | None
     score_after: Estimate | None
     score_difference: Estimate | None
     """Second minus first, on the same specimens."""
 
 
-def compare_tables(first: RuleTable, second: RuleTable, testbed: Testbed | None) -> Difference:
+def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | None) -> Difference:
     """Lays the tables' regions over each other and compares the actions in each piece.
 
-    With a testbed, the first table is simulated with its rules cut into these pieces, so that its
+    With a sample, the first table is simulated with its rules cut into these pieces, so that its
     look-ups are counted exactly; without one, changes are ranked by distance alone. Raises
     ExplainError if the tables are too fine or too deep to be laid over each other.
     """
@@ -252,8 +252,8 @@ def compare_tables(first: RuleTable, second: RuleTable, testbed: Testbed | None)
     signals = sorted({*first.signals, *second.signals})
     pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))
     cut = table_of(map_leaves(pieces, lambda pair: first.action(pair[0])), signals, domain_upper)
-    before = testbed.trial(cut) if testbed else None
-    after = testbed.trial(second) if testbed else None
+    before = sample.trial(cut) if sample else None
+    after = sample.trial(second) if sample else None
     scale = ActionScale(
         table.action(rule) for table in (first, second) for rule in range(table.rule_count)
     )
@@ -274,12 +274,10 @@ def compare_tables(first: RuleTable, second: RuleTable, testbed: Testbed | None)
         same_regions=_structure(first) == _structure(second),
         regions=regions,
         changes=tuple(changes),
-        share_of_lookups=_share(changes) if testbed else None,
+        share_of_lookups=_share(changes) if sample else None,
         score_before=before.summary().score if before else None,
         score_after=after.summary().score if after else None,
-        score_difference=testbed.difference(before, after)
-        if testbed and before and after
-        else None,
+        score_difference=sample.difference(before, after) if sample and before and after else None,
     )
 
 

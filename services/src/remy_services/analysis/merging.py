@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remy_services.analysis.explain import OnProgress, Progress, Testbed, unheard
+from remy_services.analysis.explain import NetworkSample, OnProgress, Progress, unheard
 from remy_services.analysis.trees import (
     Action,
     ActionScale,
@@ -68,7 +68,7 @@ class Merging:
 
 
 def merge_siblings(
-    table: RuleTable, testbed: Testbed, on_progress: OnProgress = unheard
+    table: RuleTable, sample: NetworkSample, on_progress: OnProgress = unheard
 ) -> Merging:
     """Merges inner nodes whose children are all rules, while the table loses nothing by it.
 
@@ -79,7 +79,7 @@ def merge_siblings(
     their parent one whose children are all rules.
     """
     scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
-    original = testbed.trial(table)
+    original = sample.trial(table)
     tree = map_leaves(
         tree_of(table), lambda rule: WeighedRule(table.action(rule), original.rule_uses[rule])
     )
@@ -93,8 +93,8 @@ def merge_siblings(
         alone: list[tuple[Path, Estimate | None]] = []
         for path in paths:
             on_progress(Progress(f"merges, round {rounds}", len(alone), len(paths)))
-            trial = testbed.trial(_to_table(_merged(tree, path, scale), table))
-            alone.append((path, testbed.difference(current, trial)))
+            trial = sample.trial(_to_table(_merged(tree, path, scale), table))
+            alone.append((path, sample.difference(current, trial)))
         begin = tree
         ranked = sorted(alone, key=lambda one: _preference(one[1]))
         for number, (path, difference) in enumerate(ranked):
@@ -102,13 +102,13 @@ def merge_siblings(
             accepted = False
             if is_without_loss(difference):
                 candidate = _merged(tree, path, scale)
-                trial = testbed.trial(_to_table(candidate, table))
-                accepted = is_without_loss(testbed.difference(original, trial))
+                trial = sample.trial(_to_table(candidate, table))
+                accepted = is_without_loss(sample.difference(original, trial))
                 if accepted:
                     tree, current = candidate, trial
             merges.append(_describe(begin, path, scale, table, difference, accepted))
     merged = _to_table(tree, table)
-    return _validated(table, merged, tuple(merges), original, current, testbed)
+    return _validated(table, merged, tuple(merges), original, current, sample)
 
 
 def is_without_loss(difference: Estimate | None) -> bool:
@@ -124,16 +124,16 @@ def _validated(
     merges: tuple[Merge, ...],
     original: Trial,
     current: Trial,
-    testbed: Testbed,
+    sample: NetworkSample,
 ) -> Merging:
-    fresh = testbed.fresh()
+    fresh = sample.fresh()
     before, after = fresh.trial(table), fresh.trial(merged)
     return Merging(
         table=merged,
         merges=merges,
         score=original.summary().score,
         score_merged=current.summary().score,
-        difference=testbed.difference(original, current),
+        difference=sample.difference(original, current),
         fresh_score=before.summary().score,
         fresh_score_merged=after.summary().score,
         fresh_difference=fresh.difference(before, after),

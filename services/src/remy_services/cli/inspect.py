@@ -13,9 +13,9 @@ import click
 from remy_services.analysis.explain import (
     Change,
     Difference,
+    NetworkSample,
     Progress,
     SignalStudy,
-    Testbed,
     compare_tables,
     worth_of_signals,
 )
@@ -372,18 +372,18 @@ def command(
     remycc = read_remycc(remycc_path, time_unit_ms)
     other = None if other_path is None else read_remycc(other_path, time_unit_ms).table
     with ExitStack() as stack:
-        testbed = None
+        sample = None
         if spec_path is not None:
             spec = load_spec(spec_path)
             evaluator = stack.enter_context(closing(LocalEvaluator(threads)))
-            testbed = Testbed(spec, seed, specimens, evaluator.evaluate)
+            sample = NetworkSample(spec, seed, specimens, evaluator.evaluate)
         try:
             if other is not None:
-                _show_difference(remycc.table, other, testbed, as_json)
-            elif testbed is not None and (signals or merge):
-                _show_measured(remycc, testbed, signals, merge, merge_out, as_json)
+                _show_difference(remycc.table, other, sample, as_json)
+            elif sample is not None and (signals or merge):
+                _show_measured(remycc, sample, signals, merge, merge_out, as_json)
             else:
-                uses = None if testbed is None else testbed.trial(remycc.table).rule_uses
+                uses = None if sample is None else sample.trial(remycc.table).rule_uses
                 _show_rules(remycc.table, uses, as_json)
         except ExplainError as error:
             name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
@@ -415,9 +415,9 @@ def _show_rules(table: RuleTable, uses: Sequence[int] | None, as_json: bool) -> 
 
 
 def _show_difference(
-    first: RuleTable, second: RuleTable, testbed: Testbed | None, as_json: bool
+    first: RuleTable, second: RuleTable, sample: NetworkSample | None, as_json: bool
 ) -> None:
-    difference = compare_tables(first, second, testbed)
+    difference = compare_tables(first, second, sample)
     if as_json:
         print_json(difference_tree(difference))
     else:
@@ -426,21 +426,21 @@ def _show_difference(
 
 def _show_measured(
     remycc: RemyCC,
-    testbed: Testbed,
+    sample: NetworkSample,
     signals: bool,
     merge: bool,
     merge_out: str | None,
     as_json: bool,
 ) -> None:
-    tree: dict[str, Any] = {"specimens": testbed.specimens, "seed": testbed.seed}
+    tree: dict[str, Any] = {"specimens": sample.specimens, "seed": sample.seed}
     lines = ProgressLines()
     if signals:
-        study = worth_of_signals(remycc.table, testbed, lines)
+        study = worth_of_signals(remycc.table, sample, lines)
         tree["signal_worth"] = signal_worth_tree(study)
         if not as_json:
             print_signal_worth(study)
     if merge:
-        merging = merge_siblings(remycc.table, testbed, lines)
+        merging = merge_siblings(remycc.table, sample, lines)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
         tree["merging"] = {

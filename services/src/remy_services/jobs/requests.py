@@ -61,25 +61,30 @@ def problem_with_name(name: str) -> str | None:
 
 
 def find_job(jobs: Iterable[job_pb2.Job], name: str) -> str:
-    """The id of the job of this id, or else of the only one of this name.
+    """The id of the job of this id, or else of the only one of this name, or else of the only one
+    whose id begins like this.
 
     Raises NoSuchJob or AmbiguousName.
     """
-    named = []
+    named, begun = [], []
     for job in jobs:
         if job.id == name:
             return job.id
         if job.name == name:
             named.append(job.id)
-    if not named:
+        if name and job.id.startswith(name):
+            begun.append(job.id)
+    found = named or begun
+    if not found:
         raise NoSuchJob(f"there is no job {_shown(name)}")
-    if len(named) > 1:
-        newest = sorted(named, reverse=True)[:_MOST_SHOWN]
-        more = ", ..." if len(named) > len(newest) else ""
+    if len(found) > 1:
+        newest = sorted(found, reverse=True)[:_MOST_SHOWN]
+        more = ", ..." if len(found) > len(newest) else ""
+        what = "jobs are named" if named else "ids of jobs begin with"
         raise AmbiguousName(
-            f"{len(named)} jobs are named {_shown(name)}; use an id: {', '.join(newest)}{more}"
+            f"{len(found)} {what} {_shown(name)}; use an id: {', '.join(newest)}{more}"
         )
-    return named[0]
+    return found[0]
 
 
 def _shown(name: str) -> str:
