@@ -73,3 +73,9 @@ def run_json(run: Run) -> Callable[..., dict[str, Any]]:
         return tree
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However wide that is from which the tests are run."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remy_services.analysis.explain import NetworkSample
-from remy_services.cli import common
+from remy_services.cli import inspect
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 def test_long_studies_tell_how_far_they_are(
     run: Any, remycc_file: Path, spec_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(common, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(inspect, "_SECONDS_BETWEEN_LINES", 0.0)
     words = ("--spec", spec_file, *FEW, "--signals", "--merge")
     result = run("inspect", remycc_file, *words, "--json")
     json.loads(result.stdout)
