@@ -18,6 +18,12 @@ from remy_services.specification import parse_spec
 
 MOST_FILES = 25
 STEPS = 3
+#: What names a design by its digest, and seals its state: met once, and no part of a step.
+DIGESTS = {
+    "services/src/remy_services/specification/writing.py",
+    "services/src/remy_services/designer/checkpoint.py",
+    "simulator/python/remy_simulator/fingerprint.py",
+}
 SIMULATOR = Path(remy_simulator.__file__).parent
 
 
@@ -65,4 +71,4 @@ def test_a_design_enters_no_file_beside_the_walk() -> None:
         sys.setprofile(before)
         evaluator.close()
     assert designer.steps == STEPS
-    assert entered - set(walks()[0]) == set()
+    assert entered - set(walks()[0]) - DIGESTS == set()
