@@ -17,7 +17,7 @@ from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, ROOT
 from benchmarks.tables import eight_rules
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.specification import draw_specimens, load_spec
 from remy_simulator.messages import from_native
 

@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from remy_services.analysis import plots
 from remy_services.analysis.benchmark import measure_table
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.measures import Evaluate
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec

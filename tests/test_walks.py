@@ -13,7 +13,7 @@ import pytest
 import remy_simulator
 from benchmarks.programs import ROOT
 from remy_services.designer import Designer
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.specification import parse_spec
 
 MOST_FILES = 25

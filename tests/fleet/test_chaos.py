@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.worker_farm import WorkerFarm
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.scheduler import Effects, SchedulerSettings, TaskScheduler
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from tests.fleet.designs import design, joint_spec

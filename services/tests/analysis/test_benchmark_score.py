@@ -15,7 +15,7 @@ from remy_services.analysis.benchmark import (
     normalized_scores,
     summarize,
 )
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
 from remy_simulator.columns import specimen_outcomes, unpack_specimens

@@ -12,7 +12,7 @@ from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.designer.budgets import expected_cost, steps_within
 from remy_services.designer.search import with_steps
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from services.tests.embedded.joint_spec import joint_spec
 
 

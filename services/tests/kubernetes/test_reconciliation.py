@@ -174,8 +174,8 @@ def test_preemptions_and_failures_are_counted_beyond_the_life_of_their_pods() ->
     preempted = pod("a", NAME, phase="Failed", disruption="DeletionByTaintManager", exit_code=1)
     failed = pod("b", NAME, phase="Failed", exit_code=1)
     first = plan([design()], [found], [preempted, failed])
-    assert first.censuses["0001"].preempted == 1
-    assert first.censuses["0001"].failed == 1
+    assert first.counted["0001"].preempted == 1
+    assert first.counted["0001"].failed == 1
     second = plan([design()], [found], [pod("c", NAME), pod("d", NAME)], past=dict(first.past))
     assert second.sentences["0001"] == (
         "2 workers running; 1 preempted so far, replaced; 1 failed so far"

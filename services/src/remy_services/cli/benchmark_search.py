@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from remy_services.cli.common import (
     FiniteRange,
     PlainTable,
     json_option,
+    local_evaluator,
     print_json,
     print_note,
     print_table,
@@ -49,7 +49,6 @@ from remy_services.cli.common import (
     time_unit_option,
 )
 from remy_services.driver import with_steps
-from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import Evaluate
 from remy_services.files import write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
@@ -384,7 +383,7 @@ def command(
     if time_unit_ms != 1.0 and published:
         raise click.UsageError("--time-unit-ms and --published exclude each other")
     files = [Path(path) for path in remyccs] + (published_files() if published else [])
-    with closing(LocalEvaluator(threads)) as evaluator:
+    with local_evaluator(threads) as evaluator:
         tables = measure_files(
             files,
             evaluator.evaluate,

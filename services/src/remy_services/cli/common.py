@@ -7,7 +7,8 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, closing
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.cells import cell_len
@@ -17,6 +18,9 @@ from rich.text import Text
 
 from remy_services.evaluation.measures import Estimate
 from remy_simulator.cpus import allowed_cpus
+
+if TYPE_CHECKING:
+    from remy_services.evaluation.local import LocalEvaluator
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -52,6 +56,14 @@ def threads_option() -> Callable[[_Command], _Command]:
         metavar="N",
         help="Threads to simulate with; results do not depend on it.  [default: the CPUs allowed]",
     )
+
+
+def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
+    """An evaluator on this process's threads, until the command ends."""
+    # Evaluators load numpy, which help and mistakes do not wait for.
+    from remy_services.evaluation.local import LocalEvaluator
+
+    return closing(LocalEvaluator(threads))
 
 
 def time_unit_option() -> Callable[[_Command], _Command]:

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shlex
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,7 @@ from remy_services.cli.common import (
     PlainTable,
     estimate_tree,
     json_option,
+    local_evaluator,
     print_json,
     print_table,
     say,
@@ -66,7 +66,6 @@ from remy_services.driver import (
     with_budget,
     with_steps,
 )
-from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import Summary
 from remy_services.files import FileError, read_file, write_file
 from remy_services.remycc import read_remycc
@@ -140,7 +139,7 @@ def finish_design(
     """Compares the first table with the last on fresh specimens, and writes the report."""
     if not quiet:
         say("comparing the first table with the last on fresh specimens")
-    with closing(LocalEvaluator(threads)) as evaluator:
+    with local_evaluator(threads) as evaluator:
         gain = measure_gain(spec, result.first, result.table, evaluate=evaluator.evaluate)
     folder = OutDirectory(out)
     write_report(
@@ -308,7 +307,7 @@ def design_campaign(
 
 def _record(member: Member, digest: str, result: DesignResult, threads: int) -> MemberRecord:
     assert result.reason is not None
-    with closing(LocalEvaluator(threads)) as evaluator:
+    with local_evaluator(threads) as evaluator:
         comparison = compare_member(result.spec, result.table, evaluate=evaluator.evaluate)
     return MemberRecord(
         name=member.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from remy_services.cli.common import (
     PlainTable,
     estimate_tree,
     json_option,
+    local_evaluator,
     print_json,
     print_note,
     print_table,
@@ -41,7 +42,6 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_services.evaluation import LocalEvaluator
 from remy_services.files import FileError
 from remy_services.remycc import (
     ReadableRule,
@@ -375,7 +375,7 @@ def command(
         sample = None
         if spec_path is not None:
             spec = load_spec(spec_path)
-            evaluator = stack.enter_context(closing(LocalEvaluator(threads)))
+            evaluator = stack.enter_context(local_evaluator(threads))
             sample = NetworkSample(spec, seed, specimens, evaluator.evaluate)
         try:
             if other is not None:

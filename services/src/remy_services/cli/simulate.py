@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +21,7 @@ from remy_services.cli.common import (
     FiniteRange,
     PlainTable,
     json_option,
+    local_evaluator,
     print_json,
     print_pairs,
     print_table,
@@ -28,7 +29,6 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_services.evaluation import LocalEvaluator
 from remy_services.evaluation.measures import (
     SenderMeasures,
     SpecimenMeasures,
@@ -89,7 +89,7 @@ def evaluate_command(
     spec = load_spec(spec_path)
     table = read_remycc(remycc_path, time_unit_ms).table
     started = time.process_time()
-    with closing(LocalEvaluator(threads)) as evaluator:
+    with local_evaluator(threads) as evaluator:
         trial = try_table(spec, table, seed=seed, specimens=specimens, evaluate=evaluator.evaluate)
     cpu_seconds = time.process_time() - started
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.analysis.campaign import CampaignRecord, MemberRecord, compare_member
 from remy_services.analysis.wording import enum_name
 from remy_services.cli import views
-from remy_services.cli.common import json_option, print_json, say, threads_option
+from remy_services.cli.common import json_option, local_evaluator, print_json, say, threads_option
 from remy_services.cli.connecting import JobName, connected, quiet_option
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.views import ProgressView, print_members, progress_view
@@ -29,7 +29,6 @@ from remy_services.client import (
     Unreachable,
     watch_job,
 )
-from remy_services.evaluation import LocalEvaluator
 from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import content_digest
 from remy_services.specification.reading import Tree, read_yaml
@@ -91,7 +90,7 @@ def campaign_result(
     ended = [job for job in jobs if job.state != job_pb2.JOB_STATE_FAILED and views.has_begun(job)]
     settings = _settings(client, ended)
     members = []
-    with closing(LocalEvaluator(threads)) as evaluator:
+    with local_evaluator(threads) as evaluator:
         for job in ended:
             spec = client.get(job.id).spec
             file = client.remycc(job.id, epoch=None, file_format=messages.REMY_CC_FORMAT_JSON)

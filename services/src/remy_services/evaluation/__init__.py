@@ -15,13 +15,11 @@ from remy_services.evaluation.interface import (
     SharedEvaluator,
     TaskQuarantined,
 )
-from remy_services.evaluation.local import LocalEvaluator
 
 __all__ = [
     "Evaluation",
     "EvaluationProgress",
     "Evaluator",
-    "LocalEvaluator",
     "OnProgress",
     "PacketLimitReached",
     "ResultsDiffer",

@@ -7,7 +7,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from remy_simulator.columns import Slice, assemble, shared_part, slice_request, whole
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.walk import Evaluate, Walk

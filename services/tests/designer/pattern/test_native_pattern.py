@@ -1,7 +1,7 @@
 """A small real design: the simulator agrees that the search gains."""
 
 from remy_farm.v1 import progress_pb2
-from remy_services.evaluation import LocalEvaluator
+from remy_services.evaluation.local import LocalEvaluator
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.walk import Walk
 
