@@ -30,7 +30,7 @@ class Design:
             "design",
             self._spec,
             f"--out={self.out}",
-            "--resume",
+            *(["--resume"] if (self.out / "checkpoint.bin").exists() else []),
             "--quiet",
             f"--threads={threads}",
             *flags,

@@ -33,7 +33,10 @@ _SEARCHES = {
 }
 # Modules of the built-in functions that a pure function may call; whatever is not here either
 # touches the outside world, or is added here after a look.
-_PURE = set("_hashlib _operator _sha2 builtins itertools math numpy numpy.lib.array_utils".split())
+_PURE = set(
+    "_hashlib _operator _sha2 array.__new__ builtins itertools math numpy "
+    "numpy.lib.array_utils".split()
+)
 _OF_THE_WATCH_ITSELF = {"sys"}
 
 

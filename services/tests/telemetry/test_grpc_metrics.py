@@ -48,7 +48,8 @@ def counted(act: Callable[[grpc.aio.Channel], Awaitable[None]]) -> dict[tuple[st
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await act(channel)
-        await server.stop(None)
+        # Handlers whose callers have left are let end.
+        await server.stop(grace=30)
         return telemetry
 
     series = exported(asyncio.run(serve()).registry)
