@@ -91,7 +91,7 @@ CONFIG = setting(
 _OTHER_VARIABLES = frozenset(
     f"REMY_FARM_{name}"
     for name in (
-        *("CONFIG", "COORDINATOR", "INSECURE", "PATIENCE", "TOKEN", "TOKEN_FILE"),
+        *("CLUSTER_TOOL", "CONFIG", "COORDINATOR", "INSECURE", "PATIENCE", "TOKEN", "TOKEN_FILE"),
         *("TLS_CA", "TLS_CERT", "TLS_KEY", "TLS_SERVER_NAME"),
         *("REDIS_PASSWORD", "REDIS_PASSWORD_FILE"),
     )
