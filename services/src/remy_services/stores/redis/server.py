@@ -18,9 +18,6 @@ from remy_services.stores.redis.connection import (
     script_call,
 )
 
-# The Lua scripts: each is carried out by the server as one step, and kept whole or not at all.
-
-
 _FOLDER = resources.files("remy_services.stores.redis") / "scripts"
 
 
@@ -36,9 +33,6 @@ ACQUIRE = _script("acquire")
 COMMIT = _script("apply", "holds", "commit")
 PRUNE = _script("holds", "prune")
 DELETE = _script("holds", "delete")
-
-
-# Decides what a Redis server's acknowledgements are worth, and what to wait for. Pure.
 
 
 _FIRST_WITH_WAITAOF = (7, 2)
@@ -139,9 +133,6 @@ def _weak_fsync(facts: ServerFacts) -> str:
     )
 
 
-# Asks a Redis server for what its durability depends on.
-
-
 def read_facts(client: redis.Redis, shown: str) -> ServerFacts:
     """What the server at the address shown says. Raises StoreError for a Redis Cluster.
 
@@ -174,9 +165,6 @@ def _settings(client: redis.Redis) -> dict[str, str]:
 
 def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
-
-
-# A Redis server that keeps jobs: what its acknowledgements are worth is known and seen to.
 
 
 class RedisServer:
