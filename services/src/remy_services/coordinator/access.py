@@ -51,8 +51,8 @@ _CHANGING: Final = (
     *("ExtendJob", "ForkJob", "DeleteJob", "ImportJob"),
 )
 
-#: Who may call each method of each service. Whose job may be changed is another question, which
-#: the methods ask themselves.
+#: Who may call each method of each service; what is not listed, nobody may call. Whose job may be
+#: changed is another question, which the methods ask themselves.
 METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
     {
         **{_DESIGN + method: _VIEWERS for method in _READING},

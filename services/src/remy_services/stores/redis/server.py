@@ -22,6 +22,7 @@ _FOLDER = resources.files("remy_services.stores.redis") / "scripts"
 
 
 def _script(*parts: str) -> str:
+    """A script in Lua: the server carries it out as one step, and keeps it whole or not at all."""
     return "\n".join((_FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
 
 
