@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from benchmarks.programs import ROOT
 from remy_services.cli import coordinator as coordinator_command
 from remy_services.cli.coordinator import command
-from remy_services.coordinator.settings import ServerSettings
+from remy_services.coordinator.server import ServerSettings
 from services.tests.cli.service.real_coordinator import Coordinator
 
 _FLAGS = [

@@ -22,8 +22,7 @@ from remy_rpc.settings import Address
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.coordinator.server import CoordinatorServer
-from remy_services.coordinator.settings import ServerSettings
+from remy_services.coordinator.server import CoordinatorServer, ServerSettings
 from remy_services.jobs.states import FINAL
 from tests.waiting import wait_until
 

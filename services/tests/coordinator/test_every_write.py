@@ -11,7 +11,7 @@ import pytest
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.coordinator.settings import ServerSettings
+from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import FINAL, SUCCEEDED
 from remy_services.stores import CheckpointStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks

@@ -12,7 +12,7 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.coordinator.settings import ServerSettings
+from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import PAUSED, SUCCEEDED
 from remy_services.stores import seal_archive, unseal_archive
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks

@@ -362,7 +362,8 @@ def coordinator_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 if TYPE_CHECKING:
     from remy_rpc.settings import Address
-    from remy_services.coordinator.settings import ServerSettings, ServerTls
+    from remy_services.coordinator.server import ServerSettings
+    from remy_services.coordinator.tls import ServerTls
 
 
 @click.command(
@@ -432,7 +433,7 @@ def _settings(
 ) -> ServerSettings:
     from remy_services.coordinator.checkpointing import RunSettings
     from remy_services.coordinator.farm import CallLimits, FarmSettings
-    from remy_services.coordinator.settings import ServerSettings
+    from remy_services.coordinator.server import ServerSettings
     from remy_services.evaluation.transport.ray import RaySettings
     from remy_services.jobs.progress import QueueLimits
 
@@ -480,7 +481,7 @@ def _address(text: str) -> Address:
 
 
 def _tls(cert: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
-    from remy_services.coordinator.settings import ServerTls
+    from remy_services.coordinator.tls import ServerTls
 
     if cert is not None and key is not None:
         return ServerTls(cert, key, client_ca)

@@ -21,8 +21,6 @@ from remy_services.files import FileError, read_file
 from remy_services.specification import SpecError
 from remy_services.specification.reading import Tree, read_yaml
 
-# Roles, and what each may call. What is not listed here, nobody may call.
-
 
 class Role(StrEnum):
     """What a token is good for."""
@@ -44,43 +42,21 @@ _WORKERS: Final = frozenset({Role.WORKER, Role.ADMIN})
 OPEN: Final[frozenset[Role]] = frozenset()
 
 _DESIGN: Final = "/remy_farm.v1.DesignService/"
+_READING: Final = (
+    *("GetJob", "ListJobs", "WatchJob", "GetRemyCC"),
+    *("ListEpochs", "CompareJobs", "ExportJob", "GetServerInfo"),
+)
+_CHANGING: Final = (
+    *("SubmitJob", "PauseJob", "ResumeJob", "CancelJob"),
+    *("ExtendJob", "ForkJob", "DeleteJob", "ImportJob"),
+)
 
-#: Who may call each method of each service. Whose job may be changed is another question, which
-#: the methods ask themselves.
+#: Who may call each method of each service; what is not listed, nobody may call. Whose job may be
+#: changed is another question, which the methods ask themselves.
 METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (
-                f"{_DESIGN}{method}"
-                for method in (
-                    "GetJob",
-                    "ListJobs",
-                    "WatchJob",
-                    "GetRemyCC",
-                    "ListEpochs",
-                    "CompareJobs",
-                    "ExportJob",
-                    "GetServerInfo",
-                )
-            ),
-            _VIEWERS,
-        ),
-        **dict.fromkeys(
-            (
-                f"{_DESIGN}{method}"
-                for method in (
-                    "SubmitJob",
-                    "PauseJob",
-                    "ResumeJob",
-                    "CancelJob",
-                    "ExtendJob",
-                    "ForkJob",
-                    "DeleteJob",
-                    "ImportJob",
-                )
-            ),
-            _SUBMITTERS,
-        ),
+        **{_DESIGN + method: _VIEWERS for method in _READING},
+        **{_DESIGN + method: _SUBMITTERS for method in _CHANGING},
         "/remy_farm.v1.WorkerService/Work": _WORKERS,
         # Whoever runs the coordinator has no token at hand, and learns nothing of its jobs.
         "/grpc.health.v1.Health/Check": OPEN,
@@ -89,9 +65,6 @@ METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": _VIEWERS | _WORKERS,
     }
 )
-
-
-# Who makes the call that is being answered.
 
 
 @dataclass(frozen=True)
@@ -114,9 +87,6 @@ def set_caller(caller: Caller) -> None:
 def current_caller() -> Caller:
     """Who makes this call. Raises LookupError in a call that is open to everybody."""
     return _caller.get()
-
-
-# The tokens that are let in, from a file.
 
 
 _MOST_BYTES = 1 << 20
@@ -215,9 +185,6 @@ def _token_in(path: Path) -> bytes:
             f"{path} must hold a token: at least {_SHORTEST_TOKEN} ASCII characters without spaces"
         )
     return token
-
-
-# Lets callers in by their tokens, or turns them away. Decides; the server asks.
 
 
 _SCHEME = "bearer "

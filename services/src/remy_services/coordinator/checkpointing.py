@@ -26,8 +26,6 @@ from remy_services.stores import RefusedSnapshot, Snapshot, StoreError, retire_s
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 
-# How jobs are run.
-
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -41,9 +39,6 @@ class RunSettings:
     maximum_packets: int | None = None
     #: For the estimated cost of a job; None: there is none.
     price_per_cpu_hour: float | None = None
-
-
-# A job's designer: new, or from the newest of its snapshots that can be used.
 
 
 #: Version of what snapshots hold: the designer's sealed checkpoint, whose own version is inside.
@@ -84,9 +79,6 @@ def designer_of(
 def first_table(record: job_pb2.JobRecord) -> RuleTable | None:
     """The table that the job's design began with; None if it was the search's own."""
     return to_native(record.first_table) if record.HasField("first_table") else None
-
-
-# What is known of a running job besides what has been committed.
 
 
 class LiveProgress:
@@ -146,9 +138,6 @@ class LiveProgress:
             progress.eta_seconds = left
 
 
-# How a run leaves its job: changes of the record, for the commits that do so.
-
-
 class BudgetsChanged(Exception):
     """The job was extended while its design came to its end."""
 
@@ -179,9 +168,6 @@ def suspended(why: str) -> Edit:
                 draft.move(PENDING, message=why)
 
     return edit
-
-
-# The sink: commits what a designer says, now and then, and whenever the job's state changes.
 
 
 class WorkLimitReached(Exception):

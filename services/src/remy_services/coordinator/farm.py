@@ -32,8 +32,6 @@ from remy_services.jobs.states import (
 )
 from remy_services.stores import Commit, JobExists, StoredJob, StoreUnavailable
 
-# How a coordinator is set up.
-
 
 @dataclass(frozen=True)
 class CallLimits:
@@ -56,9 +54,6 @@ class FarmSettings:
     calls: CallLimits = field(default_factory=CallLimits)
     #: How often the store is asked whether it can be written to.
     store_check_seconds: float = 5.0
-
-
-# All jobs that this coordinator knows: those that it holds, and those of others in its store.
 
 
 _log = structlog.get_logger()
@@ -217,9 +212,6 @@ def check_same_request(handle: JobHandle, request_sha256: bytes) -> None:
         )
 
 
-# Has the jobs run whose turn it is.
-
-
 _CONTENDING = frozenset({PENDING, RECOVERING, SCHEDULING, RUNNING})
 _GAVE_WAY = "gave way to a job of higher priority, and waits for its turn"
 
@@ -319,9 +311,6 @@ class Scheduler:
 
 def _contends(handle: JobHandle) -> bool:
     return handle.token is not None and handle.job.state in _CONTENDING
-
-
-# A coordinator without its server: jobs, who evaluates for them, and when they run.
 
 
 _LOOK_AROUND_SECONDS = 30.0

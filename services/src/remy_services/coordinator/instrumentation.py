@@ -18,7 +18,7 @@ from remy_farm.v1 import job_pb2
 from remy_rpc.settings import Address, SettingsError
 from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.settings import ServerTls
+from remy_services.coordinator.tls import ServerTls
 from remy_services.driver.loop import Clock
 from remy_services.evaluation import SharedEvaluator
 from remy_services.jobs.states import FINAL, JobObserver
@@ -26,37 +26,20 @@ from remy_services.stores import CheckpointStore
 from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
 
-# What is put around the parts of a coordinator: to watch it at work, or to disturb it in tests.
-
-
-def _store_itself(store: CheckpointStore) -> CheckpointStore:
-    return store
-
-
-def _evaluator_itself(evaluator: SharedEvaluator) -> SharedEvaluator:
-    return evaluator
-
-
-def _nothing(farm: Farm) -> None:
-    pass
-
 
 @dataclass(frozen=True)
 class Instrumentation:
     """By default nothing is. What wraps a part has the same interface, and answers as it does."""
 
     observer: JobObserver = field(default_factory=JobObserver)
-    store: Callable[[CheckpointStore], CheckpointStore] = _store_itself
-    evaluator: Callable[[SharedEvaluator], SharedEvaluator] = _evaluator_itself
+    store: Callable[[CheckpointStore], CheckpointStore] = lambda store: store
+    evaluator: Callable[[SharedEvaluator], SharedEvaluator] = lambda evaluator: evaluator
     #: Of all calls, before our own.
     interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
     #: Is told of the farm, in the event loop, before any of its jobs is read.
-    on_farm: Callable[[Farm], None] = _nothing
+    on_farm: Callable[[Farm], None] = lambda _farm: None
     #: Measures how long designs run.
     clock: Clock = time.monotonic
-
-
-# What it exports.
 
 
 _log = structlog.get_logger()

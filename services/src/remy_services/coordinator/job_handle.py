@@ -30,17 +30,12 @@ from remy_services.stores import (
     StoreUnavailable,
 )
 
-# The coordinator's clock, as messages hold it.
-
 
 def now() -> Timestamp:
     """The time of this machine's clock."""
     timestamp = Timestamp()
     timestamp.FromNanoseconds(time.time_ns())
     return timestamp
-
-
-# Calls of a store that is not available now and may be later.
 
 
 _Result = TypeVar("_Result")
@@ -66,9 +61,6 @@ async def until_available(
     return await retrying(attempt)
 
 
-# What all jobs of a coordinator share.
-
-
 @dataclass(frozen=True)
 class Environment:
     """Where jobs are kept, and what is needed to do so."""
@@ -84,9 +76,6 @@ class Environment:
     backup: BackupWriter | None = None
     #: Measures how long designs run.
     monotonic: Clock = time.monotonic
-
-
-# A job's committed events, for whoever watches it.
 
 
 _RECENT = 500
@@ -136,9 +125,6 @@ class Feed:
         """Returns at the next news, or when the time is up."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._bell.wait(), timeout_seconds)
-
-
-# One job: its record as it was last committed, and its changes one after another.
 
 
 #: Makes a change in a draft.

@@ -43,9 +43,6 @@ from remy_services.jobs.states import (
 from remy_services.stores import RefusedSnapshot, newest_snapshot
 from remy_simulator import InvalidRequest
 
-# Why a job cannot go on, by what went wrong.
-
-
 _log = structlog.get_logger()
 
 _REASONS: tuple[tuple[type[Exception], job_pb2.FailureReason], ...] = (
@@ -66,9 +63,6 @@ def reason_for(error: Exception) -> tuple[job_pb2.FailureReason, str]:
     error_id = secrets.token_hex(4)
     _log.error("a job failed unexpectedly", error_id=error_id, exc_info=error)
     return job_pb2.FAILURE_REASON_INTERNAL, f"internal error, id {error_id} in the log"
-
-
-# What a run is to do next, by what has become of its job and what it was told.
 
 
 class JobControl:
@@ -100,9 +94,6 @@ class JobControl:
         if state in (PAUSING, CANCELLING) or self.why_leave:
             return Directive.SUSPEND
         return Directive.CONTINUE
-
-
-# What happens before a run's first step: the designer, and the length of its search.
 
 
 _EVENTS_PER_PAGE = 1000
@@ -158,9 +149,6 @@ async def _last_sequence(environment: Environment, handle: JobHandle, revision: 
             return last
 
 
-# How a run begins its job, and how it fails: changes of the record, for the commits that do so.
-
-
 def schedule(draft: Draft) -> None:
     """The job's turn has come."""
     if draft.job.state == PENDING:
@@ -191,9 +179,6 @@ def failed(reason: job_pb2.FailureReason, message: str) -> Edit:
             draft.fail(reason, message, FAILED)
 
     return edit
-
-
-# One run of a job: from its turn to its end, or until it has to wait.
 
 
 class JobRun:

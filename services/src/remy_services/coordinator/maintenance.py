@@ -11,9 +11,6 @@ import structlog
 
 from remy_services.stores import Backup, CheckpointStore, StoreError
 
-# Threads for what would hold up the event loop.
-
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
@@ -57,9 +54,6 @@ class Threads:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# Tasks beside the jobs.
-
-
 _log = structlog.get_logger()
 
 
@@ -80,9 +74,6 @@ class BackgroundTask:
 
     async def _run(self) -> None:
         raise NotImplementedError
-
-
-# Whether the store can be written to at present.
 
 
 class StoreWatch(BackgroundTask):
@@ -124,9 +115,6 @@ class StoreWatch(BackgroundTask):
             _log.error("the store could not be checked", exc_info=error)
             return f"the store could not be checked ({type(error).__name__})"
         return ""
-
-
-# Keeps a mirror of the jobs up to date, beside everything else.
 
 
 _RETRY_SECONDS = 10.0

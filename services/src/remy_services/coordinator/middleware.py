@@ -21,8 +21,6 @@ from remy_services.specification import SpecError
 from remy_services.stores import JobMissing, StoreUnavailable
 from remy_services.telemetry.grpc_metrics import Context, Continuation, Handler, wrapped
 
-# Requests that cannot be read.
-
 
 class Undecodable:
     """Stands for a request that is not a message of its type."""
@@ -41,9 +39,6 @@ def _checked(request: Any) -> Any:
 async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
     async for request in requests:
         yield _checked(request)
-
-
-# What an error inside of the coordinator is for its callers.
 
 
 _log = structlog.get_logger()
@@ -81,9 +76,6 @@ def refusal_of(error: Exception, method: str) -> CallRefused:
     error_id = secrets.token_hex(4)
     _log.error("a call failed unexpectedly", method=method, error_id=error_id, exc_info=error)
     return CallRefused(grpc.StatusCode.INTERNAL, f"internal error, id {error_id}")
-
-
-# What every call goes through: the door, and the last net below its handler.
 
 
 class Interceptor(grpc.aio.ServerInterceptor):

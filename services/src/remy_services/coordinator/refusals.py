@@ -11,8 +11,6 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-# What goes wrong between a coordinator's parts.
-
 
 class JobLost(Exception):
     """Another coordinator has the job now, or it was deleted: nothing may be done for it here."""
@@ -24,9 +22,6 @@ class StoreInTrouble(Exception):
 
 class RequestIdTaken(Exception):
     """A client's name for a request stands for another one. One sentence for people."""
-
-
-# A call that is refused: a gRPC status with details.
 
 
 _DEFAULT_RETRY_SECONDS = 1.0

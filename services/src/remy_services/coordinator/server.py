@@ -7,7 +7,8 @@ import contextlib
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -20,23 +21,78 @@ from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_ser
 from remy_rpc.channel import SERVER_OPTIONS
 from remy_rpc.settings import Address, SettingsError
 from remy_services.coordinator.access import Authorizer
-from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Environment, now, until_available
 from remy_services.coordinator.maintenance import BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
-from remy_services.coordinator.settings import ServerSettings
-from remy_services.coordinator.tls import ReloadingTls, TokenWatch
+from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
 from remy_services.evaluation import SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.evaluation.transport.grpc import WorkerFleet
-from remy_services.evaluation.transport.ray import RayFleet, RayUnavailable
+from remy_services.evaluation.transport.ray import RayFleet, RaySettings, RayUnavailable
 from remy_services.files import write_file
-from remy_services.stores import Backup, CheckpointStore, open_store
+from remy_services.stores import Backup, open_store
 
-# gRPC servers with the options that all of ours have, and their ports.
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Everything that a coordinator is told when it starts."""
+
+    listen: Address
+    store_url: str
+    #: Of this coordinator, for people.
+    name: str
+    farm: FarmSettings = field(default_factory=FarmSettings)
+    accept_data_loss: bool = False
+    #: Of a second place for jobs; None: there is none.
+    mirror_url: str | None = None
+    #: "local", "workers" or "ray".
+    evaluator: str = "local"
+    #: Of the evaluator "local".
+    threads: int = 1
+    #: Of the evaluator "ray".
+    ray: RaySettings = field(default_factory=RaySettings)
+    #: Folder for evaluation tasks that were given up because they kept ending their workers; None:
+    #: they are not written.
+    reproductions: Path | None = None
+    #: Serves health alone, in plain text; None: only the other address does.
+    health_listen: Address | None = None
+    tls: ServerTls | None = None
+    tokens_file: Path | None = None
+    #: Whether to serve others than this machine without TLS and tokens.
+    is_insecure: bool = False
+    has_reflection: bool = True
+    #: How Kubernetes is to run workers for each job; None: it is not.
+    kubernetes_workers: Path | None = None
+    maximum_message_bytes: int = 16 << 20
+    #: On one connection.
+    maximum_streams: int = 1000
+    #: For leaving the last checkpoints when the server is told to end.
+    grace_seconds: float = 20.0
+    #: Is written when the server serves, and holds its address.
+    ready_file: Path | None = None
+
+    def check(self) -> None:
+        """Raises SettingsError if it would not be safe to serve like this."""
+        if self.listen.is_loopback or self.is_insecure:
+            return
+        missing = [
+            flag
+            for flag, value in (
+                ("--tls-cert and --tls-key", self.tls),
+                ("--tokens-file", self.tokens_file),
+            )
+            if value is None
+        ]
+        if missing:
+            raise SettingsError(
+                f"{self.listen} can be reached by others, and {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing; give them, listen on 127.0.0.1, "
+                f"or accept the risk with --insecure"
+            )
 
 
 def new_server(
@@ -73,9 +129,6 @@ def open_port(
     return replace(address, port=port)
 
 
-# Health, as the standard protocol has it: alive, and ready for work, apart.
-
-
 #: The event loop turns. A coordinator that waits for its store is alive.
 LIVENESS = "liveness"
 #: Jobs are served, and the store takes commits. Also what the server as a whole says.
@@ -102,14 +155,7 @@ class Health:
             await self.servicer.set(service, _SERVING if is_ready else _NOT_SERVING)
 
 
-# Who evaluates for the jobs, by the kind that was asked for.
-
-
 _WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].full_name
-
-
-def _nothing(server: grpc.aio.Server) -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -118,7 +164,7 @@ class Evaluators:
 
     evaluator: SharedEvaluator
     #: Adds that to a server.
-    add_to: Callable[[grpc.aio.Server], None] = _nothing
+    add_to: Callable[[grpc.aio.Server], None] = lambda _server: None
     #: Full names of what was added.
     services: tuple[str, ...] = ()
 
@@ -149,9 +195,6 @@ def _ray_fleet(settings: ServerSettings, work_left: Callable[[str], bool]) -> Ra
         raise SettingsError(f"--evaluator is ray: {error}") from error
     fleet.begin()
     return fleet
-
-
-# A farm with everything that it works on, opened as the settings say.
 
 
 # Of the grace period.
@@ -194,7 +237,10 @@ async def open_farm(
     ending.push_async_callback(asyncio.to_thread, opened.close)
     evaluators = make_evaluators(settings, has_work)
     store = around.store(opened)
-    backup = _backup(settings, store, ending)
+    backup = None
+    if settings.mirror_url is not None:
+        backup = BackupWriter(Backup(settings.mirror_url), store)
+        ending.push_async_callback(backup.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
     environment = Environment(
         store, threads, now, around.observer, settings.name, backup, around.clock
     )
@@ -202,19 +248,6 @@ async def open_farm(
     farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm)
     around.on_farm(farm)
     return Opened(farm, watch, evaluators)
-
-
-def _backup(
-    settings: ServerSettings, store: CheckpointStore, ending: AsyncExitStack
-) -> BackupWriter | None:
-    if settings.mirror_url is None:
-        return None
-    backup = BackupWriter(Backup(settings.mirror_url), store)
-    ending.push_async_callback(backup.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
-    return backup
-
-
-# The services of a coordinator's server.
 
 
 _DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
@@ -243,9 +276,6 @@ def add_services(
             reflection.SERVICE_NAME,
         )
         reflection.enable_server_reflection(names, server)
-
-
-# A coordinator from its start to its end.
 
 
 _SHUTTING_DOWN = "the coordinator is shutting down"

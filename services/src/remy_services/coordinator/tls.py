@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -16,11 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.access import Authorizer, Tokens
 from remy_services.coordinator.maintenance import BackgroundTask
-from remy_services.coordinator.settings import ServerTls
 from remy_services.files import FileError, read_file
-
-# Files that may change while they are in use: certificates, tokens.
-
 
 #: What tells one content of a file from another without reading it.
 Signature = tuple[tuple[int, int, int] | None, ...]
@@ -39,12 +36,19 @@ def _signature(path: Path) -> tuple[int, int, int] | None:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-# TLS whose certificate may be renewed while the server runs.
-
-
 _MOST_BYTES = 1 << 20
 
 _log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class ServerTls:
+    """Paths of PEM files."""
+
+    certificate: Path
+    key: Path
+    #: Of the authorities that must have signed a client's certificate; None: clients need none.
+    client_ca: Path | None = None
 
 
 class ReloadingTls:
@@ -118,9 +122,6 @@ def _check_pair(files: ServerTls) -> None:
         raise SettingsError(f"{files.key} holds no private key in PEM form") from error
     if key.public_key() != _certificate(files.certificate).public_key():
         raise SettingsError(f"{files.key} is not the key of the certificate {files.certificate}")
-
-
-# Tokens that may be changed while the server runs.
 
 
 _CHECK_SECONDS = 1.0

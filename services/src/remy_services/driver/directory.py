@@ -24,9 +24,6 @@ from remy_services.remycc import RemyCC, read_remycc, reference_config, write_re
 from remy_services.specification import content_digest, to_yaml
 from remy_simulator import RuleTable, _native
 
-# What made a design: enough to make it again.
-
-
 _DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
 
 
@@ -47,9 +44,6 @@ def provenance_json(spec: spec_pb2.DesignSpec) -> str:
         )
         + "\n"
     )
-
-
-# The directory that a design lives in.
 
 
 _LOCK = ".lock"

@@ -22,9 +22,6 @@ from remy_services.designer.budgets import Elapsed, Rehearsal, exhausted, is_by_
 from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
 from remy_simulator import RuleTable
 
-# How long a design has run, over all of its runs.
-
-
 #: Tells seconds, and never goes back.
 Clock = Callable[[], float]
 
@@ -46,9 +43,6 @@ class Stopwatch:
         return Elapsed(
             wall_seconds=self._clock() - self._wall_origin, cpu_seconds=self._cpu_seconds
         )
-
-
-# A designer at work.
 
 
 _Result = TypeVar("_Result")
@@ -169,9 +163,6 @@ class DesignSession:
         self.on_events(events, request, outcome)
 
 
-# What is asked of a run from outside, and where it keeps its design.
-
-
 class Directive(Enum):
     """Listed by urgency, the most urgent first."""
 
@@ -215,9 +206,6 @@ class Sink(Protocol):
 
     async def suspend(self) -> None:
         """The design is not finished; what there is of it is kept."""
-
-
-# The loop.
 
 
 # A step that took no time would buy any number of them.

@@ -18,8 +18,6 @@ from remy_services.files import FileError, reason
 from remy_services.specification.schema import fields_of, says_nothing
 from remy_simulator import RuleTable
 
-# What a design run tells whoever shows it.
-
 
 @dataclass(frozen=True)
 class RunStarted:
@@ -72,9 +70,6 @@ class DesignObserver:
         a run's first event and whenever it changes."""
 
 
-# Progress events as lines of JSON.
-
-
 def to_line(event: progress_pb2.ProgressEvent) -> str:
     """One line, with the newline: fields by name, in the order of their declaration.
 
@@ -113,9 +108,6 @@ def _value(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return value
-
-
-# progress.jsonl: every event of a design, once and in order, through crashes and resumes.
 
 
 class ProgressLog:

@@ -24,8 +24,6 @@ from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
-# Budgets that are given for a run in place of the specification's.
-
 
 def with_budget(
     spec: spec_pb2.DesignSpec,
@@ -47,9 +45,6 @@ def with_budget(
     if max_wall_seconds is not None:
         changed.stop.wall_seconds = max_wall_seconds
     return changed
-
-
-# Whoever interrupts a run: a signal, or another thread.
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -103,9 +98,6 @@ class Interrupt:
 
     def directive(self) -> Directive:
         return Directive.SUSPEND if self._is_set else Directive.CONTINUE
-
-
-# One run of a design: from its directory's last checkpoint to its end, or to an interrupt.
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.designer import Designer
 
-# How far a job is, from what its designer says.
-
-
 _SECONDS_PER_HOUR = 3600
 
 
@@ -73,9 +70,6 @@ def cost(cpu_seconds: float, price_per_cpu_hour: float) -> float:
     return cpu_seconds / _SECONDS_PER_HOUR * price_per_cpu_hour
 
 
-# How fast a job goes: what it did over the last minute or so.
-
-
 WINDOW_SECONDS = 60.0
 # Closer samples take the place of one another.
 _SECONDS_BETWEEN_SAMPLES = 1.0
@@ -135,9 +129,6 @@ class RateMeter:
             worker: at for worker, at in self._workers.items() if seconds - at <= WINDOW_SECONDS
         }
         return len(self._workers)
-
-
-# Whose turn it is: which of the jobs that could run do.
 
 
 @dataclass(frozen=True)

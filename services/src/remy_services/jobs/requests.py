@@ -29,9 +29,6 @@ from remy_services.specification.reading import Tree, read_yaml
 from remy_services.specification.schema import format_number
 from remy_simulator.messages import to_native
 
-# What jobs are called.
-
-
 LONGEST_NAME = 100
 _RANDOM_BYTES = 5
 _MOST_SHOWN = 5
@@ -89,9 +86,6 @@ def find_job(jobs: Iterable[job_pb2.Job], name: str) -> str:
 
 def _shown(name: str) -> str:
     return repr(name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...")
-
-
-# Lists of jobs: which, in what order, and page by page.
 
 
 _TOKEN = re.compile(r"(?P<time>-?[0-9]{1,20})/(?P<job>[^/]{1,200})")
@@ -160,9 +154,6 @@ def _place_of(token: str) -> tuple[int, str]:
     return (int(match["time"]), match["job"])
 
 
-# Larger (or smaller) budgets for a job that exists.
-
-
 def extended(
     spec: spec_pb2.DesignSpec,
     done: job_pb2.JobProgress,
@@ -208,9 +199,6 @@ def _check_above(stop: spec_pb2.Stop, done: job_pb2.JobProgress) -> None:
         raise SpecError("the request", violations)
 
 
-# A job that begins with the table of another.
-
-
 _SOURCE = "the forked specification"
 
 
@@ -224,9 +212,6 @@ def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb
         path, value = parse_setting(setting, f"settings[{index}]", source="the request")
         tree = vary(tree, path, value, source=_SOURCE)
     return spec_of_tree(tree, _SOURCE)
-
-
-# A job that comes from another farm.
 
 
 _LONGEST_OWNER = 200
@@ -278,9 +263,6 @@ def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: 
         draft.rest(message="was brought here from another farm", by=by)
     record.CopyFrom(draft.record)
     archive.events.extend(draft.events)
-
-
-# Where specifications differ, setting by setting.
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,6 @@ from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.job_pb2 import JobState
 from remy_services.jobs.progress import come_to_rest
 
-# The states of a job, and how one follows another.
-
-
 PENDING: Final = job_pb2.JOB_STATE_PENDING
 SCHEDULING: Final = job_pb2.JOB_STATE_SCHEDULING
 RUNNING: Final = job_pb2.JOB_STATE_RUNNING
@@ -56,9 +53,6 @@ WAITING: Final = frozenset({PENDING})
 def name_of(state: JobState) -> str:
     """The state as it is shown to people: "RUNNING"."""
     return JobState.Name(state).removeprefix("JOB_STATE_")
-
-
-# What may be asked of a job in each of its states.
 
 
 class Operation(Enum):
@@ -129,9 +123,6 @@ def state_after(operation: Operation, state: JobState) -> JobState:
             f"{allowed}"
         )
     return following[state]
-
-
-# A change of a job in the making: its new record, and the entries of its history that say why.
 
 
 class Draft:
@@ -231,9 +222,6 @@ class Draft:
         self.events.append(event)
 
 
-# What becomes of a job whose coordinator ended in the middle of something.
-
-
 _ENDED = "its coordinator ended"
 
 
@@ -248,9 +236,6 @@ def after_crash(draft: Draft) -> None:
             draft.move(PAUSED)
         case job_pb2.JOB_STATE_CANCELLING:
             draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
-
-
-# What a coordinator tells whoever watches its jobs: the one place for metrics, logs and traces.
 
 
 class JobObserver:

@@ -22,9 +22,6 @@ from remy_services.stores.contract import (
     newest_snapshot,
 )
 
-# Jobs as files: to move them between stores, and to have them if a store is lost.
-
-
 #: Version of the message JobArchive. Another one cannot be read.
 FORMAT_VERSION = 1
 #: An archive that is larger is not read.
@@ -140,9 +137,6 @@ def check_archive(archive: job_pb2.JobArchive) -> None:
         )
 
 
-# Reads a whole job out of a store, as it is at one moment.
-
-
 _TRIES = 20
 _EVENTS_AT_ONCE = 1000
 
@@ -194,9 +188,6 @@ def _history(store: CheckpointStore, job_id: str) -> list[bytes]:
     while page := store.events(job_id, after=len(events), limit=_EVENTS_AT_ONCE):
         events += [event for _, event in page]
     return events
-
-
-# A second place for jobs: a directory or an object store that has the archive of each.
 
 
 #: What a URL of a mirror may begin with.

@@ -1,4 +1,13 @@
-"""What every store promises, how it refuses, and snapshots that can be trusted."""
+"""What every store promises, how it refuses, and snapshots that can be trusted.
+
+A job in a store is a record, a history of events, the tables of its epochs, and its newest
+snapshots. All of them change together, by commits, and only for the coordinator that holds the
+job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
+says why not.
+
+Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
+events, epochs and snapshots are bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +15,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
-
-# What every store promises.
-#
-# A job in a store is a record, a history of events, the tables of its epochs, and its newest
-# snapshots. All of them change together, by commits, and only for the coordinator that holds the
-# job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
-# says why not.
-#
-# Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
-# events, epochs and snapshots are bytes.
 
 
 class StoreError(Exception):
@@ -159,9 +158,6 @@ class CheckpointStore(Protocol):
         """Frees what the store holds; it is of no use afterwards."""
 
 
-# Checks of arguments that all stores make alike. What they raise is a defect of the caller.
-
-
 def check_commit(commit: Commit) -> None:
     """Raises ValueError for a commit that says nothing, or keeps a snapshot of no revision."""
     if not commit.events:
@@ -184,9 +180,6 @@ def check_keep(keep: int) -> None:
         raise ValueError(f"keep is {keep}; at least 1 is needed")
 
 
-# What all stores say, word for word, when they refuse.
-
-
 def missing(job_id: str) -> JobMissing:
     """For a job that is not there."""
     return JobMissing(f"there is no job {job_id} in the store")
@@ -207,9 +200,6 @@ def fenced(job_id: str, token: int, newest: int) -> Fenced:
 def conflict(job_id: str, expected: int, revision: int) -> Conflict:
     """For a commit that expected another revision."""
     return Conflict(f"job {job_id} is at revision {revision}, not {expected}", revision)
-
-
-# Snapshots that can be trusted: damage is found by their hashes, and the one before is used.
 
 
 @dataclass(frozen=True)

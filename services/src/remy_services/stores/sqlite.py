@@ -8,7 +8,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from remy_services.files import reason
@@ -27,9 +26,6 @@ from remy_services.stores.contract import (
     fenced,
     missing,
 )
-
-# What SQLite's errors mean for whoever uses a store.
-
 
 # By primary result code: the low byte of the extended one.
 _MEANINGS = {
@@ -67,37 +63,56 @@ def _no_permission(path: Path) -> StoreError:
     )
 
 
-# One SQLite file that any thread may use: connections, transactions and the file's layout.
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What a file holds, and how carefully."""
-
-    #: For people: "a store of jobs".
-    title: str
-    #: SQLite's mark of who a file belongs to.
-    application_id: int
-    schema_version: int
-    #: Statements that make the tables of an empty file.
-    tables: str
-    #: FULL: a transaction is on the disk when it ends; OFF: whenever the system likes.
-    synchronous: str
+# SQLite's mark of who a file belongs to.
+_APPLICATION = int.from_bytes(b"RMYJ", "big")
+_SCHEMA_VERSION = 1
+_TABLES = """
+    CREATE TABLE jobs (
+        job_id TEXT PRIMARY KEY,
+        record BLOB NOT NULL,
+        revision INTEGER NOT NULL,
+        token INTEGER NOT NULL,
+        holder TEXT NOT NULL,
+        request_key TEXT UNIQUE
+    );
+    CREATE TABLE events (
+        job_id TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        event BLOB NOT NULL,
+        PRIMARY KEY (job_id, revision)
+    );
+    CREATE TABLE epochs (
+        job_id TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        epoch BLOB NOT NULL,
+        PRIMARY KEY (job_id, number)
+    );
+    CREATE TABLE snapshots (
+        job_id TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        schema_version INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        sha256 BLOB NOT NULL,
+        PRIMARY KEY (job_id, revision)
+    );
+    -- Tokens are never used twice, not even for a job that is deleted and comes back.
+    CREATE TABLE last_token (token INTEGER NOT NULL);
+    INSERT INTO last_token VALUES (0);
+    CREATE TABLE checks (made INTEGER NOT NULL);
+    INSERT INTO checks VALUES (0);
+"""
 
 
 class Database:
     """A file in WAL mode: readers do not wait for the writer, and one thread writes at a time."""
 
-    def __init__(
-        self, path: str | os.PathLike[str], layout: Layout, *, busy_seconds: float
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float) -> None:
         """Opens the file, or makes it (mode 0600) in a folder that exists.
 
         `busy_seconds` is how long to wait for another process that writes. Raises StoreError, and
         StoreUnavailable only for what may get better by waiting.
         """
         self.path = Path(path).absolute()
-        self._layout = layout
         self._busy_seconds = busy_seconds
         self._write_lock = threading.Lock()
         self._idle_lock = threading.Lock()
@@ -177,7 +192,8 @@ class Database:
             check_same_thread=False,
         )
         try:
-            connection.execute(f"PRAGMA synchronous = {self._layout.synchronous}")
+            # A transaction is on the disk when it ends.
+            connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error:
             connection.close()
             raise
@@ -216,10 +232,10 @@ class Database:
                 )
             connection.execute("BEGIN IMMEDIATE")
             if self._is_empty(connection):
-                for statement in self._layout.tables.split(";"):
+                for statement in _TABLES.split(";"):
                     connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {self._layout.application_id}")
-                connection.execute(f"PRAGMA user_version = {self._layout.schema_version}")
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
         self._check_layout(connection)
 
@@ -232,66 +248,16 @@ class Database:
         return int(application)
 
     def _check_layout(self, connection: sqlite3.Connection) -> None:
-        layout = self._layout
-        if self._application(connection) != layout.application_id:
+        if self._application(connection) != _APPLICATION:
             raise StoreError(
-                f"{self.path} is not {layout.title} of remy-farm, but another SQLite database"
+                f"{self.path} is not a store of jobs of remy-farm, but another SQLite database"
             )
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version != layout.schema_version:
+        if version != _SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path} has schema version {version}; this program reads version "
-                f"{layout.schema_version} only"
+                f"{_SCHEMA_VERSION} only"
             )
-
-
-# The tables of a store of jobs.
-
-
-JOB_TABLES = Layout(
-    title="a store of jobs",
-    application_id=int.from_bytes(b"RMYJ", "big"),
-    schema_version=1,
-    tables="""
-        CREATE TABLE jobs (
-            job_id TEXT PRIMARY KEY,
-            record BLOB NOT NULL,
-            revision INTEGER NOT NULL,
-            token INTEGER NOT NULL,
-            holder TEXT NOT NULL,
-            request_key TEXT UNIQUE
-        );
-        CREATE TABLE events (
-            job_id TEXT NOT NULL,
-            revision INTEGER NOT NULL,
-            event BLOB NOT NULL,
-            PRIMARY KEY (job_id, revision)
-        );
-        CREATE TABLE epochs (
-            job_id TEXT NOT NULL,
-            number INTEGER NOT NULL,
-            epoch BLOB NOT NULL,
-            PRIMARY KEY (job_id, number)
-        );
-        CREATE TABLE snapshots (
-            job_id TEXT NOT NULL,
-            revision INTEGER NOT NULL,
-            schema_version INTEGER NOT NULL,
-            data BLOB NOT NULL,
-            sha256 BLOB NOT NULL,
-            PRIMARY KEY (job_id, revision)
-        );
-        -- Tokens are never used twice, not even for a job that is deleted and comes back.
-        CREATE TABLE last_token (token INTEGER NOT NULL);
-        INSERT INTO last_token VALUES (0);
-        CREATE TABLE checks (made INTEGER NOT NULL);
-        INSERT INTO checks VALUES (0);
-    """,
-    synchronous="FULL",
-)
-
-
-# The store of one machine: an SQLite file.
 
 
 _TABLES_OF_A_JOB = ("snapshots", "epochs", "events", "jobs")
@@ -305,7 +271,7 @@ class SqliteStore:
 
         Another process that writes is waited for `busy_seconds`. Raises StoreError.
         """
-        self._database = Database(path, JOB_TABLES, busy_seconds=busy_seconds)
+        self._database = Database(path, busy_seconds=busy_seconds)
 
     def durability(self) -> Durability:
         return Durability(

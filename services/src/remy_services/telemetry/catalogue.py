@@ -7,9 +7,6 @@ from enum import Enum
 
 from remy_services.evaluation.scheduler.records import DURATION_BUCKETS_SECONDS
 
-# What is said of a metric once, for whoever exports, queries or documents it.
-
-
 PREFIX = "remy_farm_"
 
 
@@ -64,7 +61,11 @@ def histogram(name: str, text: str, *labels: str, buckets: tuple[float, ...]) ->
     return Metric(PREFIX + name, Kind.HISTOGRAM, text, labels, buckets)
 
 
-# Metrics of evaluations and of those who make them, as the coordinator sees it.
+def _declared_beside(*groups: tuple[Metric, ...]) -> tuple[Metric, ...]:
+    """The metrics of this module up to now that are in none of these groups, in their order."""
+    earlier = {metric for group in groups for metric in group}
+    declared = (each for each in globals().values() if isinstance(each, Metric))
+    return tuple(metric for metric in declared if metric not in earlier)
 
 
 WORKERS_CONNECTED = gauge("workers_connected", "Workers that are connected.")
@@ -121,31 +122,7 @@ REQUESTS_FAILED = counter(
     "evaluation_requests_failed_total", "Requests of designs that ended without an outcome."
 )
 
-EVALUATION_METRICS: tuple[Metric, ...] = (
-    WORKERS_CONNECTED,
-    WORKERS_BUSY,
-    WORKERS_SILENT,
-    WORKERS_QUARANTINED,
-    THREADS_CONNECTED,
-    TASKS_WAITING,
-    TASKS_RUNNING,
-    TASK_DURATION,
-    TASK_QUEUE_TIME,
-    TASKS_ASSIGNED,
-    TASKS,
-    TASKS_HEDGED,
-    TASKS_QUARANTINED,
-    RESULTS_DUPLICATE,
-    RESULTS_REJECTED,
-    LEASES_ENDED,
-    WORKERS_JOINED,
-    WORKER_DEPARTURES,
-    EVALUATIONS,
-    SIMULATED_PACKETS,
-    SIMULATED_SECONDS,
-    EVALUATION_CPU_SECONDS,
-    REQUESTS_FAILED,
-)
+EVALUATION_METRICS = _declared_beside()
 
 
 # Metrics of jobs.
@@ -232,37 +209,7 @@ JOB_LAST_CHECKPOINT = gauge(
 )
 JOB_CHECKPOINT_BYTES = gauge("job_checkpoint_bytes", "Size of the job's last checkpoint.", *_JOB)
 
-JOB_METRICS: tuple[Metric, ...] = (
-    JOBS,
-    JOB_INFO,
-    JOB_STATE,
-    JOB_PRIORITY,
-    JOB_SCORE,
-    JOB_SCORE_STANDARD_ERROR,
-    JOB_EPOCH_GAIN,
-    JOB_EPOCH_GAIN_STANDARD_ERROR,
-    JOB_EPOCHS_WITHOUT_GAIN,
-    JOB_EPOCH,
-    JOB_STEP,
-    JOB_RULES,
-    JOB_CANDIDATES,
-    JOB_CANDIDATES_LEFT,
-    JOB_DONE_RATIO,
-    JOB_ETA_SECONDS,
-    JOB_WORKERS,
-    JOB_CPU_SECONDS,
-    JOB_RUN_SECONDS,
-    JOB_COST,
-    JOB_EVALUATIONS,
-    JOB_SIMULATED_PACKETS,
-    JOB_RECOVERIES,
-    JOB_LAST_EVALUATION,
-    JOB_LAST_CHECKPOINT,
-    JOB_CHECKPOINT_BYTES,
-)
-
-
-# Metrics of the coordinator as a process and a server.
+JOB_METRICS = _declared_beside(EVALUATION_METRICS)
 
 
 _CALL_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -297,17 +244,7 @@ STEP_PHASE_SECONDS = counter(
     "phase",
 )
 
-SERVER_METRICS: tuple[Metric, ...] = (
-    BUILD_INFO,
-    CERTIFICATE_EXPIRY,
-    GRPC_HANDLED,
-    GRPC_DURATION,
-    GRPC_OPEN,
-    STEP_PHASE_SECONDS,
-)
-
-
-# Metrics of the store and of checkpoints.
+SERVER_METRICS = _declared_beside(EVALUATION_METRICS, JOB_METRICS)
 
 
 _STORE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -342,22 +279,7 @@ FENCING_CONFLICTS = counter(
     "fencing_conflicts_total", "Operations refused because another coordinator has the job."
 )
 
-STORE_METRICS: tuple[Metric, ...] = (
-    STORE_INFO,
-    STORE_DURABLE,
-    STORE_AVAILABLE,
-    STORE_OPERATION,
-    STORE_ERRORS,
-    CHECKPOINT_DURATION,
-    CHECKPOINT_SIZE,
-    CHECKPOINT_FAILURES,
-    FENCING_CONFLICTS,
-)
+STORE_METRICS = _declared_beside(EVALUATION_METRICS, JOB_METRICS, SERVER_METRICS)
 
 
-METRICS: tuple[Metric, ...] = (
-    *JOB_METRICS,
-    *EVALUATION_METRICS,
-    *STORE_METRICS,
-    *SERVER_METRICS,
-)
+METRICS = (*JOB_METRICS, *EVALUATION_METRICS, *STORE_METRICS, *SERVER_METRICS)

@@ -106,12 +106,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
 
     @asynccontextmanager
     async def _measured(
-        self,
-        service: str,
-        method: str,
-        context: Context,
-        *,
-        timed: bool,
+        self, service: str, method: str, context: Context, *, timed: bool
     ) -> AsyncIterator[None]:
         instruments = self._instruments
         instruments.add(catalogue.GRPC_OPEN, 1, service, method)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 import prometheus_client
 import structlog
@@ -23,7 +24,6 @@ from remy_services.evaluation import (
     Share,
     SharedEvaluator,
 )
-from remy_services.evaluation.scheduler import SchedulerSnapshot
 from remy_services.jobs.states import FAILED, JobObserver, name_of
 from remy_services.stores import (
     CheckpointStore,
@@ -41,65 +41,53 @@ from remy_services.telemetry.catalogue import Kind, Metric
 from remy_services.telemetry.samples import JobActivity
 from remy_simulator.columns import specimen_count
 
-# Counters and histograms of what happens, by their entries in the catalogue.
-
-
 # A second series for each counter, with its time of birth, which nobody asks for.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+_INSTRUMENTS: dict[Kind, Callable[..., Any]] = {
+    Kind.COUNTER: prometheus_client.Counter,
+    Kind.GAUGE: prometheus_client.Gauge,
+    Kind.HISTOGRAM: prometheus_client.Histogram,
+}
 
 
 class Instruments:
     """Counts and measures; may be used from any thread."""
 
     def __init__(self, registry: CollectorRegistry, metrics: Sequence[Metric]) -> None:
-        self._counters: dict[str, prometheus_client.Counter] = {}
-        self._gauges: dict[str, prometheus_client.Gauge] = {}
-        self._histograms: dict[str, prometheus_client.Histogram] = {}
-        for metric in metrics:
-            self._add(metric, registry)
-
-    def _add(self, metric: Metric, registry: CollectorRegistry) -> None:
-        name, text, labels = metric.name, metric.help, metric.labels
-        match metric.kind:
-            case Kind.COUNTER:
-                self._counters[name] = prometheus_client.Counter(
-                    name, text, labels, registry=registry
-                )
-            case Kind.GAUGE:
-                self._gauges[name] = prometheus_client.Gauge(name, text, labels, registry=registry)
-            case Kind.HISTOGRAM:
-                self._histograms[name] = prometheus_client.Histogram(
-                    name, text, labels, buckets=metric.buckets, registry=registry
-                )
+        self._of: dict[str, Any] = {
+            metric.name: _INSTRUMENTS[metric.kind](
+                metric.name,
+                metric.help,
+                metric.labels,
+                registry=registry,
+                **({"buckets": metric.buckets} if metric.buckets else {}),
+            )
+            for metric in metrics
+        }
 
     def count(self, metric: Metric, *labels: str, by: float = 1.0) -> None:
         """Adds `by` >= 0 to a counter."""
-        instrument = self._counters[metric.name]
-        (instrument.labels(*labels) if labels else instrument).inc(by)
+        self._series(metric, labels).inc(by)
 
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
         """Adds a value, in the metric's unit, to a histogram."""
-        instrument = self._histograms[metric.name]
-        (instrument.labels(*labels) if labels else instrument).observe(value)
+        self._series(metric, labels).observe(value)
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
         """The present value of a gauge."""
-        instrument = self._gauges[metric.name]
-        (instrument.labels(*labels) if labels else instrument).set(value)
+        self._series(metric, labels).set(value)
 
     def add(self, metric: Metric, change: float, *labels: str) -> None:
         """Changes the value of a gauge."""
-        instrument = self._gauges[metric.name]
-        (instrument.labels(*labels) if labels else instrument).inc(change)
+        self._series(metric, labels).inc(change)
 
     def prepare(self, metric: Metric, *labels: str) -> None:
         """Has a series begin at 0, so that its first increase is seen as one."""
-        for kind in (self._counters, self._gauges, self._histograms):
-            if metric.name in kind:
-                kind[metric.name].labels(*labels)
+        self._series(metric, labels)
 
-
-# Where the time of steps goes.
+    def _series(self, metric: Metric, labels: tuple[str, ...]) -> Any:
+        instrument = self._of[metric.name]
+        return instrument.labels(*labels) if labels else instrument
 
 
 class StepPhase(StrEnum):
@@ -143,18 +131,6 @@ class StepTimes:
         """By name of the phase."""
         with self._lock:
             return {str(phase): seconds for phase, seconds in self._seconds.items()}
-
-
-def of_tasks(snapshot: SchedulerSnapshot) -> dict[StepPhase, float]:
-    """What a scheduler knows of the time of its tasks."""
-    counts = snapshot.counts
-    return {
-        StepPhase.WAITING: counts.queue_seconds,
-        StepPhase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
-    }
-
-
-# A store that is watched: how long it takes, what it refuses, how old checkpoints are.
 
 
 _OPERATIONS = (
@@ -276,9 +252,6 @@ class MeasuredStore:
         self._step_times.add(StepPhase.STORE, seconds)
 
 
-# Evaluators that are watched: what they did, and when each job last heard of them.
-
-
 _MS_PER_SECOND = 1000.0
 
 
@@ -351,9 +324,6 @@ class _Tally:
         self._simulations = max(simulations, self._simulations)
         self._packets = max(packets, self._packets)
         return more > 0
-
-
-# What a coordinator tells of its jobs, as log lines, spans and seconds.
 
 
 _LOG = structlog.stdlib.get_logger("jobs")

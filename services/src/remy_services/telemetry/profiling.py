@@ -13,9 +13,6 @@ import yappi
 
 from remy_services.files import FileError, write_file
 
-# A profile of this process on request, and where the time of its steps went.
-
-
 _LOG = structlog.stdlib.get_logger("profile")
 _MOST_FUNCTIONS = 60
 

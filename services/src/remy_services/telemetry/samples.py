@@ -21,9 +21,6 @@ from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
 
-# Values of metrics at one moment.
-
-
 _Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
@@ -79,17 +76,15 @@ def _cumulative(distribution: Distribution) -> list[tuple[str, float]]:
     return list(zip(names, accumulate(distribution.counts), strict=True))
 
 
+_FAMILIES: dict[Kind, type[_Family]] = {
+    Kind.COUNTER: CounterMetricFamily,
+    Kind.GAUGE: GaugeMetricFamily,
+    Kind.HISTOGRAM: HistogramMetricFamily,
+}
+
+
 def _family(metric: Metric) -> _Family:
-    match metric.kind:
-        case Kind.COUNTER:
-            return CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
-        case Kind.GAUGE:
-            return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-        case Kind.HISTOGRAM:
-            return HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-
-
-# When each job was last heard of, as this coordinator has seen it.
+    return _FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels)
 
 
 @dataclass(frozen=True)
@@ -143,9 +138,6 @@ class JobActivity:
                 known.pop(job_id, None)
 
 
-# What is exported of those who evaluate: pure functions of what they tell of themselves.
-
-
 _DEPARTURES = ("goodbye", "lost")
 _LEASE_ENDS = (
     *("lost", "goodbye", "silent", "returned"),
@@ -185,9 +177,6 @@ def _by_reason(metric: Metric, counts: Mapping[str, int], usual: Iterable[str]) 
     """The usual reasons are there from the beginning, so that their first count is an increase."""
     for reason in sorted({*usual, *counts}):
         yield Sample(metric, counts.get(reason, 0), (reason.replace(" ", "_"),))
-
-
-# What is exported of jobs: a pure function of the jobs.
 
 
 #: So many of the jobs that are finished are exported one by one; the newest.

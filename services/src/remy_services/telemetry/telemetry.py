@@ -7,7 +7,6 @@ import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from cryptography import x509
@@ -26,8 +25,8 @@ from remy_services.telemetry.instrumentation import (
     JobInstrumentation,
     MeasuredEvaluator,
     MeasuredStore,
+    StepPhase,
     StepTimes,
-    of_tasks,
 )
 from remy_services.telemetry.samples import (
     JobActivity,
@@ -38,9 +37,6 @@ from remy_services.telemetry.samples import (
     job_samples,
     scheduler_samples,
 )
-
-# When certificates end.
-
 
 _MOST_BYTES = 1 << 20
 
@@ -58,9 +54,6 @@ def ends_of(files: Mapping[str, Path]) -> dict[str, float]:
             continue
         ends[use] = certificate.not_valid_after_utc.timestamp()
     return ends
-
-
-# Metrics over HTTP.
 
 
 # A loop that is held up for longer fails the scrape, which is what somebody should see.
@@ -81,12 +74,7 @@ class MetricsServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -117,9 +105,6 @@ def in_loop(
 
 async def _call(function: Callable[[], _Result]) -> _Result:
     return function()
-
-
-# Everything that a coordinator exports, put together.
 
 
 _COUNTED: tuple[Metric, ...] = (
@@ -189,7 +174,13 @@ class Telemetry:
     def step_seconds(self) -> Mapping[str, float]:
         """Where the time of steps has gone up to now, by phase; for the coordinator's loop."""
         if self._board is not None:
-            self.step_times.reach(of_tasks(self._board.snapshot()))
+            counts = self._board.snapshot().counts
+            self.step_times.reach(
+                {
+                    StepPhase.WAITING: counts.queue_seconds,
+                    StepPhase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
+                }
+            )
         return self.step_times.seconds()
 
     def interceptor(self) -> MeasuringInterceptor:

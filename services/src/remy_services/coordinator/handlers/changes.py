@@ -30,8 +30,6 @@ from remy_services.specification import check_spec, parse_spec
 from remy_services.stores import ArchiveError, JobExists, export_job, put_archive, unseal_archive
 from remy_simulator.messages import from_native, to_native
 
-# Whose jobs a caller may change.
-
 
 def check_may_change(job: job_pb2.Job) -> None:
     """Raises CallRefused unless the job is the caller's, or the caller may change all."""
@@ -41,9 +39,6 @@ def check_may_change(job: job_pb2.Job) -> None:
             grpc.StatusCode.PERMISSION_DENIED,
             f"job {job.id} belongs to {job.owner}; {caller.name} may not change it",
         )
-
-
-# What of a job its submitter decides, besides the specification.
 
 
 _LONGEST_CAMPAIGN = 200
@@ -66,9 +61,6 @@ def checked_job(job: job_pb2.Job) -> job_pb2.Job:
             "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
         )
     return job
-
-
-# Calls that make jobs: SubmitJob and ForkJob.
 
 
 _LONGEST_REQUEST_ID = 200
@@ -197,9 +189,6 @@ def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignS
     raise bad_field("spec", "or spec_text must be given")
 
 
-# Calls that change jobs: PauseJob, ResumeJob, CancelJob, ExtendJob and DeleteJob.
-
-
 async def pause_job(farm: Farm, request: messages.PauseJobRequest) -> messages.PauseJobResponse:
     """Has a job keep what it has, and wait until it is resumed."""
     return messages.PauseJobResponse(job=await _move(farm, request.job, Operation.PAUSE))
@@ -271,9 +260,6 @@ def _following(operation: Operation, job: job_pb2.Job) -> job_pb2.JobState:
         return state_after(operation, job.state)
     except NotNow as error:
         raise not_now("JOB_STATE", job.id, f"job {job.id}: {error}") from error
-
-
-# Calls that move jobs between farms: ExportJob and ImportJob.
 
 
 _PART_BYTES = 256 << 10

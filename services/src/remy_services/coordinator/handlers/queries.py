@@ -24,8 +24,6 @@ from remy_services.remycc import RemyCC, reference_config, to_bytes
 from remy_services.stores import Durability, Snapshot, newest_snapshot
 from remy_simulator.messages import from_native, to_native
 
-# The tables that a job has published.
-
 
 async def epoch_table(farm: Farm, handle: JobHandle, epoch: int) -> rule_table_pb2.RuleTable:
     """The table at the end of an epoch. Raises CallRefused or StoreUnavailable."""
@@ -62,9 +60,6 @@ async def newest_table(farm: Farm, handle: JobHandle) -> rule_table_pb2.RuleTabl
 
 def _published(record: job_pb2.JobRecord, snapshot: Snapshot | None) -> rule_table_pb2.RuleTable:
     return from_native(designer_of(record, snapshot, ()).table)
-
-
-# Calls that show jobs: GetJob, ListJobs, ListEpochs, GetRemyCC and CompareJobs.
 
 
 _PAGE_SIZE = 100
@@ -162,9 +157,6 @@ def _without_tables(stored: Mapping[int, bytes]) -> list[job_pb2.JobEpoch]:
     return epochs
 
 
-# WatchJob: a job's history, and what happens next.
-
-
 _SECONDS_BETWEEN_JOBS = 1.0
 _EVENTS_PER_PAGE = 500
 
@@ -220,9 +212,6 @@ async def _events(
                 return
             yield event
             after = event.revision
-
-
-# GetServerInfo: what serves here, and how it is set up.
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,6 @@ from redis.sentinel import Sentinel
 from remy_services.files import FileError, read_file, reason
 from remy_services.stores.contract import StoreError, StoreUnavailable
 
-# The password of a Redis server. It is read from a file or the environment only: anybody on a
-# machine may list the flags of its processes.
-
-
 PASSWORD_VARIABLE = "REMY_FARM_REDIS_PASSWORD"
 PASSWORD_FILE_VARIABLE = "REMY_FARM_REDIS_PASSWORD_FILE"
 
@@ -30,7 +26,8 @@ _MOST_BYTES = 16 << 10
 def find_password(environment: Mapping[str, str]) -> str | None:
     """The password in the file that the environment names, or in the environment itself.
 
-    None if it has neither. A newline at the file's end does not count. Raises StoreError.
+    It comes from nowhere else: anybody on a machine may list the flags of its processes. None if
+    there is neither. A newline at the file's end does not count. Raises StoreError.
     """
     path = environment.get(PASSWORD_FILE_VARIABLE)
     if not path:
@@ -44,10 +41,13 @@ def find_password(environment: Mapping[str, str]) -> str | None:
     return text.rstrip("\r\n") or None
 
 
-# Addresses of Redis servers: what a URL may say, and what of it may be shown.
-
-
-SCHEMES = ("redis", "rediss", "unix", "redis+sentinel")
+#: The options of each scheme.
+SCHEMES = {
+    "redis": ("replicas",),
+    "rediss": ("replicas", "tls_ca", "tls_cert", "tls_key"),
+    "unix": ("database", "replicas"),
+    "redis+sentinel": ("replicas", "sentinel_password"),
+}
 
 _PORT = 6379
 _SENTINEL_PORT = 26379
@@ -106,64 +106,50 @@ def parse_address(url: str) -> RedisAddress:
             f"{PASSWORD_FILE_VARIABLE} names"
         )
     shown = f"{scheme}://{hosts}{path}"
-    url_parts = _Parts(scheme, shown, unquote(user) or None, hosts, path)
-    options = _Options(shown, query)
-    address = _address(url_parts, options)
-    options.finish()
-    return address
-
-
-@dataclass(frozen=True)
-class _Parts:
-    scheme: str
-    shown: str
-    user: str | None
-    hosts: str
-    path: str
-
-
-def _address(url: _Parts, options: _Options) -> RedisAddress:
-    shown = url.shown
-    replicas = options.number("replicas")
-    path = [unquote(part) for part in url.path.split("/") if part]
-    if url.scheme == "unix":
-        if url.hosts or not path:
+    options = _options(scheme, shown, query)
+    replicas = _number(shown, options, "replicas")
+    if scheme == "unix":
+        if hosts or not path.strip("/"):
             raise StoreError(f"{shown} does not name a socket; unix:///run/redis.sock would")
         return RedisAddress(
             shown,
-            socket=unquote(url.path),
-            user=url.user,
-            database=options.number("database"),
+            socket=unquote(path),
+            user=unquote(user) or None,
+            database=_number(shown, options, "database"),
             replicas=replicas,
         )
-    hosts = [host for host in url.hosts.split(",") if host]
-    if not hosts:
-        raise StoreError(f"{shown} names no host; {url.scheme}://HOST:PORT would")
-    if url.scheme == "redis+sentinel":
-        if not 1 <= len(path) <= 2:
+    service, database = _service_and_database(scheme, shown, hosts, path)
+    port = _PORT if service is None else _SENTINEL_PORT
+    return RedisAddress(
+        shown,
+        hosts=tuple(_host(shown, host, port) for host in hosts.split(",") if host),
+        service=service,
+        sentinel_password=_choice(shown, options, "sentinel_password"),
+        tls=_tls(shown, options) if scheme == "rediss" else None,
+        user=unquote(user) or None,
+        database=database,
+        replicas=replicas,
+    )
+
+
+def _service_and_database(scheme: str, shown: str, hosts: str, path: str) -> tuple[str | None, int]:
+    count = len([host for host in hosts.split(",") if host])
+    parts = [unquote(part) for part in path.split("/") if part]
+    if not count:
+        raise StoreError(f"{shown} names no host; {scheme}://HOST:PORT would")
+    service = None
+    if scheme == "redis+sentinel":
+        if not 1 <= len(parts) <= 2:
             raise StoreError(
                 f"{shown} does not name the service that its Sentinels watch; "
                 "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE would"
             )
-        return RedisAddress(
-            shown,
-            hosts=tuple(_host(shown, host, _SENTINEL_PORT) for host in hosts),
-            service=path[0],
-            sentinel_password=options.choice("sentinel_password"),
-            user=url.user,
-            database=_database(shown, path[1:]),
-            replicas=replicas,
-        )
-    if len(hosts) > 1 or len(path) > 1:
-        raise StoreError(f"{shown} does not name one server; {url.scheme}://HOST:PORT/0 would")
-    return RedisAddress(
-        shown,
-        hosts=(_host(shown, hosts[0], _PORT),),
-        tls=options.tls() if url.scheme == "rediss" else None,
-        user=url.user,
-        database=_database(shown, path),
-        replicas=replicas,
-    )
+        service, *parts = parts
+    elif count > 1 or len(parts) > 1:
+        raise StoreError(f"{shown} does not name one server; {scheme}://HOST:PORT/0 would")
+    if parts and not parts[0].isdecimal():
+        raise StoreError(f"{shown} names database {parts[0]}; databases of Redis are numbers")
+    return service, int(parts[0]) if parts else 0
 
 
 def _host(shown: str, text: str, default_port: int) -> tuple[str, int]:
@@ -176,60 +162,36 @@ def _host(shown: str, text: str, default_port: int) -> tuple[str, int]:
     raise StoreError(f"{text} in {shown} is not a host, or not one with a port up to 65535")
 
 
-def _database(shown: str, path: list[str]) -> int:
-    if not path:
-        return 0
-    if not path[0].isdecimal():
-        raise StoreError(f"{shown} names database {path[0]}; databases of Redis are numbers")
-    return int(path[0])
+def _options(scheme: str, shown: str, query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError:
+        raise StoreError(f"the options of {shown} are not of the form NAME=VALUE") from None
+    for name in options:
+        if name not in SCHEMES[scheme]:
+            raise StoreError(f"{shown} has no option {name}; it has {', '.join(SCHEMES[scheme])}")
+    return options
 
 
-class _Options:
-    """Options of a URL, each of which must be asked for."""
-
-    def __init__(self, shown: str, query: str) -> None:
-        try:
-            options = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-        except ValueError:
-            raise StoreError(f"the options of {shown} are not of the form NAME=VALUE") from None
-        self._shown = shown
-        self._options = dict(options)
-        self._known: set[str] = set()
-
-    def number(self, name: str) -> int:
-        """Its value; 0 if it is absent."""
-        text = self._read(name) or "0"
-        if not text.isdecimal():
-            raise StoreError(f"{name} of {self._shown} is {text}; a number is needed")
-        return int(text)
-
-    def choice(self, name: str) -> bool:
-        """Whether it is yes; no if it is absent."""
-        text = self._read(name) or "no"
-        if text not in ("yes", "no"):
-            raise StoreError(f"{name} of {self._shown} is {text}; yes or no is needed")
-        return text == "yes"
-
-    def tls(self) -> RedisTls:
-        """The files that it names."""
-        files = RedisTls(self._read("tls_ca"), self._read("tls_cert"), self._read("tls_key"))
-        if (files.cert is None) != (files.key is None):
-            raise StoreError(f"{self._shown} has one of tls_cert and tls_key; both are needed")
-        return files
-
-    def finish(self) -> None:
-        """Raises StoreError if there are others."""
-        for name in self._options:
-            if name not in self._known:
-                known = ", ".join(sorted(self._known))
-                raise StoreError(f"{self._shown} has no option {name}; it has {known}")
-
-    def _read(self, name: str) -> str | None:
-        self._known.add(name)
-        return self._options.get(name)
+def _number(shown: str, options: Mapping[str, str], name: str) -> int:
+    text = options.get(name) or "0"
+    if not text.isdecimal():
+        raise StoreError(f"{name} of {shown} is {text}; a number is needed")
+    return int(text)
 
 
-# Connections to a Redis server, set up so that nothing is sent twice.
+def _choice(shown: str, options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name) or "no"
+    if text not in ("yes", "no"):
+        raise StoreError(f"{name} of {shown} is {text}; yes or no is needed")
+    return text == "yes"
+
+
+def _tls(shown: str, options: Mapping[str, str]) -> RedisTls:
+    files = RedisTls(options.get("tls_ca"), options.get("tls_cert"), options.get("tls_key"))
+    if (files.cert is None) != (files.key is None):
+        raise StoreError(f"{shown} has one of tls_cert and tls_key; both are needed")
+    return files
 
 
 def new_client(
@@ -251,7 +213,16 @@ def new_client(
     if address.socket is not None:
         return redis.Redis(unix_socket_path=address.socket, **connection)
     if address.service is not None:
-        return _by_sentinels(address, address.service, password, connection)
+        to_sentinels = connection | {
+            "db": 0,
+            "username": None,
+            "password": password if address.sentinel_password else None,
+        }
+        sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
+            list(address.hosts), sentinel_kwargs=to_sentinels, **connection
+        )
+        client: redis.Redis = sentinel.master_for(address.service)
+        return client
     ((host, port),) = address.hosts
     if address.tls is not None:
         connection |= {
@@ -261,24 +232,6 @@ def new_client(
             "ssl_keyfile": address.tls.key,
         }
     return redis.Redis(host=host, port=port, **connection)
-
-
-def _by_sentinels(
-    address: RedisAddress, service: str, password: str | None, connection: dict[str, Any]
-) -> redis.Redis:
-    to_sentinels = connection | {
-        "db": 0,
-        "username": None,
-        "password": password if address.sentinel_password else None,
-    }
-    sentinel: Any = Sentinel(  # type: ignore[no-untyped-call]
-        list(address.hosts), sentinel_kwargs=to_sentinels, **connection
-    )
-    client: redis.Redis = sentinel.master_for(service)
-    return client
-
-
-# What errors of Redis and of the way to it mean for whoever uses a store.
 
 
 # What a reply has in it, before Redis 7 somewhere inside; the first that fits.
@@ -296,11 +249,6 @@ _REPLIES = {
     "max number of clients reached": "has as many clients as its maxclients allows",
     "MOVED": "is a node of a Redis Cluster; a single server, or Sentinel, is needed",
 }
-
-
-def translated(shown: str, error: redis.RedisError) -> StoreUnavailable:
-    """One sentence about the server at the address shown; nothing of the request is in it."""
-    return StoreUnavailable(f"Redis at {shown} {_meaning(error)}")
 
 
 def _meaning(error: redis.RedisError) -> str:
@@ -329,9 +277,6 @@ def _system_reason(error: BaseException) -> str:
             return reason(cause)
         cause = cause.__cause__ or cause.__context__
     return str(error).rstrip(".").lower()
-
-
-# The way to a Redis server, whose errors are one sentence each.
 
 
 _Answer = TypeVar("_Answer")
@@ -391,7 +336,8 @@ class RedisConnection:
         try:
             yield
         except redis.RedisError as error:
-            raise translated(self.shown, error) from error
+            # One sentence about the server, in which nothing of the request is.
+            raise StoreUnavailable(f"Redis at {self.shown} {_meaning(error)}") from error
 
 
 def script_call(script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Command:

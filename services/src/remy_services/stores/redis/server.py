@@ -18,13 +18,11 @@ from remy_services.stores.redis.connection import (
     script_call,
 )
 
-# The Lua scripts: each is carried out by the server as one step, and kept whole or not at all.
-
-
 _FOLDER = resources.files("remy_services.stores.redis") / "scripts"
 
 
 def _script(*parts: str) -> str:
+    """A script in Lua: the server carries it out as one step, and keeps it whole or not at all."""
     return "\n".join((_FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
 
 
@@ -36,9 +34,6 @@ ACQUIRE = _script("acquire")
 COMMIT = _script("apply", "holds", "commit")
 PRUNE = _script("holds", "prune")
 DELETE = _script("holds", "delete")
-
-
-# Decides what a Redis server's acknowledgements are worth, and what to wait for. Pure.
 
 
 _FIRST_WITH_WAITAOF = (7, 2)
@@ -139,9 +134,6 @@ def _weak_fsync(facts: ServerFacts) -> str:
     )
 
 
-# Asks a Redis server for what its durability depends on.
-
-
 def read_facts(client: redis.Redis, shown: str) -> ServerFacts:
     """What the server at the address shown says. Raises StoreError for a Redis Cluster.
 
@@ -174,9 +166,6 @@ def _settings(client: redis.Redis) -> dict[str, str]:
 
 def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
-
-
-# A Redis server that keeps jobs: what its acknowledgements are worth is known and seen to.
 
 
 class RedisServer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from remy_services.stores.contract import (
@@ -26,79 +25,50 @@ from remy_services.stores.redis import server
 from remy_services.stores.redis.connection import Argument, RedisAddress
 from remy_services.stores.redis.server import RedisServer
 
-# Names of what a store keeps on a server.
-
-
 _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-@dataclass(frozen=True)
 class Keys:
     """Keys under a prefix. All of them are in one slot, since a script may touch one slot only."""
 
-    prefix: str
-
-    def __post_init__(self) -> None:
-        if not _PREFIX.fullmatch(self.prefix):
+    def __init__(self, prefix: str) -> None:
+        if not _PREFIX.fullmatch(prefix):
             raise ValueError(
-                f"the prefix is {self.prefix!r}; 1 to 64 letters, digits and . _ - are needed"
+                f"the prefix is {prefix!r}; 1 to 64 letters, digits and . _ - are needed"
             )
-
-    @property
-    def schema(self) -> str:
-        """The schema version."""
-        return self._name("schema")
-
-    @property
-    def check(self) -> str:
-        """Written to find out whether writing works."""
-        return self._name("check")
-
-    @property
-    def barrier(self) -> str:
-        """Written so that a connection has something to wait for."""
-        return self._name("barrier")
-
-    @property
-    def jobs(self) -> str:
-        """Set of all job ids."""
-        return self._name("jobs")
-
-    @property
-    def requests(self) -> str:
-        """Job ids by the key of the request that made them."""
-        return self._name("requests")
-
-    @property
-    def last_token(self) -> str:
-        """The newest fencing token of all jobs."""
-        return self._name("last-token")
+        self.prefix = prefix
+        self._slot = f"{{{prefix}}}"
+        self.schema = f"{self._slot}:schema"
+        #: Written to find out whether writing works.
+        self.check = f"{self._slot}:check"
+        #: Written so that a connection has something to wait for.
+        self.barrier = f"{self._slot}:barrier"
+        #: Set of all job ids.
+        self.jobs = f"{self._slot}:jobs"
+        #: Job ids by the key of the request that made them.
+        self.requests = f"{self._slot}:requests"
+        #: The newest fencing token of all jobs.
+        self.last_token = f"{self._slot}:last-token"
 
     def job(self, job_id: str) -> str:
         """Record, revision, token, holder and request of a job."""
-        return self._name("job", job_id)
+        return f"{self._slot}:job:{job_id}"
 
     def events(self, job_id: str) -> str:
         """List of a job's history; the first has revision 1."""
-        return self._name("events", job_id)
+        return f"{self._slot}:events:{job_id}"
 
     def epochs(self, job_id: str) -> str:
         """A job's epochs by number."""
-        return self._name("epochs", job_id)
+        return f"{self._slot}:epochs:{job_id}"
 
     def snapshots(self, job_id: str) -> str:
         """A job's snapshots by revision."""
-        return self._name("snapshots", job_id)
+        return f"{self._slot}:snapshots:{job_id}"
 
     def of(self, job_id: str) -> tuple[str, str, str, str]:
         """All that is a job's own, in the order that the scripts expect."""
         return self.job(job_id), self.events(job_id), self.epochs(job_id), self.snapshots(job_id)
-
-    def _name(self, *parts: str) -> str:
-        return ":".join((f"{{{self.prefix}}}", *parts))
-
-
-# A snapshot as one value: its schema version, its hash, and itself.
 
 
 _HEAD = struct.Struct(">I32s")
@@ -113,9 +83,6 @@ def unpack(revision: int, value: bytes) -> Snapshot:
     """The snapshot that a value was made of; damage shows in its hash."""
     schema_version, sha256 = _HEAD.unpack(value[: _HEAD.size].ljust(_HEAD.size, b"\0"))
     return Snapshot(revision, schema_version, value[_HEAD.size :], sha256)
-
-
-# The store of a farm: a Redis server.
 
 
 _SCHEMA_VERSION = 1
