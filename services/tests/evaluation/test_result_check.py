@@ -31,7 +31,7 @@ def _told(content: bytes, sha256: bytes | None = None) -> tuple[TaskScheduler, o
         outcome=content,
         sha256=hashlib.sha256(content).digest() if sha256 is None else sha256,
     )
-    stream = WorkerStream(facts, exit_when_idle=False, watched=False, traffic=Traffic())
+    stream = WorkerStream(facts, exit_when_idle=False, traffic=Traffic())
     hear(scheduler, stream, worker_service_pb2.WorkRequest(result=result), 1.0)
     return scheduler, scheduler.advance(1.0).ended.get(number)
 

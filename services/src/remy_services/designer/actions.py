@@ -14,10 +14,8 @@ from remy_simulator import RuleTable, from_coordinates, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, action_tuple, axis_of, native_bounds
 
-# Actions as points; docs/algorithm.md, "Coordinates of an action".
-
-
-#: One row a rule: window multiple, window increment, intersend.
+#: Actions as points (docs/algorithm.md, "Coordinates of an action"): one row a rule, of window
+#: multiple, window increment and intersend.
 Coordinates = NDArray[np.float64]
 
 
@@ -89,9 +87,6 @@ class ActionSpace:
         )
 
 
-# Changes of a table's actions as candidates of an evaluation.
-
-
 def action_change(rule: int, action: Action) -> evaluation_pb2.ActionChange:
     """One rule's new action."""
     return evaluation_pb2.ActionChange(rule=rule, action=action_message(action))
@@ -136,10 +131,8 @@ def apply(table: RuleTable, changes: evaluation_pb2.ActionChanges) -> RuleTable:
 # poor places both, from which local steps hardly lead away. Actions that score best as single rules
 # are no better to grow a table from: they keep a constant window (m = 0) and send in bursts. What
 # works is to pace at the fair share of the link, with a window that settles at the fair share of
-# the
-# path, and to leave the rest to the search.
-
-
+# the path, and to leave the rest to the search.
+#
 # Starts differ in how much of its window a sender keeps at each ACK.
 _WINDOW_MULTIPLES = (0.9, 0.8, 0.95, 0.7, 0.5, 0.98, 0.85, 0.6)
 #: How many there are.

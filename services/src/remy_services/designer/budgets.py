@@ -10,8 +10,6 @@ from remy_services.designer.designer import Designer
 from remy_services.designer.joint.schedule import Schedule, start_count, widening
 from remy_services.designer.search import with_steps
 
-# Budgets that need a clock: the driver reads it, and stops its designer when one is used up.
-
 
 @dataclass(frozen=True)
 class Elapsed:

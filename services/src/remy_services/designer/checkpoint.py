@@ -16,8 +16,6 @@ from remy_services.specification import content_digest, first_digest
 from remy_simulator import RuleTable, fingerprint
 from remy_simulator.messages import axis_of
 
-# What a specification may not change while a design goes on.
-
 
 def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
     """The digest of a specification without its name, stop rules, schedule's length and workers,
@@ -36,9 +34,6 @@ def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
     walk.search.pattern.ClearField("steps")
     digests = [content_digest(walk), first_digest(walk)]
     return [digest for digest in dict.fromkeys(digests) if digest is not None]
-
-
-# A table that a design begins with in place of the search's own first one.
 
 
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
@@ -67,9 +62,6 @@ def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[s
         return digests
     table = json.dumps([given.signals, given.domain_upper, given.nodes()], allow_nan=False)
     return [hashlib.sha256(f"{digest} {table}".encode()).hexdigest() for digest in digests]
-
-
-# Checkpoints as bytes: a version, the message, and a hash that damage cannot pass.
 
 
 #: Version of the message Checkpoint. Another one cannot be read.
@@ -110,9 +102,6 @@ def _seal(payload: bytes) -> bytes:
         checkpoint=payload,
         sha256=hashlib.sha256(payload).digest(),
     ).SerializeToString(deterministic=True)
-
-
-# Which design a checkpoint belongs to, and which simulator it can go on with.
 
 
 def new_record(design_digest: str) -> checkpoint_pb2.Checkpoint:

@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
-from remy_farm.v1.evaluation_pb2 import (
-    RECORDING_MEMORY,
-    RECORDING_USES,
-    EvaluationOutcome,
-    EvaluationRequest,
-)
+from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
+from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.search import (
@@ -134,9 +131,7 @@ class PaperContext(Context):
 
     stratified: ClassVar[bool] = False
 
-    def paired_scores(
-        self, request: EvaluationRequest, outcome: EvaluationOutcome
-    ) -> list[list[float]]:
+    def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
         """Scores by candidate, on the specimens that all of them have one on."""
         return scoring.paired(self.scores(request, outcome))
 
@@ -222,7 +217,7 @@ class ChooseRule(Step[PaperContext, PaperState]):
     most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> Request:
         return context.request(
             progress_pb2.STEP_PURPOSE_COUNT_USES,
             state.epoch,
@@ -232,11 +227,7 @@ class ChooseRule(Step[PaperContext, PaperState]):
         )
 
     def receive(
-        self,
-        context: PaperContext,
-        state: PaperState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
         uses = outcome.rule_uses
         in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
@@ -267,7 +258,7 @@ class ImproveAction(Step[PaperContext, PaperState]):
     same specimen networks and random seed."
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> Request:
         neighbours = context.grid.neighbours(state.table.action(state.rule))
         return context.request(
             progress_pb2.STEP_PURPOSE_IMPROVE,
@@ -281,11 +272,7 @@ class ImproveAction(Step[PaperContext, PaperState]):
         )
 
     def receive(
-        self,
-        context: PaperContext,
-        state: PaperState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
         scores = context.paired_scores(request, outcome)
         best = _best(scores)
@@ -333,15 +320,11 @@ class EndEpoch(Step[PaperContext, PaperState]):
     on networks that had no part in the choice, or the epoch is rolled back.
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> Request:
         return _comparison_request(context, state, progress_pb2.STEP_PURPOSE_VALIDATE)
 
     def receive(
-        self,
-        context: PaperContext,
-        state: PaperState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
         decision = _decision(context, state, request, outcome)
         comparison = decision.comparison
@@ -367,7 +350,7 @@ class EndEpoch(Step[PaperContext, PaperState]):
 
 def _comparison_request(
     context: PaperContext, state: PaperState, purpose: progress_pb2.StepPurpose
-) -> EvaluationRequest:
+) -> Request:
     """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
     improved = actions.differences(state.epoch_table, state.table)
     candidates = [actions.unchanged()]
@@ -387,8 +370,8 @@ def _comparison_request(
 def _decision(
     context: PaperContext,
     state: PaperState,
-    request: EvaluationRequest,
-    outcome: EvaluationOutcome,
+    request: Request,
+    outcome: Outcome,
 ) -> Decision:
     """Whether the epoch's present table may replace its first one."""
     scores = context.paired_scores(request, outcome)
@@ -405,7 +388,7 @@ class SplitRule(Step[PaperContext, PaperState]):
     on any signal leaves its turn to the next most-used one.
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> EvaluationRequest:
+    def request(self, context: PaperContext, state: PaperState) -> Request:
         return context.request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.epoch,
@@ -414,11 +397,7 @@ class SplitRule(Step[PaperContext, PaperState]):
         )
 
     def receive(
-        self,
-        context: PaperContext,
-        state: PaperState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
         report = StepReport(
             purpose=progress_pb2.STEP_PURPOSE_SPLIT,
@@ -471,15 +450,11 @@ class PaperStrategy(Strategy[PaperContext, PaperState]):
             return progress_pb2.STOP_REASON_RULES
         return None
 
-    def closing_request(self, context: PaperContext, state: PaperState) -> EvaluationRequest | None:
+    def closing_request(self, context: PaperContext, state: PaperState) -> Request | None:
         request = _comparison_request(context, state, progress_pb2.STEP_PURPOSE_CLOSE)
         return request if len(request.candidates) > 1 else None
 
     def closing_decision(
-        self,
-        context: PaperContext,
-        state: PaperState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> Decision:
         return _decision(context, state, request, outcome)

@@ -17,7 +17,8 @@ from google.protobuf.message import Message
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
-from remy_farm.v1.evaluation_pb2 import EvaluationOutcome, EvaluationRequest
+from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
 from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
@@ -101,14 +102,14 @@ class Context:
         specimens: int | None = None,
         recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
         scored: bool = True,
-    ) -> EvaluationRequest:
+    ) -> Request:
         """A request whose networks and random draws are named by `purpose` and `path`.
 
         Unless they are given, its only candidate is the table as it is, and it has as many
         specimens as the specification says. It asks for scores, or else (not `scored`) for what
         happened to every sender.
         """
-        request = EvaluationRequest(
+        request = Request(
             tables=[from_native(table)],
             candidates=candidates or [actions.unchanged()],
             specimen_columns=self.streams.specimens(
@@ -125,9 +126,7 @@ class Context:
             request.objective.CopyFrom(self.spec.objective)
         return request
 
-    def scores(
-        self, request: EvaluationRequest, outcome: EvaluationOutcome
-    ) -> list[list[float | None]]:
+    def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
         """Scores by candidate and specimen; None where no sender could be scored."""
         return scoring.scores(request, outcome, self.spec.objective)
 
@@ -139,7 +138,7 @@ class Effort:
     evaluations: int = 0
     simulated_packets: int = 0
 
-    def with_outcome(self, outcome: EvaluationOutcome) -> Effort:
+    def with_outcome(self, outcome: Outcome) -> Effort:
         """The same and what an outcome has cost."""
         return Effort(
             self.evaluations + len(outcome.packets_sent),
@@ -158,7 +157,7 @@ class State(ABC):
     #: What this epoch has cost.
     effort: Effort = Effort()
 
-    def after(self, outcome: EvaluationOutcome) -> Self:
+    def after(self, outcome: Outcome) -> Self:
         """The state with an outcome counted, before a step makes anything of it."""
         return replace(self, effort=self.effort.with_outcome(outcome))
 
@@ -188,12 +187,12 @@ class Step(ABC, Generic[C, S]):
     """A step: what it asks for, and where the search stands after the answer. Pure functions."""
 
     @abstractmethod
-    def request(self, context: C, state: S) -> EvaluationRequest:
+    def request(self, context: C, state: S) -> Request:
         """What is to be evaluated."""
 
     @abstractmethod
     def receive(
-        self, context: C, state: S, request: EvaluationRequest, outcome: EvaluationOutcome
+        self, context: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
         """The next state, and what happened. The state's purpose is to be set."""
 
@@ -235,7 +234,7 @@ class Strategy(ABC, Generic[C, S]):
         return None
 
     @abstractmethod
-    def closing_request(self, context: C, state: S) -> EvaluationRequest | None:
+    def closing_request(self, context: C, state: S) -> Request | None:
         """What would decide whether to publish changes that `table` does not have yet.
 
         None if there are none.
@@ -243,7 +242,7 @@ class Strategy(ABC, Generic[C, S]):
 
     @abstractmethod
     def closing_decision(
-        self, context: C, state: S, request: EvaluationRequest, outcome: EvaluationOutcome
+        self, context: C, state: S, request: Request, outcome: Outcome
     ) -> Decision:
         """Decides on the outcome of `closing_request`."""
 
@@ -295,11 +294,11 @@ class SteppedSearch(Generic[C, S]):
     def share_done(self) -> float | None:
         return self._strategy.share_done(self._context, self._state)
 
-    def request(self) -> EvaluationRequest:
+    def request(self) -> Request:
         """The next step's request: a pure function of the state."""
         return self._step.request(self._context, self._state)
 
-    def receive(self, request: EvaluationRequest, outcome: EvaluationOutcome) -> StepReport:
+    def receive(self, request: Request, outcome: Outcome) -> StepReport:
         """Moves on to the next step, given the outcome of `request`.
 
         The outcome has the shape that the request asks for. An exception leaves the state as it
@@ -309,10 +308,10 @@ class SteppedSearch(Generic[C, S]):
         self._state, report = self._step.receive(self._context, state, request, outcome)
         return report
 
-    def closing_request(self) -> EvaluationRequest | None:
+    def closing_request(self) -> Request | None:
         return self._strategy.closing_request(self._context, self._state)
 
-    def closing_decision(self, request: EvaluationRequest, outcome: EvaluationOutcome) -> Decision:
+    def closing_decision(self, request: Request, outcome: Outcome) -> Decision:
         return self._strategy.closing_decision(self._context, self._state, request, outcome)
 
     @property
@@ -333,13 +332,7 @@ class Validated:
     scores: tuple[float | None, ...]
 
     @classmethod
-    def of(
-        cls,
-        context: Context,
-        table: RuleTable,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
-    ) -> Self:
+    def of(cls, context: Context, table: RuleTable, request: Request, outcome: Outcome) -> Self:
         """A table with the outcome of its `validation_request`."""
         (scores,) = context.scores(request, outcome)
         return cls(table, tuple(scores))
@@ -363,7 +356,7 @@ def restored_table(message: rule_table_pb2.RuleTable) -> RuleTable:
         raise CheckpointError(f"the checkpoint holds a broken table: {error}") from error
 
 
-def validation_request(context: Context, table: RuleTable, specimens: int) -> EvaluationRequest:
+def validation_request(context: Context, table: RuleTable, specimens: int) -> Request:
     """A table on the validation specimens, of which there are `specimens`.
 
     It asks for senders' results: throughput and delay of each epoch's table are told of as well.

@@ -8,12 +8,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.dispatcher import Dispatcher
-from remy_services.evaluation.interface import OnProgress, Share
+from remy_services.evaluation.interface import OnProgress, PacketLimitReached, Share
 from remy_services.evaluation.scheduler import (
     Assignment,
     SchedulerSettings,
@@ -24,9 +23,9 @@ from remy_services.evaluation.scheduler.scheduler import packet_limit_reached
 from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
 
 _WORKER = "local"
-# Threads never fall silent. Tasks are short, since they
-# cost next to nothing to start and a step of a search should end on all threads at once. Threads
-# take what they do next from a common line, which is long enough for the event loop to be late.
+# Threads never fall silent. Tasks are short, since they cost next to nothing to start and a step
+# of a search should end on all threads at once. Threads take what they do next from a common line,
+# which is long enough for the event loop to be late.
 _TASKS_PER_THREAD = 4
 _SETTINGS = SchedulerSettings(
     lease_seconds=math.inf,
@@ -35,14 +34,6 @@ _SETTINGS = SchedulerSettings(
 )
 
 _Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
-
-
-@dataclass(eq=False)
-class _Running:
-    """A task that a thread has, or will have."""
-
-    future: Future[_Simulated]
-    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 class ThreadPoolEvaluator(Dispatcher):
@@ -56,7 +47,8 @@ class ThreadPoolEvaluator(Dispatcher):
             raise ValueError(f"threads is {threads}; at least 1 is needed")
         super().__init__(TaskScheduler(_SETTINGS))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
-        self._running: dict[int, _Running] = {}
+        # By lease: tasks that a thread has, or will have.
+        self._running: dict[int, tuple[Future[_Simulated], Cancellation]] = {}
         # By evaluation: what its tasks have in common, converted once.
         self._prepared: dict[int, PreparedRequest | InvalidRequest] = {}
         self.scheduler.join(WorkerFacts(_WORKER, threads), self.now())
@@ -64,8 +56,8 @@ class ThreadPoolEvaluator(Dispatcher):
 
     async def close(self) -> None:
         await super().close()
-        for running in self._running.values():
-            running.cancellation.cancel()
+        for _, cancellation in self._running.values():
+            cancellation.cancel()
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _assign(self, assignments: Sequence[Assignment]) -> None:
@@ -74,15 +66,15 @@ class ThreadPoolEvaluator(Dispatcher):
             cancellation = Cancellation()
             prepared = self._prepare(assignment)
             future = self._pool.submit(_simulate, assignment, prepared, cancellation)
-            self._running[assignment.lease_id] = _Running(future, cancellation)
+            self._running[assignment.lease_id] = (future, cancellation)
             future.add_done_callback(partial(self._ended, loop, assignment))
 
     def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
         for lease_id in lease_ids:
             # One that was answered meanwhile is not running any more.
             running = self._running.get(lease_id)
-            if running is not None and not running.future.cancel():
-                running.cancellation.cancel()
+            if running is not None and not running[0].cancel():
+                running[1].cancel()
 
     def _expel(self, worker_id: str, why: str) -> None:
         raise RuntimeError(f"the threads of this process are quarantined: {why}")
@@ -109,17 +101,14 @@ class ThreadPoolEvaluator(Dispatcher):
 
     def _answer(self, assignment: Assignment) -> None:
         scheduler, lease_id, now = self.scheduler, assignment.lease_id, self.now()
-        future = self._running.pop(lease_id).future
+        future = self._running.pop(lease_id)[0]
         error = Cancelled() if future.cancelled() else future.exception()
-        limit = assignment.share.packet_limit
         if error is None:
             outcome, cpu_seconds = future.result()
             scheduler.complete(_WORKER, lease_id, outcome, b"", cpu_seconds, now)
-        elif isinstance(error, InvalidRequest):
-            scheduler.refuse(_WORKER, lease_id, str(error), now)
-        elif isinstance(error, _OverLimit):
-            why = packet_limit_reached(limit or 0)
-            scheduler.refuse(_WORKER, lease_id, why, now, over_limit=True)
+        elif isinstance(error, (InvalidRequest, PacketLimitReached)):
+            over_limit = isinstance(error, PacketLimitReached)
+            scheduler.refuse(_WORKER, lease_id, str(error), now, over_limit=over_limit)
         else:
             if not isinstance(error, Cancelled):
                 self.fail(assignment.evaluation_id, error)
@@ -162,10 +151,6 @@ class LocalEvaluator:
             self._loop.close()
 
 
-class _OverLimit(Exception):
-    """A task alone sends more packets than its request may."""
-
-
 def _simulate(
     assignment: Assignment, prepared: PreparedRequest | InvalidRequest, cancellation: Cancellation
 ) -> _Simulated:
@@ -179,5 +164,5 @@ def _simulate(
     except Cancelled:
         if cancellation.cancelled:
             raise
-        raise _OverLimit from None
+        raise packet_limit_reached(limit) from None
     return outcome, time.thread_time() - began

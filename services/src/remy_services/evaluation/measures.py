@@ -14,12 +14,8 @@ from remy_simulator import RuleTable, columns, log2
 from remy_simulator.messages import from_native
 from remy_simulator.objective import specimen_score
 
-# What one specimen's outcome means to people: throughput, delay and the normalized score
-#
-# The designer sees only its objective; these are the quantities of the papers' plots. All of them
-# are
-# computed from the counts and sums that an evaluation returns, so nothing is simulated again.
-
+# The designer sees only its objective; these are the quantities of the papers' plots, computed from
+# the counts and sums that an evaluation returns.
 
 PACKET_BITS = 12_000
 """A packet is 1500 bytes."""
@@ -134,9 +130,6 @@ def median(values: Sequence[float]) -> float | None:
 
 def _mbps(packets: int, time_ms: float) -> float:
     return packets / time_ms * PACKET_BITS / _BITS_PER_MS_IN_MBPS if time_ms > 0 else 0.0
-
-
-# Trying a table on networks drawn from a specification that no search has seen.
 
 
 _MS_PER_SECOND = 1000.0

@@ -8,7 +8,7 @@ from remy_services.evaluation.transport.grpc import Traffic, WorkerStream, tell_
 
 def _stream(*, exit_when_idle: bool = True, job_id: str = "") -> WorkerStream:
     facts = WorkerFacts("worker", 1, job_id)
-    return WorkerStream(facts, exit_when_idle, watched=False, traffic=Traffic())
+    return WorkerStream(facts, exit_when_idle, traffic=Traffic())
 
 
 def _everybody(job_id: str) -> bool:

@@ -44,7 +44,7 @@ def _step(table: RuleTable | None) -> evaluation_pb2.EvaluationRequest:
 async def _messages(step: evaluation_pb2.EvaluationRequest, pairs: int) -> Traffic:
     """What a worker is sent that gets its first task of so many pairs."""
     fleet = WorkerFleet()
-    stream = WorkerStream(WorkerFacts("worker", 1), False, False, fleet.traffic)
+    stream = WorkerStream(WorkerFacts("worker", 1), False, fleet.traffic)
     part = Slice(range(2), range(pairs))
     fleet._send_tasks(stream, [Assignment("worker", _LEASE_ID, _SHARE, 1, part, Slicing(step))])
     return fleet.traffic

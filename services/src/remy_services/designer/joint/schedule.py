@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import remy_simulator
 from remy_farm.v1 import spec_pb2
 from remy_services.designer.actions import STARTS
 
-# How much of its past each running average of a climb keeps at a step.
-
 
 @dataclass(frozen=True)
 class Memories:
-    """Weights of the past, from 0 to 1."""
+    """How much of its past each running average of a climb keeps at a step, from 0 to 1."""
 
     #: In the averages of the gradient's samples, and of their squares.
     slopes: float = 0.9
@@ -35,11 +33,7 @@ class Memories:
         if steps == 1:
             return self
         return Memories(
-            slopes=remy_simulator.power(self.slopes, steps),
-            squares=remy_simulator.power(self.squares, steps),
-            spread=remy_simulator.power(self.spread, steps),
-            growing=remy_simulator.power(self.growing, steps),
-            refining=remy_simulator.power(self.refining, steps),
+            **{name: remy_simulator.power(past, steps) for name, past in asdict(self).items()}
         )
 
 
@@ -51,9 +45,9 @@ USUAL = Memories()
 #
 # A step on k times the specimens knows as much as k steps. It may go as far as they would, if every
 # running average forgets as much of its past as it does in k steps: then the directions stand out
-# of
-# their noise as before. A k-th of the steps simulate as much and get as far: fewer, wider steps for
-# more workers. How far this carries is measured in docs/algorithm.md, "How many specimens a step".
+# of their noise as before. A k-th of the steps simulate as much and get as far: fewer, wider steps
+# for more workers. How far this carries is measured in docs/algorithm.md, "How many specimens a
+# step".
 
 
 def widening(search: spec_pb2.Search) -> float:
@@ -77,9 +71,6 @@ def paced(search: spec_pb2.Search) -> spec_pb2.JointSearch:
         setattr(followed, name, max(round(getattr(followed, name) / wider), 1))
     followed.step_size *= wider
     return followed
-
-
-# How a climb's settings change with its steps: what is annealed, and when rules are divided.
 
 
 # Growing: the perturbation shrinks to about half over the first 70 % and stays there; the step size
@@ -194,9 +185,6 @@ def _between(start: float, end: float, done: float) -> float:
     return start + (end - start) * done
 
 
-# How many short climbs there are before one goes on.
-
-
 def start_count(search: spec_pb2.JointSearch) -> int:
-    """How many starts are tried."""
+    """How many short climbs there are before one goes on."""
     return min(search.starts, STARTS)

@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
-from remy_farm.v1.evaluation_pb2 import (
-    RECORDING_MEMORY,
-    RECORDING_USED,
-    EvaluationOutcome,
-    EvaluationRequest,
-)
+from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USED
+from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import scoring
 from remy_services.designer.actions import ActionSpace, first_table
 from remy_services.designer.joint.climb import Climb, ascend
@@ -151,7 +148,7 @@ def pair_request(
     table: RuleTable,
     perturbation: float,
     specimens: int,
-) -> EvaluationRequest:
+) -> Request:
     """A pair on each of so many fresh specimens; `purpose` and `path` name all that is drawn.
 
     `perturbation` is the standard deviation by which the coordinates of all actions are moved.
@@ -195,7 +192,7 @@ class Ascend(Step[JointContext, JointState]):
     """One step of the climb: a pair on each of some fresh specimens informs the slopes of all
     rules, and coordinates move along them."""
 
-    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+    def request(self, context: JointContext, state: JointState) -> Request:
         climb = state.climb
         settings = context.schedule.settings(climb.steps)
         return pair_request(
@@ -209,11 +206,7 @@ class Ascend(Step[JointContext, JointState]):
         )
 
     def receive(
-        self,
-        context: JointContext,
-        state: JointState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = context.scores(request, outcome)
@@ -260,7 +253,7 @@ class SplitMostUsed(Step[JointContext, JointState]):
     disagreement is to decide, several rules come to trial there.
     """
 
-    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+    def request(self, context: JointContext, state: JointState) -> Request:
         return context.request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.start,
@@ -270,11 +263,7 @@ class SplitMostUsed(Step[JointContext, JointState]):
         )
 
     def receive(
-        self,
-        context: JointContext,
-        state: JointState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = replace(state.climb, last_split=state.climb.steps)
         report = StepReport(
@@ -298,7 +287,7 @@ class TrySplits(Step[JointContext, JointState]):
     """The table grows where the two sides of a division want to differ: all divisions on trial are
     perturbed at once, and the slopes of their sides compared."""
 
-    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+    def request(self, context: JointContext, state: JointState) -> Request:
         climb = state.climb
         return pair_request(
             context,
@@ -311,11 +300,7 @@ class TrySplits(Step[JointContext, JointState]):
         )
 
     def receive(
-        self,
-        context: JointContext,
-        state: JointState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         up, down = context.scores(request, outcome)
         differences = half_differences(up, down)
@@ -357,17 +342,13 @@ class Validate(Step[JointContext, JointState]):
     with the best table so far on the validation specimens, that it never climbs on.
     """
 
-    def request(self, context: JointContext, state: JointState) -> EvaluationRequest:
+    def request(self, context: JointContext, state: JointState) -> Request:
         return validation_request(
             context, state.climb.published(context.space), context.search.validation_specimens
         )
 
     def receive(
-        self,
-        context: JointContext,
-        state: JointState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         contender = Validated.of(context, state.climb.published(context.space), request, outcome)
         rules = contender.table.rule_count
@@ -456,7 +437,7 @@ class JointStrategy(Strategy[JointContext, JointState]):
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)
         return (before + schedule.work(state.climb.steps)) / whole
 
-    def closing_request(self, context: JointContext, state: JointState) -> EvaluationRequest | None:
+    def closing_request(self, context: JointContext, state: JointState) -> Request | None:
         if state.best is None or self.finished(context, state) is not None:
             return None
         if state.climb.published(context.space) == state.best.table:
@@ -464,11 +445,7 @@ class JointStrategy(Strategy[JointContext, JointState]):
         return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
 
     def closing_decision(
-        self,
-        context: JointContext,
-        state: JointState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> Decision:
         published = state.climb.published(context.space)
         return decide(state.best, Validated.of(context, published, request, outcome))

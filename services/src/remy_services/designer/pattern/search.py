@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
-from remy_farm.v1.evaluation_pb2 import (
-    RECORDING_MEMORY,
-    RECORDING_USES,
-    EvaluationOutcome,
-    EvaluationRequest,
-)
+from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
+from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
 from remy_services.designer.actions import ActionSpace, first_table
 from remy_services.designer.pattern.divisions import (
@@ -64,7 +61,7 @@ class PatternContext(Context):
         table: RuleTable,
         candidates: Sequence[evaluation_pb2.Candidate],
         race: Race,
-    ) -> EvaluationRequest:
+    ) -> Request:
         """The next round of the race that `purpose` and `path` name: the unchanged table and those
         of its `candidates` that still run, on fresh specimens."""
         return self.request(
@@ -107,7 +104,7 @@ class PatternState(State):
     #: Rules that this epoch has changed, in the order of their turns.
     changed_rules: tuple[int, ...] = ()
 
-    def after(self, outcome: EvaluationOutcome) -> PatternState:
+    def after(self, outcome: Outcome) -> PatternState:
         return replace(super().after(outcome), step=self.step + 1)
 
     def next_epoch(self, purpose: progress_pb2.StepPurpose) -> PatternState:
@@ -188,8 +185,8 @@ def _after_round(
     context: PatternContext,
     state: PatternState,
     purpose: progress_pb2.StepPurpose,
-    request: EvaluationRequest,
-    outcome: EvaluationOutcome,
+    request: Request,
+    outcome: Outcome,
 ) -> tuple[PatternState, StepReport]:
     """The state with the round run, and a report with the leader's gain so far."""
     scores = context.scores(request, outcome)
@@ -270,7 +267,7 @@ class CountUses(Step[PatternContext, PatternState]):
     """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
     stays."""
 
-    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> Request:
         return context.request(
             progress_pb2.STEP_PURPOSE_COUNT_USES,
             state.epoch,
@@ -279,11 +276,7 @@ class CountUses(Step[PatternContext, PatternState]):
         )
 
     def receive(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
         rules = state.current.table.rule_count
         report = StepReport(
@@ -299,7 +292,7 @@ class Polish(Step[PatternContext, PatternState]):
     """A round of the race between an action and the compass steps around it. Every round has fresh
     specimens; the winner takes the place of the present action."""
 
-    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> Request:
         rule = state.queue[0]
         return context.round_request(
             progress_pb2.STEP_PURPOSE_IMPROVE,
@@ -313,11 +306,7 @@ class Polish(Step[PatternContext, PatternState]):
         )
 
     def receive(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
         state, report = _after_round(
             context, state, progress_pb2.STEP_PURPOSE_IMPROVE, request, outcome
@@ -347,7 +336,7 @@ class ProposeSplits(Step[PatternContext, PatternState]):
     """Each of the most-used rules comes to trial on each signal, at the median of the memory values
     that triggered it."""
 
-    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> Request:
         return context.request(
             progress_pb2.STEP_PURPOSE_SPLIT,
             state.epoch,
@@ -356,11 +345,7 @@ class ProposeSplits(Step[PatternContext, PatternState]):
         )
 
     def receive(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
         table = state.current.table
         report = StepReport(
@@ -391,7 +376,7 @@ class TrySplits(Step[PatternContext, PatternState]):
     """A round of the race between divisions: the table grows by one rule, or not at all where no
     division gains more than luck would."""
 
-    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> Request:
         table, candidates = on_trial(state.current.table, state.splits)
         return context.round_request(
             progress_pb2.STEP_PURPOSE_TRY_SPLITS,
@@ -402,11 +387,7 @@ class TrySplits(Step[PatternContext, PatternState]):
         )
 
     def receive(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
         state, report = _after_round(
             context, state, progress_pb2.STEP_PURPOSE_TRY_SPLITS, request, outcome
@@ -427,15 +408,11 @@ class Validate(Step[PatternContext, PatternState]):
     """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
     all, and it may be time to divide a rule."""
 
-    def request(self, context: PatternContext, state: PatternState) -> EvaluationRequest:
+    def request(self, context: PatternContext, state: PatternState) -> Request:
         return validation_request(context, state.current.table, context.search.validation_specimens)
 
     def receive(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
         contender = Validated.of(context, state.current.table, request, outcome)
         report = StepReport(
@@ -532,19 +509,13 @@ class PatternStrategy(Strategy[PatternContext, PatternState]):
     def share_done(self, context: PatternContext, state: PatternState) -> float | None:
         return min(state.step / context.search.steps, 1.0)
 
-    def closing_request(
-        self, context: PatternContext, state: PatternState
-    ) -> EvaluationRequest | None:
+    def closing_request(self, context: PatternContext, state: PatternState) -> Request | None:
         if state.best is None or state.current.table == state.best.table:
             return None
         return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
 
     def closing_decision(
-        self,
-        context: PatternContext,
-        state: PatternState,
-        request: EvaluationRequest,
-        outcome: EvaluationOutcome,
+        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> Decision:
         contender = Validated.of(context, state.current.table, request, outcome)
         return decide(state.best, contender)

@@ -66,7 +66,10 @@ class TaskScheduler:
         self._next_evaluation_id = 1
         self._registry = WorkerRegistry()
         self._queue = WorkQueue()
-        self._hedges = _Hedges()
+        # Copies of tasks by the time from which another copy is worth its cost, and the tasks with
+        # a copy that is late, those first that have been late for longest.
+        self._hedge_times: list[tuple[float, int, Lease]] = []
+        self._late: dict[Task, None] = {}
         self._counts = Counts()
         self._effects = Effects()
         # Leases that may still be answered.
@@ -382,7 +385,7 @@ class TaskScheduler:
         self._counts.simulations_done += task.slice.simulations
         limit = evaluation.share.packet_limit
         if limit is not None and evaluation.simulated_packets > limit:
-            self._fail(evaluation, PacketLimitReached(packet_limit_reached(limit)))
+            self._fail(evaluation, packet_limit_reached(limit))
         self._finish_if_complete(evaluation)
 
     def _compare(self, task: Task, second: Answer) -> None:
@@ -543,11 +546,11 @@ class TaskScheduler:
             self._counts.count_queue_time(now - evaluation.arrived_at)
         evaluation.open[task] = None
         late = settings.hedge_seconds + settings.hedge_factor * seconds * (1 + before)
-        self._hedges.watch(lease, now + late)
+        heapq.heappush(self._hedge_times, (now + late, lease.lease_id, lease))
         self._counts.tasks_assigned += 1
         if hedge:
             self._counts.hedged_tasks += 1
-            self._hedges.hedged(task)
+            self._late.pop(task, None)
         else:
             self._queue.order.charge(job, seconds)
             self._want(task)
@@ -564,10 +567,14 @@ class TaskScheduler:
 
     def _hedge(self, now: float) -> None:
         """Gives tasks that are late to threads that have nothing else to do."""
-        self._hedges.collect(now)
+        while self._hedge_times and self._hedge_times[0][0] <= now:
+            lease = heapq.heappop(self._hedge_times)[2]
+            if lease.active:
+                self._late[lease.task] = None
         if not any(pool.idle for pool in self._registry.pools()):
             return
-        for task in self._hedges.due():
+        self._late = {task: None for task in self._late if task.active}
+        for task in list(self._late):
             worker = self._idle_worker(task)
             if worker is not None:
                 self._issue(task, worker, now, hedge=True)
@@ -619,9 +626,11 @@ class TaskScheduler:
         return 1 + int(seconds / self.settings.longest_task_seconds)
 
 
-def packet_limit_reached(limit: int) -> str:
-    """One sentence."""
-    return f"the evaluation sends more packets than the {limit} that are left to it"
+def packet_limit_reached(limit: int | None) -> PacketLimitReached:
+    """The error of an evaluation that sends more than its share's limit."""
+    return PacketLimitReached(
+        f"the evaluation sends more packets than the {limit} that are left to it"
+    )
 
 
 def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
@@ -633,31 +642,3 @@ def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
     return not task.ended or (
         idle and not worker.holds_a_suspect and worker.heard_at > task.ended_at
     )
-
-
-class _Hedges:
-    """Copies of tasks, by the time from which another copy is worth its cost."""
-
-    def __init__(self) -> None:
-        self._later: list[tuple[float, int, Lease]] = []
-        self._due: dict[Task, None] = {}
-
-    def watch(self, lease: Lease, due_at: float) -> None:
-        """A copy was given out."""
-        heapq.heappush(self._later, (due_at, lease.lease_id, lease))
-
-    def collect(self, now: float) -> None:
-        """Finds the copies that are late by now."""
-        while self._later and self._later[0][0] <= now:
-            lease = heapq.heappop(self._later)[2]
-            if lease.active:
-                self._due[lease.task] = None
-
-    def due(self) -> list[Task]:
-        """The tasks with a copy that is late, those first that have been late for longest."""
-        self._due = {task: None for task in self._due if task.active}
-        return list(self._due)
-
-    def hedged(self, task: Task) -> None:
-        """Another copy was given out, which will be late in its own time."""
-        self._due.pop(task, None)

@@ -58,6 +58,7 @@ class WorkerPool:
         self.idle: OrderedDict[str, Worker] = OrderedDict()
         #: Workers whose threads all have something to do and that take a reserve.
         self.spare: OrderedDict[str, Worker] = OrderedDict()
+        #: Of the workers that can be counted on.
         self.threads = 0
 
     def file(self, worker: Worker) -> None:
@@ -71,10 +72,6 @@ class WorkerPool:
         """Takes a worker out of line."""
         self.idle.pop(worker.facts.worker_id, None)
         self.spare.pop(worker.facts.worker_id, None)
-
-    def count(self, worker: Worker, sign: int) -> None:
-        """A worker can be counted on from now on (1), or no more (-1)."""
-        self.threads += sign * worker.facts.threads
 
 
 class WorkerRegistry:
@@ -95,7 +92,7 @@ class WorkerRegistry:
         pool = self._general
         if facts.job_id:
             pool = self._special.setdefault(facts.job_id, WorkerPool(facts.job_id))
-        pool.count(worker, 1)
+        pool.threads += facts.threads
         return worker
 
     def remove(self, worker: Worker) -> None:
@@ -118,7 +115,7 @@ class WorkerRegistry:
         if worker.silent:
             worker.silent = False
             if worker.serving:
-                self.pool_of(worker).count(worker, 1)
+                self.pool_of(worker).threads += worker.facts.threads
             self.file(worker)
 
     def leaves(self, worker: Worker) -> None:
@@ -161,4 +158,4 @@ class WorkerRegistry:
 
     def _stop_counting(self, worker: Worker) -> None:
         if worker.serving:
-            self.pool_of(worker).count(worker, -1)
+            self.pool_of(worker).threads -= worker.facts.threads

@@ -127,8 +127,6 @@ class WorkerStream:
 
     facts: WorkerFacts
     exit_when_idle: bool
-    #: The end of the stream is not the end of the process that simulates.
-    watched: bool
     traffic: Traffic
     #: Digests of the shared parts that the worker has, those last that were named last.
     shared: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
@@ -137,8 +135,6 @@ class WorkerStream:
     told_idle: bool = False
     #: How it left, as far as it has said.
     goodbye: str = ""
-    #: Whoever watches over the process that simulates says that it has ended.
-    process_ended: bool = False
     #: Why the coordinator ends the stream.
     dismissal: Exception | None = None
     _outbox: deque[worker_service_pb2.WorkResponse] = field(default_factory=deque)
@@ -189,10 +185,9 @@ def hear(
             _hear_result(scheduler, worker_id, message.result, now)
         case "credit":
             if message.credit.tasks > _MOST_CREDIT_PER_THREAD * stream.facts.threads:
-                raise Unwelcome(
-                    grpc.StatusCode.INVALID_ARGUMENT,
+                raise _misspoken(
                     f"credit for {message.credit.tasks} tasks is more than "
-                    f"{_MOST_CREDIT_PER_THREAD} for each of {stream.facts.threads} threads",
+                    f"{_MOST_CREDIT_PER_THREAD} for each of {stream.facts.threads} threads"
                 )
             scheduler.credit(worker_id, message.credit.tasks, now)
         case "heartbeat":
@@ -206,13 +201,8 @@ def hear(
         case "goodbye":
             stream.goodbye = message.goodbye.why[:20] or "goodbye"
             scheduler.say_goodbye(worker_id)
-        case "ended":
-            stream.process_ended = True
         case other:
-            raise Unwelcome(
-                grpc.StatusCode.INVALID_ARGUMENT,
-                f"a {other or 'message without content'} after Hello",
-            )
+            raise _misspoken(f"a {other or 'message without content'} after Hello")
 
 
 def _hear_result(
@@ -294,9 +284,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         for stream in self.streams.values():
             stream.end(Unwelcome(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN))
 
-    async def Work(  # noqa: N802
-        self, request_iterator: _Requests, context: Context
-    ) -> None:
+    async def Work(self, request_iterator: _Requests, context: Context) -> None:  # noqa: N802
         try:
             stream = await self._welcome(request_iterator)
         except Unwelcome as problem:
@@ -327,7 +315,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         former = self.streams.get(facts.worker_id)
         if former is not None:
             former.end(Unwelcome(grpc.StatusCode.ABORTED, "the worker has called again"))
-        stream = WorkerStream(facts, hello.exit_when_idle, hello.watched, self._traffic)
+        stream = WorkerStream(facts, hello.exit_when_idle, self._traffic)
         self.streams[facts.worker_id] = stream
         welcome = worker_service_pb2.Welcome(
             lease_seconds=self._settings.scheduler.lease_seconds,
@@ -351,7 +339,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         except TimeoutError:
             message = None
         if message is None or message.WhichOneof("message") != "hello":
-            raise Unwelcome(grpc.StatusCode.INVALID_ARGUMENT, "the first message must be Hello")
+            raise _misspoken("the first message must be Hello")
         return complete(message.hello)
 
     async def _read(self, stream: WorkerStream, requests: _Requests) -> None:
@@ -372,22 +360,11 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         if self.streams.get(worker_id) is not stream:
             return
         del self.streams[worker_id]
-        if stream.watched and not stream.process_ended:
-            # What it was doing has ended nothing.
-            self._dispatcher.scheduler.say_goodbye(worker_id)
         self._dispatcher.scheduler.leave(worker_id, self._dispatcher.now())
         if not self._closed:
             self._dispatcher.advance_soon()
         why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"
         _log.info("worker left", worker_id=worker_id, why=why)
-
-
-@dataclass(frozen=True)
-class _SharedPart:
-    """What the tasks of an evaluation have in common, as it is sent."""
-
-    digest: bytes
-    content: bytes
 
 
 # Jobs that take turns should not send what is shared again and again.
@@ -419,8 +396,8 @@ class WorkerFleet(Dispatcher):
         # Far from what another coordinator's scheduler, or an earlier one's, counted up to.
         scheduler = TaskScheduler(self._settings.scheduler, first_lease_id=secrets.randbits(48))
         super().__init__(scheduler, reproductions=reproductions)
-        # By evaluation.
-        self._shared: dict[int, _SharedPart] = {}
+        # By evaluation: what its tasks have in common, as it is sent.
+        self._shared: dict[int, worker_service_pb2.SharedPart] = {}
         self._idle_watch: asyncio.Task[None] | None = None
         self.traffic = Traffic()
         self._servicer = WorkerServicer(
@@ -471,7 +448,7 @@ class WorkerFleet(Dispatcher):
         first = assignments[0]
         shared = self._shared_part(first)
         if shared.digest not in stream.shared:
-            part = worker_service_pb2.SharedPart(digest=shared.digest, request=shared.content)
+            part = worker_service_pb2.SharedPart(digest=shared.digest, request=shared.request)
             if len(stream.shared) >= _SHARED_PARTS_OF_A_STREAM:
                 part.forgotten.append(stream.shared.popitem(last=False)[0])
             message = worker_service_pb2.WorkResponse(shared=part)
@@ -495,26 +472,23 @@ class WorkerFleet(Dispatcher):
         self.traffic.task_bytes += message.ByteSize()
         stream.send(message)
 
-    def _shared_part(self, assignment: Assignment) -> _SharedPart:
+    def _shared_part(self, assignment: Assignment) -> worker_service_pb2.SharedPart:
         shared = self._shared.get(assignment.evaluation_id)
         if shared is None:
             # Those of evaluations that have ended are of no use any more.
             for evaluation_id in self._shared.keys() - self._waiting.keys():
                 del self._shared[evaluation_id]
             content = shared_part(assignment.whole).SerializeToString(deterministic=True)
-            shared = _SharedPart(hashlib.sha256(content).digest(), content)
+            digest = hashlib.sha256(content).digest()
+            shared = worker_service_pb2.SharedPart(digest=digest, request=content)
             self._shared[assignment.evaluation_id] = shared
         return shared
 
     async def _watch_the_idle(self) -> None:
         while True:
             await asyncio.sleep(min(self._settings.idle_seconds / 4, 1.0))
-            tell_the_idle(
-                self._servicer.streams.values(),
-                self._has_work,
-                self._settings.idle_seconds,
-                self.now(),
-            )
+            streams, seconds = self._servicer.streams.values(), self._settings.idle_seconds
+            tell_the_idle(streams, self._has_work, seconds, self.now())
 
     def _has_work(self, job_id: str) -> bool:
         return self.scheduler.has_evaluations(job_id) or self._work_left(job_id)
