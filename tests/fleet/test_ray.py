@@ -19,7 +19,8 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import LocalEvaluator, TaskQuarantined
+from remy_services.evaluation import TaskQuarantined
+from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_services.evaluation.transport.ray import RaySettings
