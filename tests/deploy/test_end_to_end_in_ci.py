@@ -62,13 +62,21 @@ def test_one_that_is_there_is_used_and_stays(tool: Tool) -> None:
     assert calls == ["build", "status", *["image"] * 3, "exec"]
 
 
-@pytest.mark.parametrize("failing", ["build", "up", "image"])
-def test_what_cannot_be_prepared_is_said_and_no_failure(tool: Tool, failing: str) -> None:
+@pytest.mark.parametrize("failing", ["build", "up"])
+def test_a_cluster_that_cannot_be_had_is_said_and_no_failure(tool: Tool, failing: str) -> None:
     status, said, calls = tool.run(FAILING=failing)
     assert status == 0
     assert "No end-to-end tests: this machine cannot" in said
     assert "exec" not in calls
     assert failing == "build" or calls[-1] == "down"
+
+
+def test_an_image_that_does_not_build_is_a_failure(tool: Tool) -> None:
+    status, said, calls = tool.run(FAILING="image")
+    assert status != 0
+    assert "No end-to-end tests" not in said
+    assert "exec" not in calls
+    assert calls[-1] == "down"
 
 
 def test_tests_that_fail_are_a_failure(tool: Tool) -> None:
