@@ -72,7 +72,7 @@ def _curves() -> Section:
             ),
             lines(
                 "Gain of the last epoch",
-                "What each job's epochs gained on fresh specimens.",
+                "What each job's epochs gained on validation specimens.",
                 "none",
                 Query(_latest("remy_farm_job_epoch_gain"), JOB_LEGEND),
                 from_zero=False,

@@ -120,7 +120,7 @@ def _convergence() -> Section:
             score.gain(_JOB),
             lines(
                 "Epochs without gain",
-                "Epochs in a row, up to the last, that brought no gain on fresh specimens.",
+                "Epochs in a row, up to the last, that brought no gain on validation specimens.",
                 "none",
                 Query(f"max(remy_farm_job_epochs_without_gain{_JOB})", "epochs without gain"),
                 width=6,

@@ -113,8 +113,8 @@ def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
     """What epochs brought."""
     panel = lines(
         "Gain of the last epoch",
-        "What each epoch gained on fresh specimens, with its 95 % interval. A search has converged"
-        " when it stays within the interval around zero.",
+        "What each epoch gained on validation specimens, with its 95 % interval. A search has"
+        " converged when it stays within the interval around zero.",
         "none",
         *_estimate(
             _GAIN, "remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen

@@ -153,7 +153,9 @@ JOB_SCORE_STANDARD_ERROR = gauge(
     "job_score_standard_error", "Standard error of that score, over specimens.", *_JOB
 )
 JOB_EPOCH_GAIN = gauge(
-    "job_epoch_gain", "What the last epoch gained on fresh specimens, in units of score.", *_JOB
+    "job_epoch_gain",
+    "What the last epoch gained on validation specimens, in units of score.",
+    *_JOB,
 )
 JOB_EPOCH_GAIN_STANDARD_ERROR = gauge(
     "job_epoch_gain_standard_error", "Standard error of that gain.", *_JOB
