@@ -30,7 +30,8 @@ The driver's duties:
  8. After `stop` go on asking for requests: one more may be due, which decides whether the changes
     of an unfinished epoch are good enough to be published. It is not counted as a step. The
     abandoned request's outcome is not wanted any more.
- 9. `table` is the table to publish at any time; it has beaten its predecessor on validation specimens.
+ 9. `table` is the table to publish at any time; it has beaten its predecessor on validation
+    specimens.
 10. A finished design goes on where the search left off when its budgets grow: resume it with the
     new specification, then call `reconsider`, with the budget of time that is used up if one is.
     What the stop cost leaves no trace in the search.
