@@ -197,7 +197,7 @@ class JobName(click.ParamType[str]):
 
 
 def job_argument() -> Callable[[_Command], _Command]:
-    """JOB: an id, or a name where that is unambiguous."""
+    """JOB: an id, a name, or the beginning of an id, where that is unambiguous."""
     return click.argument("job", metavar="JOB", type=JobName())
 
 

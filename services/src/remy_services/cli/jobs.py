@@ -97,7 +97,7 @@ def list_command(
 def status_command(client: DesignClient, job: str, as_json: bool) -> None:
     """Show how far a job is, and with --json its specification, too.
 
-    JOB is a job's id, or its name where that is unambiguous.
+    JOB is a job's id or its name, or how its id begins, where that is unambiguous.
     """
     print_job(client.get(job), as_json=as_json)
 

@@ -37,7 +37,8 @@ _TRANSFER_SECONDS = 600.0
 
 
 class DesignClient:
-    """What can be asked of a coordinator. A job is named by its id, or by an unambiguous name.
+    """What can be asked of a coordinator. A job is named by its id, its name or how its id begins,
+    where that is unambiguous.
 
     Every method raises ServiceError. All requests may be repeated: what makes a job carries an id
     of its own, so that a repeat makes nothing new.
