@@ -94,17 +94,8 @@ _SHARED_NAMES = {
     "ExitCode",
     # A task and its answer, at the scheduler and at the worker that does it; and the worker itself.
     *("Answer", "Task", "Worker"),
-    # What each search's steps are, and are given.
-    *(
-        "Context",
-        "Step",
-        "Split",
-        "SplitStep",
-        "TrySplits",
-        "TrySplitsStep",
-        "Validate",
-        "ValidateStep",
-    ),
+    # Steps of two searches.
+    "TrySplits",
     # What a coordinator answers, as its clients and as its workers see it.
     "Refused",
     # The doctor's, of a check; a search's, of its last epoch.

@@ -13,7 +13,7 @@ from statistics import fmean
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.designer.search import Streams
+from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of, from_native
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
@@ -29,7 +29,6 @@ class SecondSearch:
     def __init__(self, spec: spec_pb2.DesignSpec, evaluator: AnalyticEvaluator) -> None:
         self.spec = spec
         self.evaluator = evaluator
-        self.streams = Streams(spec)
 
     def run(self, epochs: int) -> tuple[RuleTable, list[tuple[float, float, bool]]]:
         """The table after so many epochs, and (score before, score after, accepted) of each."""
@@ -141,14 +140,15 @@ class SecondSearch:
         count: int | None = None,
     ) -> evaluation_pb2.EvaluationOutcome:
         """The outcome of a whole table: no sparse candidates here."""
+        search, seed, mix = self.spec.search, self.spec.search.seed, remy_simulator.mix
         request = evaluation_pb2.EvaluationRequest(
             tables=[from_native(table)],
             candidates=[evaluation_pb2.Candidate()],
-            specimen_columns=self.streams.specimens(
-                purpose, *path, count=count or self.spec.search.specimens
+            specimen_columns=draw_specimen_columns(
+                self.spec, seed=mix(seed, purpose, *path, 1), count=count or search.specimens
             ),
-            duration_ms=self.spec.search.simulated_seconds * 1000,
-            seed=self.streams.simulation_seed(purpose, *path),
+            duration_ms=search.simulated_seconds * 1000,
+            seed=mix(seed, purpose, *path, 0),
             recording=recording,
             objective=self.spec.objective,
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
@@ -16,17 +16,17 @@ from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.search import (
     Context,
     Decision,
-    Effort,
     State,
     Step,
     StepReport,
     Strategy,
-    Streams,
+    Survey,
+    numbers,
     restored_table,
 )
 from remy_services.designer.splitting import split_most_used
 from remy_simulator import RuleTable
-from remy_simulator.messages import action_message, axis_of, from_native
+from remy_simulator.messages import action_message, axis_of
 
 # The grid of actions around the present one
 
@@ -131,6 +131,10 @@ class PaperContext(Context):
 
     stratified: ClassVar[bool] = False
 
+    @property
+    def search(self) -> spec_pb2.PaperSearch:
+        return self.spec.search.paper
+
     def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
         """Scores by candidate, on the specimens that all of them have one on."""
         return scoring.paired(self.scores(request, outcome))
@@ -139,6 +143,8 @@ class PaperContext(Context):
 @dataclass(frozen=True, kw_only=True)
 class PaperState(State):
     """The state between two steps."""
+
+    message = checkpoint_pb2.PaperSearchState
 
     #: The table that the epoch began with.
     epoch_table: RuleTable
@@ -168,18 +174,18 @@ class PaperState(State):
             rule_epochs=(epoch,) * table.rule_count,
         )
 
-    def to_message(self) -> checkpoint_pb2.PaperSearchState:
-        return checkpoint_pb2.PaperSearchState(
-            purpose=self.purpose,
-            epoch=self.epoch,
-            epoch_table=from_native(self.epoch_table),
-            changes=actions.differences(self.epoch_table, self.table),
-            rule_epochs=self.rule_epochs,
-            rule=self.rule,
-            visits=self.visits,
-            evaluations=self.effort.evaluations,
-            simulated_packets=self.effort.simulated_packets,
-        )
+    @property
+    def working_table(self) -> RuleTable:
+        return self.table
+
+    @property
+    def changes(self) -> evaluation_pb2.ActionChanges:
+        """What the epoch has changed of its table so far."""
+        return actions.differences(self.epoch_table, self.table)
+
+    @property
+    def rules_changed(self) -> int:
+        return len(self.changes.changes)
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PaperSearchState) -> PaperState:
@@ -197,56 +203,34 @@ class PaperState(State):
                 f"the checkpoint has epochs for {len(message.rule_epochs)} rules; "
                 f"its table has {rules}"
             )
-        return cls(
-            purpose=message.purpose,
-            epoch=message.epoch,
-            epoch_table=epoch_table,
-            table=table,
-            rule_epochs=tuple(message.rule_epochs),
-            rule=message.rule,
-            visits=message.visits,
-            effort=Effort(message.evaluations, message.simulated_packets),
-        )
+        return cls(**numbers(message) | {"epoch_table": epoch_table, "table": table})
 
 
 # The steps, in the order of section 4.3
 
 
-class ChooseRule(Step[PaperContext, PaperState]):
+class ChooseRule(Survey[PaperContext, PaperState]):
     """Step 2: "Simulate the current RemyCC and see which rule in the current epoch receives the
     most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> Request:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_COUNT_USES,
-            state.epoch,
-            state.visits,
-            table=state.table,
-            recording=RECORDING_USES,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+    recording = RECORDING_USES
 
-    def receive(
-        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
-    ) -> tuple[PaperState, StepReport]:
+    def path(self, state: PaperState) -> tuple[int, ...]:
+        return (state.epoch, state.visits)
+
+    def surveyed(
+        self, context: PaperContext, state: PaperState, outcome: Outcome
+    ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         uses = outcome.rule_uses
         in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_COUNT_USES,
-            rules=state.table.rule_count,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
         if not in_epoch:
-            return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE), report
-        rule = in_epoch[0]
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE),)
+        rule, purpose = in_epoch[0], progress_pb2.STEP_PURPOSE_IMPROVE
         chosen = progress_pb2.RuleChosen(rule=rule, uses=uses[rule], uses_of_all_rules=sum(uses))
-        state = replace(
-            state,
-            purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-            rule=rule,
-            visits=state.visits + 1,
-        )
-        return state, replace(report, events=[progress_pb2.ProgressEvent(rule_chosen=chosen)])
+        after = replace(state, purpose=purpose, rule=rule, visits=state.visits + 1)
+        return after, progress_pb2.ProgressEvent(rule_chosen=chosen)
 
 
 class ImproveAction(Step[PaperContext, PaperState]):
@@ -258,10 +242,12 @@ class ImproveAction(Step[PaperContext, PaperState]):
     same specimen networks and random seed."
     """
 
+    purpose = progress_pb2.STEP_PURPOSE_IMPROVE
+
     def request(self, context: PaperContext, state: PaperState) -> Request:
         neighbours = context.grid.neighbours(state.table.action(state.rule))
         return context.request(
-            progress_pb2.STEP_PURPOSE_IMPROVE,
+            self.purpose,
             state.epoch,
             state.visits,
             table=state.table,
@@ -277,12 +263,7 @@ class ImproveAction(Step[PaperContext, PaperState]):
         scores = context.paired_scores(request, outcome)
         best = _best(scores)
         gain = scoring.estimate_gain(scores[0], scores[best])
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-            rules=state.table.rule_count,
-            score=scoring.estimate(scores[0]),
-            gain=gain,
-        )
+        report = self.report(state, scores[0], gain=gain)
         if best == 0:
             return _rule_done(state), report
         changes = request.candidates[best].actions
@@ -320,58 +301,39 @@ class EndEpoch(Step[PaperContext, PaperState]):
     on networks that had no part in the choice, or the epoch is rolled back.
     """
 
+    purpose = progress_pb2.STEP_PURPOSE_VALIDATE
+
     def request(self, context: PaperContext, state: PaperState) -> Request:
-        return _comparison_request(context, state, progress_pb2.STEP_PURPOSE_VALIDATE)
+        return _comparison_request(context, state, self.purpose)
 
     def receive(
         self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
         decision = _decision(context, state, request, outcome)
-        comparison = decision.comparison
-        changes = actions.differences(state.epoch_table, state.table).changes
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            rules=state.table.rule_count,
-            score=comparison.before if comparison.HasField("before") else None,
-            gain=comparison.gain if comparison.HasField("gain") else None,
-            epoch=state.record(
-                rules=state.table.rule_count, rules_changed=len(changes), comparison=comparison
-            ),
-        )
         epoch = state.epoch + 1
-        is_split_due = epoch % context.spec.search.paper.epochs_per_split == 0
-        purpose = (
-            progress_pb2.STEP_PURPOSE_SPLIT
-            if is_split_due
-            else progress_pb2.STEP_PURPOSE_COUNT_USES
+        is_split_due = epoch % context.search.epochs_per_split == 0
+        after = PaperState.first(
+            decision.table or state.epoch_table,
+            epoch,
+            SplitRule.purpose if is_split_due else ChooseRule.purpose,
         )
-        return PaperState.first(decision.table or state.epoch_table, epoch, purpose), report
+        return after, self.epoch_report(state, state.record(decision.comparison), "before")
 
 
 def _comparison_request(
     context: PaperContext, state: PaperState, purpose: progress_pb2.StepPurpose
 ) -> Request:
     """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
-    improved = actions.differences(state.epoch_table, state.table)
     candidates = [actions.unchanged()]
-    if improved.changes:
-        candidates.append(actions.several_rules(improved))
-    return context.request(
-        purpose,
-        state.epoch,
-        state.visits,
-        table=state.epoch_table,
-        candidates=candidates,
-        specimens=context.spec.search.paper.validation_specimens,
-        scored=False,
+    if state.rules_changed:
+        candidates.append(actions.several_rules(state.changes))
+    return context.validation_request(
+        purpose, state.epoch, state.visits, table=state.epoch_table, candidates=candidates
     )
 
 
 def _decision(
-    context: PaperContext,
-    state: PaperState,
-    request: Request,
-    outcome: Outcome,
+    context: PaperContext, state: PaperState, request: Request, outcome: Outcome
 ) -> Decision:
     """Whether the epoch's present table may replace its first one."""
     scores = context.paired_scores(request, outcome)
@@ -379,7 +341,7 @@ def _decision(
     return Decision(comparison, state.table if comparison.accepted else None)
 
 
-class SplitRule(Step[PaperContext, PaperState]):
+class SplitRule(Survey[PaperContext, PaperState]):
     """Step 5: "Find the most-used rule, and the median memory value that triggers it. Split the
     rule at this point, producing eight new rules (one per dimension of the memory-space), each with
     the same action as before. Then return to step 1."
@@ -388,28 +350,22 @@ class SplitRule(Step[PaperContext, PaperState]):
     on any signal leaves its turn to the next most-used one.
     """
 
-    def request(self, context: PaperContext, state: PaperState) -> Request:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            state.epoch,
-            table=state.table,
-            recording=RECORDING_MEMORY,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_SPLIT
+    recording = RECORDING_MEMORY
 
-    def receive(
-        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
-    ) -> tuple[PaperState, StepReport]:
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
-            rules=state.table.rule_count,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
+    def surveyed(
+        self, context: PaperContext, state: PaperState, outcome: Outcome
+    ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         split = split_most_used(state.table, outcome)
         if split is None:
-            return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES), report
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
         table = state.table.split(split.rule, split.thresholds)
-        divided = replace(PaperState.first(table, state.epoch), effort=state.effort)
-        return divided, replace(report, events=[split.event(table.rule_count)])
+        divided = replace(
+            PaperState.first(table, state.epoch),
+            evaluations=state.evaluations,
+            simulated_packets=state.simulated_packets,
+        )
+        return divided, split.event(table.rule_count)
 
 
 # The strategy
@@ -420,14 +376,11 @@ class PaperStrategy(Strategy[PaperContext, PaperState]):
 
     field = "paper"
     steps: ClassVar = {
-        progress_pb2.STEP_PURPOSE_COUNT_USES: ChooseRule(),
-        progress_pb2.STEP_PURPOSE_IMPROVE: ImproveAction(),
-        progress_pb2.STEP_PURPOSE_VALIDATE: EndEpoch(),
-        progress_pb2.STEP_PURPOSE_SPLIT: SplitRule(),
+        step.purpose: step for step in (ChooseRule(), ImproveAction(), EndEpoch(), SplitRule())
     }
 
     def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PaperContext:
-        return PaperContext(spec, Streams(spec), action_grid(spec.search.paper))
+        return PaperContext(spec, action_grid(spec.search.paper))
 
     def first_state(self, context: PaperContext, given: RuleTable | None) -> PaperState:
         """ "Remy initializes a RemyCC with only a single rule." """

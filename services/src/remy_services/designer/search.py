@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -57,41 +57,24 @@ class Decision:
 # What every strategy is made of: a context that a design fixes, states, and steps between them
 
 
-class Streams:
-    """The random streams of one design, each named by the seed, a purpose and counters.
+@dataclass(frozen=True)
+class Context(ABC):
+    """What a design fixes for all of its steps, and its random streams.
 
-    There is no generator with a state of its own. What a step draws depends on nothing but its
-    name, so that a checkpoint holds counters only and a repeated step repeats its draws.
+    A stream is named by the seed, a purpose and counters. There is no generator with a state of its
+    own: what a step draws depends on nothing but its name, so that a checkpoint holds counters only
+    and a repeated step repeats its draws.
     """
 
-    # The last element of a stream's path: the simulations must not share draws with the model.
-    _SIMULATION = 0
-    _NETWORK = 1
-
-    def __init__(self, spec: spec_pb2.DesignSpec) -> None:
-        self._spec = spec
-
-    def simulation_seed(self, purpose: progress_pb2.StepPurpose, *path: int) -> int:
-        """The seed of the requests that `purpose` and `path` (counters) name."""
-        return remy_simulator.mix(self._spec.search.seed, purpose, *path, self._SIMULATION)
-
-    def specimens(
-        self, purpose: progress_pb2.StepPurpose, *path: int, count: int, stratified: bool = False
-    ) -> evaluation_pb2.SpecimenColumns:
-        """The `count` networks, drawn from the model, that `purpose` and `path` name."""
-        seed = remy_simulator.mix(self._spec.search.seed, purpose, *path, self._NETWORK)
-        return draw_specimen_columns(self._spec, seed=seed, count=count, stratified=stratified)
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a design fixes for all of its steps."""
-
     spec: spec_pb2.DesignSpec
-    streams: Streams
 
     #: Whether a step's networks are spread evenly over the model (see `draw_specimen_columns`).
     stratified: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def search(self) -> spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch:
+        """The settings of the mode."""
 
     def request(
         self,
@@ -103,79 +86,121 @@ class Context:
         recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
         scored: bool = True,
     ) -> Request:
-        """A request whose networks and random draws are named by `purpose` and `path`.
+        """A request whose networks and random draws are named by `purpose` and `path` (counters).
 
         Unless they are given, its only candidate is the table as it is, and it has as many
         specimens as the specification says. It asks for scores, or else (not `scored`) for what
         happened to every sender.
         """
+        search = self.spec.search
         request = Request(
             tables=[from_native(table)],
             candidates=candidates or [actions.unchanged()],
-            specimen_columns=self.streams.specimens(
-                purpose,
-                *path,
-                count=self.spec.search.specimens if specimens is None else specimens,
+            specimen_columns=draw_specimen_columns(
+                self.spec,
+                seed=remy_simulator.mix(search.seed, purpose, *path, _NETWORK),
+                count=search.specimens if specimens is None else specimens,
                 stratified=self.stratified,
             ),
-            duration_ms=self.spec.search.simulated_seconds * 1000,
-            seed=self.streams.simulation_seed(purpose, *path),
+            duration_ms=search.simulated_seconds * 1000,
+            seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
             recording=recording,
         )
         if scored:
             request.objective.CopyFrom(self.spec.objective)
         return request
 
+    def validation_request(
+        self, purpose: progress_pb2.StepPurpose, *path: int, table: RuleTable, **asked: Any
+    ) -> Request:
+        """The same on as many specimens as tables are compared on.
+
+        It asks for senders' results: throughput and delay of each epoch's table are told of as
+        well.
+        """
+        specimens = self.search.validation_specimens
+        return self.request(purpose, *path, table=table, specimens=specimens, scored=False, **asked)
+
     def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
         """Scores by candidate and specimen; None where no sender could be scored."""
         return scoring.scores(request, outcome, self.spec.objective)
 
 
-@dataclass(frozen=True)
-class Effort:
-    """Simulations of one specimen under one candidate, and the packets sent in them."""
+# The last element of a stream's path: the simulations must not share draws with the model.
+_SIMULATION = 0
+_NETWORK = 1
 
-    evaluations: int = 0
-    simulated_packets: int = 0
 
-    def with_outcome(self, outcome: Outcome) -> Effort:
-        """The same and what an outcome has cost."""
-        return Effort(
-            self.evaluations + len(outcome.packets_sent),
-            self.simulated_packets + sum(outcome.packets_sent),
-        )
+class Saved:
+    """A value that a checkpoint holds, in a message whose fields are named like what it has."""
+
+    message: ClassVar[type[Message]]
+
+    def to_message(self) -> Any:
+        """The value, bit by bit."""
+        names = self.message.DESCRIPTOR.fields_by_name
+        return self.message(**{name: _to_message(getattr(self, name)) for name in names})
+
+
+def _to_message(value: Any) -> Any:
+    match value:
+        case RuleTable():
+            return from_native(value)
+        case tuple():
+            return [_to_message(item) for item in value]
+        case _:
+            return value.to_message() if hasattr(value, "to_message") else value
+
+
+def numbers(message: Message) -> dict[str, Any]:
+    """A message's numbers, and its lists of them as tuples, by field."""
+    return {
+        field.name: tuple(value) if field.is_repeated else value
+        for field in message.DESCRIPTOR.fields
+        if field.message_type is None
+        for value in [getattr(message, field.name)]
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(ABC):
+class State(Saved, ABC):
     """Where a search stands between two steps: a value, never changed in place."""
 
     #: What the next step is for.
     purpose: progress_pb2.StepPurpose
     #: The global epoch.
     epoch: int = 0
-    #: What this epoch has cost.
-    effort: Effort = Effort()
+    #: Simulations of one specimen under one candidate in this epoch, and the packets sent in them.
+    evaluations: int = 0
+    simulated_packets: int = 0
+
+    @property
+    @abstractmethod
+    def working_table(self) -> RuleTable:
+        """The table that the next step works on."""
+
+    @property
+    @abstractmethod
+    def rules_changed(self) -> int:
+        """How many rules this epoch has changed."""
 
     def after(self, outcome: Outcome) -> Self:
         """The state with an outcome counted, before a step makes anything of it."""
-        return replace(self, effort=self.effort.with_outcome(outcome))
+        return replace(
+            self,
+            evaluations=self.evaluations + len(outcome.packets_sent),
+            simulated_packets=self.simulated_packets + sum(outcome.packets_sent),
+        )
 
-    @abstractmethod
-    def to_message(self) -> Message:
-        """The state, bit by bit."""
-
-    def record(
-        self, *, rules: int, rules_changed: int, comparison: progress_pb2.Comparison
-    ) -> progress_pb2.EpochRecord:
+    def record(self, comparison: progress_pb2.Comparison) -> progress_pb2.EpochRecord:
         """What the epoch that ends with this comparison has brought."""
         return progress_pb2.EpochRecord(
             epoch=self.epoch,
-            rules=rules,
-            rules_changed=rules_changed,
+            rules=self.working_table.rule_count,
+            rules_changed=self.rules_changed,
             comparison=comparison,
-            evaluations=self.effort.evaluations,
-            simulated_packets=self.effort.simulated_packets,
+            evaluations=self.evaluations,
+            simulated_packets=self.simulated_packets,
         )
 
 
@@ -186,6 +211,9 @@ S = TypeVar("S", bound=State)
 class Step(ABC, Generic[C, S]):
     """A step: what it asks for, and where the search stands after the answer. Pure functions."""
 
+    #: What it is for.
+    purpose: ClassVar[progress_pb2.StepPurpose]
+
     @abstractmethod
     def request(self, context: C, state: S) -> Request:
         """What is to be evaluated."""
@@ -195,6 +223,56 @@ class Step(ABC, Generic[C, S]):
         self, context: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
         """The next state, and what happened. The state's purpose is to be set."""
+
+    def path(self, state: S) -> tuple[int, ...]:
+        """The counters that, with the purpose, name the step's streams."""
+        return (state.epoch,)
+
+    def report(self, state: S, scores: Sequence[float | None], **told: Any) -> StepReport:
+        """What is told of the step that was made in `state`, given the scores of its table."""
+        return StepReport(
+            purpose=self.purpose,
+            rules=state.working_table.rule_count,
+            score=scoring.estimate(scores),
+            **told,
+        )
+
+    def epoch_report(
+        self, state: S, record: progress_pb2.EpochRecord, score: Literal["before", "after"]
+    ) -> StepReport:
+        """The same of a step that ended an epoch; which of the compared scores is told."""
+        told = record.comparison
+        return StepReport(
+            purpose=self.purpose,
+            rules=state.working_table.rule_count,
+            score=getattr(told, score) if told.HasField(score) else None,
+            gain=told.gain if told.HasField("gain") else None,
+            epoch=record,
+        )
+
+
+class Survey(Step[C, S]):
+    """A step that looks at how the rules of the table are used, and changes no action."""
+
+    recording: ClassVar[evaluation_pb2.Recording]
+
+    def request(self, context: C, state: S) -> Request:
+        return context.request(
+            self.purpose, *self.path(state), table=state.working_table, recording=self.recording
+        )
+
+    def receive(
+        self, context: C, state: S, request: Request, outcome: Outcome
+    ) -> tuple[S, StepReport]:
+        (scores,) = context.scores(request, outcome)
+        after, *events = self.surveyed(context, state, outcome)
+        return after, self.report(state, scores, events=events)
+
+    @abstractmethod
+    def surveyed(
+        self, context: C, state: S, outcome: Outcome
+    ) -> tuple[S] | tuple[S, progress_pb2.ProgressEvent]:
+        """The next state, given what was recorded, and what else happened if anything did."""
 
 
 class Strategy(ABC, Generic[C, S]):
@@ -331,12 +409,6 @@ class Validated:
     #: One a specimen; None where no sender could be scored.
     scores: tuple[float | None, ...]
 
-    @classmethod
-    def of(cls, context: Context, table: RuleTable, request: Request, outcome: Outcome) -> Self:
-        """A table with the outcome of its `validation_request`."""
-        (scores,) = context.scores(request, outcome)
-        return cls(table, tuple(scores))
-
     def to_message(self) -> checkpoint_pb2.ValidatedTable:
         scores = [math.nan if score is None else score for score in self.scores]
         return checkpoint_pb2.ValidatedTable(table=from_native(self.table), scores=scores)
@@ -347,6 +419,11 @@ class Validated:
         scores = tuple(None if math.isnan(score) else score for score in message.scores)
         return cls(restored_table(message.table), scores)
 
+    def compared(self, contender: Validated) -> progress_pb2.Comparison:
+        """The contender against this table, on the specimens that both have a score on."""
+        before, after = scoring.paired([self.scores, contender.scores])
+        return scoring.compare(before, after)
+
 
 def restored_table(message: rule_table_pb2.RuleTable) -> RuleTable:
     """The table in a checkpoint. Raises CheckpointError if it is none."""
@@ -356,30 +433,82 @@ def restored_table(message: rule_table_pb2.RuleTable) -> RuleTable:
         raise CheckpointError(f"the checkpoint holds a broken table: {error}") from error
 
 
-def validation_request(context: Context, table: RuleTable, specimens: int) -> Request:
-    """A table on the validation specimens, of which there are `specimens`.
+@dataclass(frozen=True, kw_only=True)
+class ValidatedState(State):
+    """The state of a search whose epochs end with a validation."""
 
-    It asks for senders' results: throughput and delay of each epoch's table are told of as well.
-    """
-    return context.request(
-        progress_pb2.STEP_PURPOSE_VALIDATE, table=table, specimens=specimens, scored=False
-    )
+    #: The best table so far; None before the first validation.
+    best: Validated | None = None
 
+    @abstractmethod
+    def contender(self, context: Any) -> RuleTable:
+        """The table that is to take the place of the best one."""
 
-def compare(best: Validated, contender: Validated) -> progress_pb2.Comparison:
-    """The contender against the best table, on the specimens that both have a score on."""
-    pairs = [
-        (before, after)
-        for before, after in zip(best.scores, contender.scores, strict=True)
-        if before is not None and after is not None
-    ]
-    return scoring.compare([before for before, _ in pairs], [after for _, after in pairs])
+    def with_best(self, best: Validated) -> Self:
+        """The state with another best table."""
+        return replace(self, best=best)
 
 
-def decide(best: Validated | None, contender: Validated) -> Decision:
-    """Whether the contender is published in place of the best table when a search is stopped."""
-    comparison = compare(best or contender, contender)
-    return Decision(comparison, contender.table if comparison.accepted else None)
+V = TypeVar("V", bound=ValidatedState)
+
+
+class Validate(Step[C, V]):
+    """Ends an epoch: the contender is compared with the best table so far."""
+
+    purpose = progress_pb2.STEP_PURPOSE_VALIDATE
+    #: What the next step is for, unless `epoch_ended` says otherwise.
+    then: ClassVar[progress_pb2.StepPurpose]
+
+    def request(self, context: C, state: V) -> Request:
+        return context.validation_request(self.purpose, table=state.contender(context))
+
+    def contender(self, context: C, state: V, request: Request, outcome: Outcome) -> Validated:
+        """The contender, with the outcome of its request."""
+        (scores,) = context.scores(request, outcome)
+        return Validated(state.contender(context), tuple(scores))
+
+    def receive(
+        self, context: C, state: V, request: Request, outcome: Outcome
+    ) -> tuple[V, StepReport]:
+        contender = self.contender(context, state, request, outcome)
+        after = replace(state, purpose=self.then)
+        if state.best is None:
+            # The first single rule: what the design's gain is measured from.
+            return after.with_best(contender), self.report(state, contender.scores)
+        record = state.record(state.best.compared(contender))
+        if record.comparison.accepted:
+            after = after.with_best(contender)
+        after = self.epoch_ended(context, after, record)
+        after = replace(after, epoch=state.epoch + 1, evaluations=0, simulated_packets=0)
+        return after, self.epoch_report(state, record, "after")
+
+    @abstractmethod
+    def epoch_ended(self, context: C, state: V, record: progress_pb2.EpochRecord) -> V:
+        """Where the search stands after this epoch, the best table already chosen. May say more in
+        the record."""
+
+
+class ValidatingStrategy(Strategy[C, V]):
+    """A strategy that publishes its best validated table."""
+
+    def table(self, context: C, state: V) -> RuleTable:
+        return state.best.table if state.best else state.contender(context)
+
+    def closing_request(self, context: C, state: V) -> Request | None:
+        if state.best is None or state.contender(context) == state.best.table:
+            return None
+        return self._validate.request(context, state)
+
+    def closing_decision(
+        self, context: C, state: V, request: Request, outcome: Outcome
+    ) -> Decision:
+        contender = self._validate.contender(context, state, request, outcome)
+        comparison = (state.best or contender).compared(contender)
+        return Decision(comparison, contender.table if comparison.accepted else None)
+
+    @property
+    def _validate(self) -> Validate[C, V]:
+        return cast(Validate[C, V], self.steps[progress_pb2.STEP_PURPOSE_VALIDATE])
 
 
 # The length of a search

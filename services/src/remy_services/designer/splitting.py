@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, progress_pb2, rule_table_pb2
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_services.designer.scoring import by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
@@ -23,15 +23,20 @@ class Split:
     rule: int
     thresholds: Thresholds
 
+    def to_message(self) -> checkpoint_pb2.TrialDivision:
+        """The division, on trial, bit by bit."""
+        return checkpoint_pb2.TrialDivision(rule=self.rule, thresholds=self._thresholds())
+
     def event(self, rules: int) -> progress_pb2.ProgressEvent:
         """What is told of it; `rules` is the number of rules after it."""
-        thresholds = [
+        split = progress_pb2.RuleSplit(rule=self.rule, thresholds=self._thresholds(), rules=rules)
+        return progress_pb2.ProgressEvent(rule_split=split)
+
+    def _thresholds(self) -> list[rule_table_pb2.Threshold]:
+        return [
             rule_table_pb2.Threshold(signal=signal_of(axis), value=value)
             for axis, value in self.thresholds
         ]
-        return progress_pb2.ProgressEvent(
-            rule_split=progress_pb2.RuleSplit(rule=self.rule, thresholds=thresholds, rules=rules)
-        )
 
 
 #: Counts of memory values by bucket, (buckets, counts), by (rule, axis).

@@ -9,9 +9,8 @@ from remy_services.designer import CheckpointError
 from remy_services.designer.joint.divisions import (
     Trials,
     first_parts,
-    from_messages,
     most_used_on_trial,
-    to_messages,
+    restored_trials,
     trial_table,
 )
 from remy_services.designer.splitting import Split
@@ -63,9 +62,9 @@ def test_a_table_of_trials_acts_as_before(trials: Trials, memory: list[float]) -
 
 @given(_trials())
 def test_messages_hold_every_bit(trials: Trials) -> None:
-    wire = [message.SerializeToString() for message in to_messages(trials)]
+    wire = [message.SerializeToString() for message in (trial.to_message() for trial in trials)]
     back = [checkpoint_pb2.TrialDivision.FromString(data) for data in wire]
-    assert from_messages(back, _table()) == trials
+    assert restored_trials(back, _table()) == trials
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_what_no_table_can_be_divided_by_is_refused(trials: Trials, words: str) 
             # The signals' numbers are one above those of the axes.
             message.thresholds.add(signal=axis + 1, value=value)
     with pytest.raises(CheckpointError, match=words):
-        from_messages(messages, _table())
+        restored_trials(messages, _table())
 
 
 def test_the_most_used_rules_come_to_trial() -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, rule_table_pb2
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer.actions import Coordinates
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import Split, median_thresholds
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import axis_of, signal_of
+from remy_simulator.messages import axis_of
 
 # Rules divided on trial: on all signals at once, their parts alike, so that nothing changes
 
@@ -54,22 +54,8 @@ def first_parts(trials: Trials) -> list[int]:
     return firsts
 
 
-def to_messages(trials: Trials) -> list[checkpoint_pb2.TrialDivision]:
-    """The trials, bit by bit."""
-    return [
-        checkpoint_pb2.TrialDivision(
-            rule=trial.rule,
-            thresholds=[
-                rule_table_pb2.Threshold(signal=signal_of(axis), value=value)
-                for axis, value in trial.thresholds
-            ],
-        )
-        for trial in trials
-    ]
-
-
-def from_messages(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleTable) -> Trials:
-    """The inverse. Raises CheckpointError unless `table` can be divided so."""
+def restored_trials(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleTable) -> Trials:
+    """The trials in a checkpoint. Raises CheckpointError unless `table` can be divided so."""
     trials = tuple(
         Split(
             message.rule,

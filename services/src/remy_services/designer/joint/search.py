@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,16 +12,14 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USED
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
-from remy_services.designer import scoring
 from remy_services.designer.actions import ActionSpace, first_table
 from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.divisions import (
     Trials,
     chosen_splits,
     disagreements,
-    from_messages,
     most_used_on_trial,
-    to_messages,
+    restored_trials,
     trial_table,
 )
 from remy_services.designer.joint.gradient import gradient_samples, pair_samples, spread_after
@@ -28,17 +27,14 @@ from remy_services.designer.joint.schedule import Schedule, start_count
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import (
     Context,
-    Decision,
-    Effort,
-    State,
     Step,
     StepReport,
-    Strategy,
-    Streams,
+    Survey,
+    Validate,
     Validated,
-    compare,
-    decide,
-    validation_request,
+    ValidatedState,
+    ValidatingStrategy,
+    numbers,
 )
 from remy_services.designer.splitting import split_most_used
 from remy_simulator import RuleTable
@@ -77,34 +73,31 @@ class JointContext(Context):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointState(State):
+class JointState(ValidatedState):
     """The state between two steps."""
+
+    message = checkpoint_pb2.JointSearchState
 
     #: The climb under way.
     climb: Climb
     #: Divisions of its rules to be tried in the next step, if that is what it is for.
     trials: Trials = ()
-    #: The best table so far; None before the first validation.
-    best: Validated | None = None
     #: Number of the start being tried; the number of all of them when that is over.
     start: int = 0
     #: The best of the short climbs that are over, and its score.
     best_start: Climb | None = None
-    best_start_score: float = -math.inf
+    best_start_score: float | None = None
 
-    def to_message(self) -> checkpoint_pb2.JointSearchState:
-        return checkpoint_pb2.JointSearchState(
-            purpose=self.purpose,
-            epoch=self.epoch,
-            best=self.best.to_message() if self.best else None,
-            start=self.start,
-            climb=self.climb.to_message(),
-            trials=to_messages(self.trials),
-            best_start=self.best_start.to_message() if self.best_start else None,
-            best_start_score=self.best_start_score if self.best_start else None,
-            evaluations=self.effort.evaluations,
-            simulated_packets=self.effort.simulated_packets,
-        )
+    @property
+    def working_table(self) -> RuleTable:
+        return self.climb.table
+
+    @property
+    def rules_changed(self) -> int:
+        return self.climb.table.rule_count
+
+    def contender(self, context: JointContext) -> RuleTable:
+        return self.climb.published(context.space)
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.JointSearchState) -> JointState:
@@ -121,15 +114,14 @@ class JointState(State):
             raise CheckpointError("the checkpoint holds a climb without its score, or the reverse")
         climb = Climb.from_message(message.climb)
         return cls(
-            purpose=message.purpose,
-            climb=climb,
-            trials=from_messages(message.trials, climb.table),
-            best=Validated.from_message(message.best) if has_best else None,
-            epoch=message.epoch,
-            start=message.start,
-            best_start=Climb.from_message(message.best_start) if has_start else None,
-            best_start_score=message.best_start_score if has_start else -math.inf,
-            effort=Effort(message.evaluations, message.simulated_packets),
+            **numbers(message)
+            | {
+                "climb": climb,
+                "trials": restored_trials(message.trials, climb.table),
+                "best": Validated.from_message(message.best) if has_best else None,
+                "best_start": Climb.from_message(message.best_start) if has_start else None,
+                "best_start_score": message.best_start_score if has_start else None,
+            }
         )
 
 
@@ -141,31 +133,33 @@ class JointState(State):
 Scores = Sequence[float | None]
 
 
-def pair_request(
-    context: JointContext,
-    purpose: progress_pb2.StepPurpose,
-    *path: int,
-    table: RuleTable,
-    perturbation: float,
-    specimens: int,
-) -> Request:
-    """A pair on each of so many fresh specimens; `purpose` and `path` name all that is drawn.
+class AntitheticPairs(Step[JointContext, JointState]):
+    """A step on pairs, one on each of some fresh specimens."""
 
-    `perturbation` is the standard deviation by which the coordinates of all actions are moved.
-    """
-    request = context.request(
-        purpose,
-        *path,
-        table=table,
-        candidates=[
-            evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=scale))
-            for scale in (perturbation, -perturbation)
-        ],
-        specimens=specimens,
-        recording=RECORDING_USED,
-    )
-    request.bounds.CopyFrom(context.space.bounds)
-    return request
+    def path(self, state: JointState) -> tuple[int, ...]:
+        return (state.start, state.climb.steps)
+
+    @abstractmethod
+    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
+        """The table that is perturbed, and on how many specimens."""
+
+    def request(self, context: JointContext, state: JointState) -> Request:
+        table, specimens = self.perturbed(context, state)
+        # The standard deviation by which the coordinates of all actions are moved.
+        scale = context.schedule.settings(state.climb.steps).perturbation
+        request = context.request(
+            self.purpose,
+            *self.path(state),
+            table=table,
+            candidates=[
+                evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=way))
+                for way in (scale, -scale)
+            ],
+            specimens=specimens,
+            recording=RECORDING_USED,
+        )
+        request.bounds.CopyFrom(context.space.bounds)
+        return request
 
 
 def half_differences(up: Scores, down: Scores) -> list[float | None]:
@@ -188,22 +182,14 @@ def middles(up: Scores, down: Scores) -> list[float]:
 # The steps
 
 
-class Ascend(Step[JointContext, JointState]):
+class Ascend(AntitheticPairs):
     """One step of the climb: a pair on each of some fresh specimens informs the slopes of all
     rules, and coordinates move along them."""
 
-    def request(self, context: JointContext, state: JointState) -> Request:
-        climb = state.climb
-        settings = context.schedule.settings(climb.steps)
-        return pair_request(
-            context,
-            progress_pb2.STEP_PURPOSE_CLIMB,
-            state.start,
-            climb.steps,
-            table=climb.table,
-            perturbation=settings.perturbation,
-            specimens=settings.specimens,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_CLIMB
+
+    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
+        return state.climb.table, context.schedule.settings(state.climb.steps).specimens
 
     def receive(
         self, context: JointContext, state: JointState, request: Request, outcome: Outcome
@@ -221,12 +207,8 @@ class Ascend(Step[JointContext, JointState]):
             rules=climb.table.rule_count,
         )
         climb = ascend(climb, samples, settings, context.space)
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_CLIMB,
-            rules=climb.table.rule_count,
-            score=scoring.estimate(middles(up, down)),
-        )
-        return replace(state, climb=climb, purpose=_after_step(context, state, climb.steps)), report
+        purpose = _after_step(context, state, climb.steps)
+        return replace(state, climb=climb, purpose=purpose), self.report(state, middles(up, down))
 
 
 def _after_step(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
@@ -246,58 +228,42 @@ def _after_split(context: JointContext, state: JointState, steps: int) -> progre
     return progress_pb2.STEP_PURPOSE_VALIDATE if validate else progress_pb2.STEP_PURPOSE_CLIMB
 
 
-class SplitMostUsed(Step[JointContext, JointState]):
+class SplitMostUsed(Survey[JointContext, JointState]):
     """The table grows where it is used (section 4.3, step 5).
 
     The most-used rule is divided at the medians of the memory values that triggered it; or, if
     disagreement is to decide, several rules come to trial there.
     """
 
-    def request(self, context: JointContext, state: JointState) -> Request:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            state.start,
-            state.climb.steps,
-            table=state.climb.table,
-            recording=RECORDING_MEMORY,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_SPLIT
+    recording = RECORDING_MEMORY
 
-    def receive(
-        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
-    ) -> tuple[JointState, StepReport]:
+    def path(self, state: JointState) -> tuple[int, ...]:
+        return (state.start, state.climb.steps)
+
+    def surveyed(
+        self, context: JointContext, state: JointState, outcome: Outcome
+    ) -> tuple[JointState] | tuple[JointState, progress_pb2.ProgressEvent]:
         climb = replace(state.climb, last_split=state.climb.steps)
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
-            rules=climb.table.rule_count,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
+        after = replace(state, climb=climb, purpose=_after_split(context, state, climb.steps))
         if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
-            trials = most_used_on_trial(climb.table, outcome)
-            if trials:
+            if trials := most_used_on_trial(climb.table, outcome):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
-                return replace(state, climb=climb, trials=trials, purpose=purpose), report
+                return (replace(after, trials=trials, purpose=purpose),)
         elif split := split_most_used(climb.table, outcome):
             climb = climb.split(split.rule, split.thresholds)
-            report = replace(report, events=[split.event(climb.table.rule_count)])
-        purpose = _after_split(context, state, climb.steps)
-        return replace(state, climb=climb, purpose=purpose), report
+            return replace(after, climb=climb), split.event(climb.table.rule_count)
+        return (after,)
 
 
-class TrySplits(Step[JointContext, JointState]):
+class TrySplits(AntitheticPairs):
     """The table grows where the two sides of a division want to differ: all divisions on trial are
     perturbed at once, and the slopes of their sides compared."""
 
-    def request(self, context: JointContext, state: JointState) -> Request:
-        climb = state.climb
-        return pair_request(
-            context,
-            progress_pb2.STEP_PURPOSE_TRY_SPLITS,
-            state.start,
-            climb.steps,
-            table=trial_table(climb.table, state.trials),
-            perturbation=context.schedule.settings(climb.steps).perturbation,
-            specimens=context.schedule.trial_specimens,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
+
+    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
+        return trial_table(state.climb.table, state.trials), context.schedule.trial_specimens
 
     def receive(
         self, context: JointContext, state: JointState, request: Request, outcome: Outcome
@@ -324,17 +290,12 @@ class TrySplits(Step[JointContext, JointState]):
         for split in reversed(splits):
             climb = climb.split(split.rule, split.thresholds)
             events.append(split.event(climb.table.rule_count))
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_TRY_SPLITS,
-            rules=state.climb.table.rule_count,
-            score=scoring.estimate(middles(up, down)),
-            events=events,
-        )
-        state = replace(state, climb=climb, trials=())
-        return replace(state, purpose=_after_split(context, state, climb.steps)), report
+        report = self.report(state, middles(up, down), events=events)
+        purpose = _after_split(context, state, climb.steps)
+        return replace(state, climb=climb, trials=(), purpose=purpose), report
 
 
-class Validate(Step[JointContext, JointState]):
+class ValidateClimb(Validate[JointContext, JointState]):
     """Ends an epoch; while starts are being tried, ends one of them.
 
     Whether the climb has got anywhere, a step's own score cannot say: it belongs to perturbed
@@ -342,39 +303,15 @@ class Validate(Step[JointContext, JointState]):
     with the best table so far on the validation specimens, that it never climbs on.
     """
 
-    def request(self, context: JointContext, state: JointState) -> Request:
-        return validation_request(
-            context, state.climb.published(context.space), context.search.validation_specimens
-        )
+    then = progress_pb2.STEP_PURPOSE_CLIMB
 
-    def receive(
-        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
-    ) -> tuple[JointState, StepReport]:
-        contender = Validated.of(context, state.climb.published(context.space), request, outcome)
-        rules = contender.table.rule_count
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            rules=rules,
-            score=scoring.estimate(contender.scores),
-        )
-        climbing = replace(state, purpose=progress_pb2.STEP_PURPOSE_CLIMB)
-        if state.best is None:
-            # The first single rule: what the design's gain is measured from.
-            return replace(climbing, best=contender), report
-        comparison = compare(state.best, contender)
-        if comparison.accepted:
-            climbing = replace(climbing, best=contender)
-        record = state.record(rules=rules, rules_changed=rules, comparison=comparison)
-        if context.is_trying_starts(state.start):
-            record.start = state.start
-            climbing = _next_start(context, climbing, comparison)
-        report = replace(
-            report,
-            score=comparison.after if comparison.HasField("after") else None,
-            gain=comparison.gain if comparison.HasField("gain") else None,
-            epoch=record,
-        )
-        return replace(climbing, epoch=state.epoch + 1, effort=Effort()), report
+    def epoch_ended(
+        self, context: JointContext, state: JointState, record: progress_pb2.EpochRecord
+    ) -> JointState:
+        if not context.is_trying_starts(state.start):
+            return state
+        record.start = state.start
+        return _next_start(context, state, record.comparison)
 
 
 def _next_start(
@@ -383,32 +320,29 @@ def _next_start(
     """Keeps the climb if it is the best start so far, and turns to the next; after the last one the
     best goes on."""
     score = comparison.after.mean if comparison.HasField("after") else -math.inf
-    if state.best_start is None or score > state.best_start_score:
+    if state.best_start_score is None or score > state.best_start_score:
         state = replace(state, best_start=state.climb, best_start_score=score)
     state = replace(state, start=state.start + 1)
     if context.is_trying_starts(state.start):
         return replace(state, climb=context.first_climb(state.start))
     climb = state.best_start or state.climb
-    return replace(state, climb=climb, best_start=None, best_start_score=-math.inf)
+    return replace(state, climb=climb, best_start=None, best_start_score=None)
 
 
 # The strategy
 
 
-class JointStrategy(Strategy[JointContext, JointState]):
+class JointStrategy(ValidatingStrategy[JointContext, JointState]):
     """Evolution strategies on all rules at once."""
 
     field = "joint"
     steps: ClassVar = {
-        progress_pb2.STEP_PURPOSE_CLIMB: Ascend(),
-        progress_pb2.STEP_PURPOSE_SPLIT: SplitMostUsed(),
-        progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplits(),
-        progress_pb2.STEP_PURPOSE_VALIDATE: Validate(),
+        step.purpose: step for step in (Ascend(), SplitMostUsed(), TrySplits(), ValidateClimb())
     }
 
     def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> JointContext:
         space, schedule = ActionSpace(spec.search.joint), Schedule(spec.search)
-        return JointContext(spec, Streams(spec), space, schedule, given)
+        return JointContext(spec, space, schedule, given)
 
     def first_state(self, context: JointContext, given: RuleTable | None) -> JointState:
         climb = context.first_climb(0)
@@ -418,9 +352,6 @@ class JointStrategy(Strategy[JointContext, JointState]):
         self, context: JointContext, message: checkpoint_pb2.JointSearchState
     ) -> JointState:
         return JointState.from_message(message)
-
-    def table(self, context: JointContext, state: JointState) -> RuleTable:
-        return state.best.table if state.best else state.climb.published(context.space)
 
     def finished(self, context: JointContext, state: JointState) -> progress_pb2.StopReason | None:
         is_over = (
@@ -438,14 +369,5 @@ class JointStrategy(Strategy[JointContext, JointState]):
         return (before + schedule.work(state.climb.steps)) / whole
 
     def closing_request(self, context: JointContext, state: JointState) -> Request | None:
-        if state.best is None or self.finished(context, state) is not None:
-            return None
-        if state.climb.published(context.space) == state.best.table:
-            return None
-        return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
-
-    def closing_decision(
-        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
-    ) -> Decision:
-        published = state.climb.published(context.space)
-        return decide(state.best, Validated.of(context, published, request, outcome))
+        is_over = self.finished(context, state) is not None
+        return None if is_over else super().closing_request(context, state)

@@ -10,18 +10,20 @@ from remy_services.designer import actions
 from remy_services.designer.actions import ActionSpace
 from remy_services.designer.pattern.race import EAGERNESS, INTERSEND, WINDOW_MULTIPLE, moved
 from remy_services.designer.scoring import CheckpointError
-from remy_services.designer.search import restored_table
+from remy_services.designer.search import Saved, restored_table
 from remy_services.designer.splitting import Split, Thresholds
 from remy_simulator import RuleTable
 from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message, action_tuple, axis_of, from_native, signal_of
+from remy_simulator.messages import action_message, action_tuple, axis_of, signal_of
 
 # A table that is being polished
 
 
 @dataclass(frozen=True)
-class PatternTable:
+class PatternTable(Saved):
     """A table, and for each of its rules how far its next compass step goes."""
+
+    message = checkpoint_pb2.PatternTable
 
     table: RuleTable
     steps: tuple[float, ...]
@@ -31,9 +33,6 @@ class PatternTable:
 
     def with_step(self, rule: int, step: float) -> PatternTable:
         return PatternTable(self.table, (*self.steps[:rule], step, *self.steps[rule + 1 :]))
-
-    def to_message(self) -> checkpoint_pb2.PatternTable:
-        return checkpoint_pb2.PatternTable(table=from_native(self.table), steps=self.steps)
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PatternTable) -> PatternTable:

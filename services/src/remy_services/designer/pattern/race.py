@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_services.designer import scoring
 from remy_services.designer.actions import ActionSpace
+from remy_services.designer.search import Saved, numbers
 from remy_simulator.messages import ActionTuple as Action
 
 # Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003)
@@ -76,8 +77,10 @@ _CLEAR_SPECIMENS = 16
 
 
 @dataclass(frozen=True)
-class Runner:
+class Runner(Saved):
     """A candidate that is still in the race."""
+
+    message = checkpoint_pb2.Runner
 
     #: Its number among the race's candidates.
     candidate: int
@@ -100,8 +103,10 @@ class Runner:
 
 
 @dataclass(frozen=True)
-class Race:
+class Race(Saved):
     """The state between two rounds."""
+
+    message = checkpoint_pb2.Race
 
     #: Specimens so far.
     specimens: int = 0
@@ -160,19 +165,10 @@ class Race:
         leader = self.leader()
         return leader if leader is not None and leader.has_gained(_MARGIN) else None
 
-    def to_message(self) -> checkpoint_pb2.Race:
-        runners = [
-            checkpoint_pb2.Runner(candidate=runner.candidate, differences=runner.differences)
-            for runner in self.runners
-        ]
-        return checkpoint_pb2.Race(specimens=self.specimens, runners=runners)
-
     @classmethod
     def from_message(cls, message: checkpoint_pb2.Race) -> Race:
         """The inverse."""
-        runners = tuple(
-            Runner(runner.candidate, tuple(runner.differences)) for runner in message.runners
-        )
+        runners = tuple(Runner(**numbers(runner)) for runner in message.runners)
         return cls(message.specimens, runners)
 
 

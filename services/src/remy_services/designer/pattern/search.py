@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
-from remy_services.designer import actions, scoring
+from remy_services.designer import actions
 from remy_services.designer.actions import ActionSpace, first_table
 from remy_services.designer.pattern.divisions import (
     PatternTable,
@@ -23,17 +23,14 @@ from remy_services.designer.pattern.race import Race, neighbours
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.search import (
     Context,
-    Decision,
-    Effort,
-    State,
     Step,
     StepReport,
-    Strategy,
-    Streams,
+    Survey,
+    Validate,
     Validated,
-    compare,
-    decide,
-    validation_request,
+    ValidatedState,
+    ValidatingStrategy,
+    numbers,
 )
 from remy_services.designer.splitting import median_thresholds
 from remy_simulator import RuleTable
@@ -54,40 +51,18 @@ class PatternContext(Context):
     def search(self) -> spec_pb2.PatternSearch:
         return self.spec.search.pattern
 
-    def round_request(
-        self,
-        purpose: progress_pb2.StepPurpose,
-        *path: int,
-        table: RuleTable,
-        candidates: Sequence[evaluation_pb2.Candidate],
-        race: Race,
-    ) -> Request:
-        """The next round of the race that `purpose` and `path` name: the unchanged table and those
-        of its `candidates` that still run, on fresh specimens."""
-        return self.request(
-            purpose,
-            *path,
-            race.specimens,
-            table=table,
-            candidates=[
-                actions.unchanged(),
-                *(candidates[runner.candidate] for runner in race.runners),
-            ],
-            specimens=race.next_specimens(self.search),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class PatternState(State):
+class PatternState(ValidatedState):
     """The state between two steps."""
+
+    message = checkpoint_pb2.PatternSearchState
 
     #: The table being polished.
     current: PatternTable
     #: Steps made.
     step: int = 0
-    #: The best table so far; None before the first validation.
-    best: Validated | None = None
-    #: How far the next compass step of each of its rules goes.
+    #: How far the next compass step of each of the best table's rules goes.
     best_steps: tuple[float, ...] = ()
     #: Rules to be polished in this epoch, the one under way first.
     queue: tuple[int, ...] = ()
@@ -104,38 +79,22 @@ class PatternState(State):
     #: Rules that this epoch has changed, in the order of their turns.
     changed_rules: tuple[int, ...] = ()
 
+    @property
+    def working_table(self) -> RuleTable:
+        return self.current.table
+
+    @property
+    def rules_changed(self) -> int:
+        return len(self.changed_rules)
+
+    def contender(self, context: PatternContext) -> RuleTable:
+        return self.current.table
+
+    def with_best(self, best: Validated) -> PatternState:
+        return replace(self, best=best, best_steps=self.current.steps)
+
     def after(self, outcome: Outcome) -> PatternState:
         return replace(super().after(outcome), step=self.step + 1)
-
-    def next_epoch(self, purpose: progress_pb2.StepPurpose) -> PatternState:
-        """The beginning of the next epoch, with the table as it is."""
-        return replace(
-            self,
-            purpose=purpose,
-            epoch=self.epoch + 1,
-            races=0,
-            changed_rules=(),
-            effort=Effort(),
-        )
-
-    def to_message(self) -> checkpoint_pb2.PatternSearchState:
-        return checkpoint_pb2.PatternSearchState(
-            purpose=self.purpose,
-            epoch=self.epoch,
-            step=self.step,
-            current=self.current.to_message(),
-            best=self.best.to_message() if self.best else None,
-            best_steps=self.best_steps,
-            queue=self.queue,
-            visit_races=self.visit_races,
-            races=self.races,
-            race=self.race.to_message(),
-            splits=[split.to_message() for split in self.splits],
-            epochs_since_split=self.epochs_since_split,
-            changed_rules=self.changed_rules,
-            evaluations=self.effort.evaluations,
-            simulated_packets=self.effort.simulated_packets,
-        )
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PatternSearchState) -> PatternState:
@@ -143,20 +102,14 @@ class PatternState(State):
         current = PatternTable.from_message(message.current)
         best = Validated.from_message(message.best) if message.HasField("best") else None
         state = cls(
-            purpose=message.purpose,
-            current=current,
-            step=message.step,
-            epoch=message.epoch,
-            best=best,
-            best_steps=checked_steps(best.table, message.best_steps) if best else (),
-            queue=tuple(message.queue),
-            visit_races=message.visit_races,
-            races=message.races,
-            race=Race.from_message(message.race),
-            splits=tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
-            epochs_since_split=message.epochs_since_split,
-            changed_rules=tuple(message.changed_rules),
-            effort=Effort(message.evaluations, message.simulated_packets),
+            **numbers(message)
+            | {
+                "current": current,
+                "best": best,
+                "best_steps": checked_steps(best.table, message.best_steps) if best else (),
+                "race": Race.from_message(message.race),
+                "splits": tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
+            }
         )
         if not state._is_sound():
             raise CheckpointError("the checkpoint names a step that the pattern search never makes")
@@ -179,26 +132,6 @@ class PatternState(State):
             and all(rule < rules for rule in self.queue)
             and (self.best is not None or begins)
         )
-
-
-def _after_round(
-    context: PatternContext,
-    state: PatternState,
-    purpose: progress_pb2.StepPurpose,
-    request: Request,
-    outcome: Outcome,
-) -> tuple[PatternState, StepReport]:
-    """The state with the round run, and a report with the leader's gain so far."""
-    scores = context.scores(request, outcome)
-    race = state.race.after_round(scores)
-    leader = race.leader()
-    report = StepReport(
-        purpose=purpose,
-        rules=state.current.table.rule_count,
-        score=scoring.estimate(scores[0]),
-        gain=leader.gain if leader is not None else None,
-    )
-    return replace(state, race=race), report
 
 
 # A rule's turn: its races, one after another
@@ -263,97 +196,108 @@ def _after_race(
 # The steps
 
 
-class CountUses(Step[PatternContext, PatternState]):
+class CountUses(Survey[PatternContext, PatternState]):
     """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
     stays."""
 
-    def request(self, context: PatternContext, state: PatternState) -> Request:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_COUNT_USES,
-            state.epoch,
-            table=state.current.table,
-            recording=RECORDING_USES,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+    recording = RECORDING_USES
 
-    def receive(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
-    ) -> tuple[PatternState, StepReport]:
-        rules = state.current.table.rule_count
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_COUNT_USES,
-            rules=rules,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
+    def surveyed(
+        self, context: PatternContext, state: PatternState, outcome: Outcome
+    ) -> tuple[PatternState]:
         queue = tuple(by_use(outcome.rule_uses))
-        return _begin_visit(context, replace(state, queue=queue)), report
+        return (_begin_visit(context, replace(state, queue=queue)),)
 
 
-class Polish(Step[PatternContext, PatternState]):
-    """A round of the race between an action and the compass steps around it. Every round has fresh
-    specimens; the winner takes the place of the present action."""
+class RaceRound(Step[PatternContext, PatternState]):
+    """A round of the race under way, on fresh specimens: the unchanged table and those candidates
+    that still run."""
+
+    @abstractmethod
+    def candidates(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        """The table, and all that the race began with as changes of it."""
+
+    @abstractmethod
+    def race_over(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
+        """Where the search stands after the race, and what was taken over if anything was."""
 
     def request(self, context: PatternContext, state: PatternState) -> Request:
-        rule = state.queue[0]
-        return context.round_request(
-            progress_pb2.STEP_PURPOSE_IMPROVE,
-            state.epoch,
-            state.races,
-            table=state.current.table,
-            candidates=[
-                actions.one_rule(rule, action) for action in _candidate_actions(context, state)
-            ],
-            race=state.race,
+        table, candidates = self.candidates(context, state)
+        race = state.race
+        return context.request(
+            self.purpose,
+            *self.path(state),
+            race.specimens,
+            table=table,
+            candidates=[actions.unchanged(), *(candidates[one.candidate] for one in race.runners)],
+            specimens=race.next_specimens(context.search),
         )
 
     def receive(
         self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
-        state, report = _after_round(
-            context, state, progress_pb2.STEP_PURPOSE_IMPROVE, request, outcome
-        )
-        if not state.race.is_over(context.search):
-            return state, report
+        scores = context.scores(request, outcome)
+        after = replace(state, race=state.race.after_round(scores))
+        leader = after.race.leader()
+        events: list[progress_pb2.ProgressEvent] = []
+        if after.race.is_over(context.search):
+            after, *events = self.race_over(context, after)
+        gain = None if leader is None else leader.gain
+        return after, self.report(state, scores[0], gain=gain, events=events)
+
+
+class Polish(RaceRound):
+    """Between an action and the compass steps around it: the winner takes the place of the present
+    action."""
+
+    purpose = progress_pb2.STEP_PURPOSE_IMPROVE
+
+    def path(self, state: PatternState) -> tuple[int, ...]:
+        return (state.epoch, state.races)
+
+    def candidates(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        found = _candidate_actions(context, state)
+        return state.current.table, [actions.one_rule(state.queue[0], one) for one in found]
+
+    def race_over(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
         winner = state.race.winner()
         if winner is None:
-            return _after_race(context, state, None), report
-        action = _candidate_actions(context, state)[winner.candidate]
-        rule = state.queue[0]
+            return (_after_race(context, state, None),)
+        rule, action = state.queue[0], _candidate_actions(context, state)[winner.candidate]
         improved = progress_pb2.RuleImproved(
             rule=rule,
             before=action_message(state.current.table.action(rule)),
             after=action_message(action),
             gain=winner.gain,
         )
-        report = replace(report, events=[progress_pb2.ProgressEvent(rule_improved=improved)])
-        return _after_race(context, state, action), report
+        event = progress_pb2.ProgressEvent(rule_improved=improved)
+        return _after_race(context, state, action), event
 
 
 # The most-used rules are divided on trial.
 _RULES_ON_TRIAL = 3
 
 
-class ProposeSplits(Step[PatternContext, PatternState]):
+class ProposeSplits(Survey[PatternContext, PatternState]):
     """Each of the most-used rules comes to trial on each signal, at the median of the memory values
     that triggered it."""
 
-    def request(self, context: PatternContext, state: PatternState) -> Request:
-        return context.request(
-            progress_pb2.STEP_PURPOSE_SPLIT,
-            state.epoch,
-            table=state.current.table,
-            recording=RECORDING_MEMORY,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_SPLIT
+    recording = RECORDING_MEMORY
 
-    def receive(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
-    ) -> tuple[PatternState, StepReport]:
-        table = state.current.table
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_SPLIT,
-            rules=table.rule_count,
-            score=scoring.estimate(context.scores(request, outcome)[0]),
-        )
-        memory = memory_summaries(outcome)
+    def surveyed(
+        self, context: PatternContext, state: PatternState, outcome: Outcome
+    ) -> tuple[PatternState]:
+        table, memory = state.current.table, memory_summaries(outcome)
         splits = tuple(
             split
             for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
@@ -362,121 +306,75 @@ class ProposeSplits(Step[PatternContext, PatternState]):
             )
         )
         if not splits:
-            return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES), report
-        state = replace(
-            state,
-            purpose=progress_pb2.STEP_PURPOSE_TRY_SPLITS,
-            splits=splits,
-            race=Race.between(len(splits)),
-        )
-        return state, report
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
+        purpose, race = progress_pb2.STEP_PURPOSE_TRY_SPLITS, Race.between(len(splits))
+        return (replace(state, purpose=purpose, splits=splits, race=race),)
 
 
-class TrySplits(Step[PatternContext, PatternState]):
-    """A round of the race between divisions: the table grows by one rule, or not at all where no
-    division gains more than luck would."""
+class TrySplits(RaceRound):
+    """Between divisions: the table grows by one rule, or not at all where no division gains more
+    than luck would."""
 
-    def request(self, context: PatternContext, state: PatternState) -> Request:
-        table, candidates = on_trial(state.current.table, state.splits)
-        return context.round_request(
-            progress_pb2.STEP_PURPOSE_TRY_SPLITS,
-            state.epoch,
-            table=table,
-            candidates=candidates,
-            race=state.race,
-        )
+    purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
-    def receive(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
-    ) -> tuple[PatternState, StepReport]:
-        state, report = _after_round(
-            context, state, progress_pb2.STEP_PURPOSE_TRY_SPLITS, request, outcome
-        )
-        if not state.race.is_over(context.search):
-            return state, report
+    def candidates(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        return on_trial(state.current.table, state.splits)
+
+    def race_over(
+        self, context: PatternContext, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
+        purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+        after = replace(state, purpose=purpose, splits=(), race=Race())
         winner = state.race.leader()
-        if winner is not None and winner.has_gained(0.0):
-            trial = state.splits[winner.candidate]
-            current = trial.applied(state.current, context.search.first_step)
-            state = replace(state, current=current, epochs_since_split=0)
-            report = replace(report, events=[trial.split.event(current.table.rule_count)])
-        state = replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES, splits=(), race=Race())
-        return state, report
+        if winner is None or not winner.has_gained(0.0):
+            return (after,)
+        trial = state.splits[winner.candidate]
+        current = trial.applied(state.current, context.search.first_step)
+        after = replace(after, current=current, epochs_since_split=0)
+        return after, trial.split.event(current.table.rule_count)
 
 
-class Validate(Step[PatternContext, PatternState]):
+class ValidateTable(Validate[PatternContext, PatternState]):
     """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
     all, and it may be time to divide a rule."""
 
-    def request(self, context: PatternContext, state: PatternState) -> Request:
-        return validation_request(context, state.current.table, context.search.validation_specimens)
+    then = progress_pb2.STEP_PURPOSE_COUNT_USES
 
-    def receive(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
-    ) -> tuple[PatternState, StepReport]:
-        contender = Validated.of(context, state.current.table, request, outcome)
-        report = StepReport(
-            purpose=progress_pb2.STEP_PURPOSE_VALIDATE,
-            rules=contender.table.rule_count,
-            score=scoring.estimate(contender.scores),
+    def epoch_ended(
+        self, context: PatternContext, state: PatternState, record: progress_pb2.EpochRecord
+    ) -> PatternState:
+        after = replace(
+            state,
+            epochs_since_split=state.epochs_since_split + 1,
+            races=0,
+            changed_rules=(),
         )
-        if state.best is None:
-            # The first single rule: what the design's gain is measured from.
-            state = _with_best(state, contender)
-            return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES), report
-        comparison = compare(state.best, contender)
-        record = state.record(
-            rules=contender.table.rule_count,
-            rules_changed=len(state.changed_rules),
-            comparison=comparison,
-        )
-        best = PatternTable(state.best.table, state.best_steps)
-        if comparison.accepted:
-            state = _with_best(state, contender)
-        else:
-            state = replace(state, current=best)
-        state = replace(state, epochs_since_split=state.epochs_since_split + 1)
-        grows = _grows(context, state, comparison)
-        purpose = progress_pb2.STEP_PURPOSE_SPLIT if grows else progress_pb2.STEP_PURPOSE_COUNT_USES
-        report = replace(
-            report,
-            gain=comparison.gain if comparison.HasField("gain") else None,
-            epoch=record,
-        )
-        return state.next_epoch(purpose), report
-
-
-def _with_best(state: PatternState, best: Validated) -> PatternState:
-    return replace(state, best=best, best_steps=state.current.steps)
-
-
-def _grows(
-    context: PatternContext, state: PatternState, comparison: progress_pb2.Comparison
-) -> bool:
-    search = context.search
-    if state.current.table.rule_count >= search.maximum_rules:
-        return False
-    is_slow: bool = comparison.gain.mean < search.growth_threshold
-    return is_slow or state.epochs_since_split >= search.epochs_per_split
+        if not record.comparison.accepted and state.best is not None:
+            after = replace(after, current=PatternTable(state.best.table, state.best_steps))
+        search = context.search
+        is_slow = record.comparison.gain.mean < search.growth_threshold
+        is_due = is_slow or after.epochs_since_split >= search.epochs_per_split
+        if is_due and after.working_table.rule_count < search.maximum_rules:
+            return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
+        return after
 
 
 # The strategy
 
 
-class PatternStrategy(Strategy[PatternContext, PatternState]):
+class PatternStrategy(ValidatingStrategy[PatternContext, PatternState]):
     """Small tables by raced compass steps."""
 
     field = "pattern"
     steps: ClassVar = {
-        progress_pb2.STEP_PURPOSE_COUNT_USES: CountUses(),
-        progress_pb2.STEP_PURPOSE_IMPROVE: Polish(),
-        progress_pb2.STEP_PURPOSE_VALIDATE: Validate(),
-        progress_pb2.STEP_PURPOSE_SPLIT: ProposeSplits(),
-        progress_pb2.STEP_PURPOSE_TRY_SPLITS: TrySplits(),
+        step.purpose: step
+        for step in (CountUses(), Polish(), ValidateTable(), ProposeSplits(), TrySplits())
     }
 
     def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PatternContext:
-        return PatternContext(spec, Streams(spec), ActionSpace(spec.search.pattern))
+        return PatternContext(spec, ActionSpace(spec.search.pattern))
 
     def first_state(self, context: PatternContext, given: RuleTable | None) -> PatternState:
         first = given or first_table(context.spec, context.space, start=0)
@@ -497,9 +395,6 @@ class PatternStrategy(Strategy[PatternContext, PatternState]):
                 )
         return state
 
-    def table(self, context: PatternContext, state: PatternState) -> RuleTable:
-        return state.best.table if state.best else state.current.table
-
     def finished(
         self, context: PatternContext, state: PatternState
     ) -> progress_pb2.StopReason | None:
@@ -508,14 +403,3 @@ class PatternStrategy(Strategy[PatternContext, PatternState]):
 
     def share_done(self, context: PatternContext, state: PatternState) -> float | None:
         return min(state.step / context.search.steps, 1.0)
-
-    def closing_request(self, context: PatternContext, state: PatternState) -> Request | None:
-        if state.best is None or state.current.table == state.best.table:
-            return None
-        return self.steps[progress_pb2.STEP_PURPOSE_VALIDATE].request(context, state)
-
-    def closing_decision(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
-    ) -> Decision:
-        contender = Validated.of(context, state.current.table, request, outcome)
-        return decide(state.best, contender)
