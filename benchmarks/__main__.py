@@ -13,6 +13,7 @@ from benchmarks import (
     fidelity,
     instructions,
     joint_scale,
+    launcher,
     memory,
     ray_overhead,
     scale,
@@ -39,6 +40,7 @@ FIGURES = {
         ray_overhead,
         scale,
         joint_scale,
+        launcher,
     )
 }
 

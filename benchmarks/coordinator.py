@@ -116,12 +116,13 @@ def _drain(stream: Any) -> None:
 
 
 def _cpu_share(pid: int) -> float:
-    before, began = _cpu_seconds(pid), time.perf_counter()
+    before, began = cpu_seconds(pid), time.perf_counter()
     time.sleep(_SECONDS)
-    return (_cpu_seconds(pid) - before) / (time.perf_counter() - began)
+    return (cpu_seconds(pid) - before) / (time.perf_counter() - began)
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of processors, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

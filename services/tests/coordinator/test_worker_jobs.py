@@ -15,7 +15,7 @@ from remy_services.jobs.states import CANCELLED
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
 
-pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
 
 LAUNCHER = """
 instance: farm

@@ -58,7 +58,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_LOOK_SECONDS", "_RETRY_SECONDS"):
+    for name in ("_LOOK_SECONDS", "_RETRY_SECONDS", "_MOST_RETRY_SECONDS"):
         monkeypatch.setattr(launcher_module, name, 0.02)
     monkeypatch.setattr(launcher_module, "_SETTLE_SECONDS", 0.0)
 

@@ -1,6 +1,7 @@
-"""The launcher on a real cluster: any that KUBECONFIG names, in a namespace made for the test.
+"""The launcher against a real API server; see control_plane.
 
-What runs in the pods does not matter here: their image need not exist.
+It is that of the cluster that `KUBECONFIG` names, or else one that is started here. No worker runs:
+the image does not exist.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +19,17 @@ import pytest
 import yaml
 
 from remy_services.kubernetes.launcher import Launcher, Report
-from remy_services.kubernetes.manifest import Design, LauncherSettings, WorkersPhase
+from remy_services.kubernetes.manifest import Design, LauncherSettings, WorkersPhase, job_of
+from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, programs
 from services.tests.kubernetes.objects import design
 
-pytest.importorskip("lightkube", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
 
-from lightkube import Client
-from lightkube.models.authentication_v1 import TokenRequestSpec
-from lightkube.models.core_v1 import ResourceQuotaSpec
-from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.models.rbac_v1 import PolicyRule, RoleRef, Subject
-from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import (
-    Namespace,
-    Pod,
-    ResourceQuota,
-    ServiceAccount,
-    ServiceAccountToken,
-)
-from lightkube.resources.rbac_authorization_v1 import Role, RoleBinding
+from kubernetes import config, dynamic
 
-from remy_services.kubernetes.cluster import KubernetesCluster
-from tests.waiting import wait_until
-
-pytestmark = pytest.mark.skipif(
-    "KUBECONFIG" not in os.environ, reason="KUBECONFIG names no cluster to test with"
-)
+from remy_services.kubernetes import cluster as cluster_module
+from remy_services.kubernetes.cluster import Change, Changed, Gone, KubernetesCluster, Listed
+from tests.waiting import DEADLINE_SECONDS, wait_in_loop, wait_until
 
 SETTINGS = LauncherSettings(
     instance="farm",
@@ -66,14 +53,58 @@ SETTINGS = LauncherSettings(
 )
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane | None]:
+    """A control plane for the tests of this file; None: KUBECONFIG names another."""
+    if "KUBECONFIG" in os.environ:
+        yield None
+        return
+    missing = sorted(set(PROGRAMS) - set(programs()))
+    if missing:
+        pytest.skip(
+            f"KUBECONFIG names no cluster, and neither KUBEBUILDER_ASSETS nor PATH has "
+            f"{', '.join(missing)}"
+        )
+    with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
+        yield plane
+
+
+@dataclass(frozen=True)
+class Client:
+    """A namespace, seen with all rights."""
+
+    api: Any
+    namespace: str
+
+    def kind(self, name: str) -> Any:
+        versions = {"Job": "batch/v1", "Role": _RBAC, "RoleBinding": _RBAC}
+        return self.api.resources.get(api_version=versions.get(name, "v1"), kind=name)
+
+    def create(self, kind: str, name: str, **body: Any) -> None:
+        body = {"metadata": {"name": name}, **body}
+        self.kind(kind).create(body=body, namespace=self.namespace)
+
+    def delete(self, kind: str, name: str) -> None:
+        self.kind(kind).delete(name=name, namespace=self.namespace)
+
+    def list(self, kind: str) -> list[Any]:
+        return list(self.kind(kind).get(namespace=self.namespace).items)
+
+
+_RBAC = "rbac.authorization.k8s.io/v1"
+
+
 @pytest.fixture
-def client() -> Iterator[Client]:
+def client(started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A client of a namespace of the test's own."""
-    namespace = f"launcher-{secrets.token_hex(4)}"
-    with Client(namespace=namespace) as made:
-        made.create(Namespace(metadata=ObjectMeta(name=namespace)))
+    if started is not None:
+        monkeypatch.setenv("KUBECONFIG", str(started.kubeconfig))
+    name = f"launcher-{secrets.token_hex(4)}"
+    with config.new_client_from_config(config_file=os.environ["KUBECONFIG"]) as connected:
+        made = Client(dynamic.DynamicClient(connected), name)
+        made.create("Namespace", name)
         yield made
-        made.delete(Namespace, namespace)
+        made.delete("Namespace", name)
 
 
 class Scene:
@@ -93,11 +124,11 @@ class Scene:
         self.designs = list(designs)
         self.launcher.look()
 
-    def jobs(self) -> list[Job]:
-        return list(self.client.list(Job))
+    def jobs(self) -> list[Any]:
+        return self.client.list("Job")
 
-    def pods(self) -> list[Pod]:
-        return [pod for pod in self.client.list(Pod) if _of(pod).deletionTimestamp is None]
+    def pods(self) -> list[Any]:
+        return [pod for pod in self.client.list("Pod") if not pod.metadata.deletionTimestamp]
 
     def said(self, words: str) -> bool:
         return words in self.report.sentences.get("0001", "")
@@ -105,11 +136,6 @@ class Scene:
     async def until(self, condition: Callable[[], bool]) -> None:
         # It asks the cluster, which must not hold up the launcher's loop.
         await asyncio.to_thread(wait_until, condition, every_seconds=0.2)
-
-
-def _of(found: Job | Pod) -> ObjectMeta:
-    assert found.metadata is not None
-    return found.metadata
 
 
 @asynccontextmanager
@@ -136,7 +162,7 @@ def test_a_job_lives_with_its_design(client: Client) -> None:
             await now.until(lambda: len(now.pods()) == 2)
             await now.until(lambda: now.said("ErrImageNeverPull") or now.said("Unschedulable"))
             (job,) = now.jobs()
-            managers = {each.manager for each in _of(job).managedFields or ()}
+            managers = {each.manager for each in job.metadata.managedFields}
             assert "remy-farm-launcher" in managers
             now.want(design(phase=WorkersPhase.PAUSED))
             await now.until(lambda: not now.pods())
@@ -145,7 +171,7 @@ def test_a_job_lives_with_its_design(client: Client) -> None:
         # Another launcher takes over what it finds.
         async with running(Scene(client, design())) as now:
             await now.until(lambda: "0001" in now.report.sentences)
-            assert [_of(each).uid for each in now.jobs()] == [_of(job).uid]
+            assert [each.metadata.uid for each in now.jobs()] == [job.metadata.uid]
             now.want()
             await now.until(lambda: not now.jobs() and not now.pods())
 
@@ -154,13 +180,10 @@ def test_a_job_lives_with_its_design(client: Client) -> None:
 
 def test_a_quota_is_a_sentence(client: Client) -> None:
     async def story() -> None:
-        quota = ResourceQuota(
-            metadata=ObjectMeta(name="none"), spec=ResourceQuotaSpec(hard={"count/jobs.batch": "0"})
-        )
-        client.create(quota)
+        client.create("ResourceQuota", "none", spec={"hard": {"count/jobs.batch": "0"}})
         async with running(Scene(client, design())) as now:
             await now.until(lambda: now.said("no workers can be started") and now.said("quota"))
-            client.delete(ResourceQuota, "none")
+            client.delete("ResourceQuota", "none")
             await now.until(lambda: len(now.pods()) == 2)
 
     tell(story)
@@ -181,27 +204,158 @@ def test_missing_rights_are_a_sentence(
 
 def _who_may_only_look(client: Client, folder: Path) -> Path:
     """A KUBECONFIG of somebody who may see Jobs and pods, but make none."""
-    named = ObjectMeta(name="looks")
-    client.create(ServiceAccount(metadata=named))
-    rule = PolicyRule(
-        apiGroups=["", "batch"], resources=["jobs", "pods"], verbs=["get", "list", "watch"]
-    )
-    client.create(Role(metadata=named, rules=[rule]))
+    client.create("ServiceAccount", "looks")
+    rule = {
+        "apiGroups": ["", "batch"],
+        "resources": ["jobs", "pods"],
+        "verbs": ["get", "list", "watch"],
+    }
+    client.create("Role", "looks", rules=[rule])
     client.create(
-        RoleBinding(
-            metadata=named,
-            roleRef=RoleRef(apiGroup="rbac.authorization.k8s.io", kind="Role", name="looks"),
-            subjects=[Subject(kind="ServiceAccount", name="looks", namespace=client.namespace)],
-        )
+        "RoleBinding",
+        "looks",
+        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "looks"},
+        subjects=[{"kind": "ServiceAccount", "name": "looks", "namespace": client.namespace}],
     )
-    request = ServiceAccountToken(
-        metadata=ObjectMeta(), spec=TokenRequestSpec(audiences=[], expirationSeconds=600)
+    answer = (
+        client.kind("ServiceAccount")
+        .subresources["token"]
+        .create(name="looks", namespace=client.namespace, body={"spec": {"expirationSeconds": 600}})
     )
-    answer = client.create(request, "looks")
-    assert answer.status is not None
-    config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
-    for user in config["users"]:
+    tree = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    for user in tree["users"]:
         user["user"] = {"token": answer.status.token}
     path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(tree))
     return path
+
+
+# The watch.
+
+
+class Watching:
+    """What a watch of Jobs has said, and how often all of them were listed."""
+
+    def __init__(self, client: Client) -> None:
+        self.cluster = KubernetesCluster(SETTINGS.instance, client.namespace)
+        self.heard: list[Change] = []
+
+    @property
+    def lists(self) -> int:
+        return sum(isinstance(change, Listed) for change in self.heard)
+
+    def names(self, kind: type[Changed | Gone]) -> set[str]:
+        return {each.object["metadata"]["name"] for each in self.heard if isinstance(each, kind)}
+
+    async def run(self) -> None:
+        try:
+            async for change in self.cluster.watch("Job"):
+                self.heard.append(change)
+        finally:
+            await self.cluster.close()
+
+
+@asynccontextmanager
+async def watching(client: Client) -> AsyncIterator[Watching]:
+    made = Watching(client)
+    task = asyncio.create_task(made.run())
+    try:
+        await wait_in_loop(lambda: made.lists)
+        yield made
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _some_job(job_id: str) -> Mapping[str, Any]:
+    made = job_of(design(job_id), SETTINGS, None)
+    return {**made, "spec": {**made["spec"], "suspend": True}}
+
+
+def test_a_watch_that_ends_goes_on_where_it_was(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "_WATCH_SECONDS", 1)
+
+    async def story() -> None:
+        async with watching(client) as now:
+            names = []
+            for number in range(4):
+                made = _some_job(f"{number:04}")
+                names.append(made["metadata"]["name"])
+                await now.cluster.apply(made)
+                await wait_in_loop(lambda: set(names) <= now.names(Changed))
+                # Longer than a watch lasts.
+                await asyncio.sleep(1.2)
+            await now.cluster.remove(names[0])
+            await wait_in_loop(lambda: now.names(Gone) == {names[0]})
+            await now.cluster.remove(names[0])
+            assert now.lists == 1
+
+    tell(story)
+
+
+def test_what_there_is_is_listed_anew_after_a_while(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "_WATCH_SECONDS", 1)
+    monkeypatch.setattr(cluster_module, "_RESYNC_SECONDS", 1.5)
+
+    async def story() -> None:
+        async with watching(client) as now:
+            await wait_in_loop(lambda: now.lists > 2)
+
+    tell(story)
+
+
+def test_a_version_that_is_forgotten_is_no_end(
+    client: Client, started: ControlPlane | None
+) -> None:
+    if started is not None:
+        # An API server forgets by and by what was before its start.
+        started.stop_api_server()
+        started.start_api_server()
+
+    class Forgotten(KubernetesCluster):
+        """Its first list says that it is older than anything the API server still knows."""
+
+        lists = 0
+
+        async def _call(self, verb: str, kind: str, **parameters: Any) -> Any:
+            found = await super()._call(verb, kind, **parameters)
+            self.lists += 1
+            if self.lists == 1:
+                found["metadata"]["resourceVersion"] = "1"
+            return found
+
+    async def story() -> None:
+        cluster = Forgotten(SETTINGS.instance, client.namespace)
+        try:
+            changes = cluster.watch("Job")
+            assert isinstance(await anext(changes), Listed)
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                assert isinstance(await anext(changes), Listed)
+            assert cluster.lists == 2
+        finally:
+            await cluster.close()
+
+    tell(story)
+
+
+def test_an_api_server_that_was_away_is_heard_again(
+    client: Client, started: ControlPlane | None
+) -> None:
+    if started is None:
+        pytest.skip("the API server of KUBECONFIG is not ours to stop")
+
+    async def story() -> None:
+        async with running(Scene(client, design())) as now:
+            await now.until(lambda: len(now.pods()) == 2)
+            started.stop_api_server()
+            await now.until(lambda: now.said("the number of workers is not known"))
+            now.want(design(), design("0002"))
+            await asyncio.to_thread(started.start_api_server)
+            await now.until(lambda: len(now.pods()) == 4)
+
+    tell(story)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import logging
+import json
+import os
+import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-import httpx2
-from lightkube import ApiError, AsyncClient
-from lightkube.core.exceptions import ConfigError
-from lightkube.generic_resource import create_namespaced_resource
-from lightkube.types import CascadeType
+from aiohttp import ClientError, ClientResponse, ClientTimeout
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.dynamic import DynamicClient, Resource
+from kubernetes.aio.dynamic.exceptions import NotFoundError
 
 from remy_services.kubernetes.manifest import ClusterRefused, ClusterUnreachable, Owner
 from remy_services.kubernetes.observed import (
@@ -62,7 +67,7 @@ class Cluster(Protocol):
     """What the launcher needs of a cluster. All may raise ClusterUnreachable and ClusterRefused."""
 
     def watch(self, kind: Kind) -> AsyncIterator[Change]:
-        """What there is, and then what changes, for as long as the API server tells."""
+        """What there is, and then what changes, without end; what there is may be told again."""
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Makes the Job, or makes it so, by server-side apply."""
@@ -121,58 +126,79 @@ def _uid(each: Mapping[str, Any]) -> str:
 
 
 _FIELD_MANAGER: Final = "remy-farm-launcher"
-#: The version watched from is too old, or was overtaken: what there is has to be listed anew.
-_STALE: Final = (httpx2.codes.GONE, httpx2.codes.CONFLICT)
-_RESOURCES: Final[dict[str, Any]] = {
-    "Job": create_namespaced_resource("batch", "v1", "Job", "jobs"),
-    "Pod": create_namespaced_resource("", "v1", "Pod", "pods"),
-    "Deployment": create_namespaced_resource("apps", "v1", "Deployment", "deployments"),
+_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+#: Paths alone: typed models and discovery would cost each start seconds and memory.
+_RESOURCES: Final = {
+    "Job": Resource("apis", "batch", "v1", "Job", True, name="jobs"),
+    "Pod": Resource("api", None, "v1", "Pod", True, name="pods"),
+    "Deployment": Resource("apis", "apps", "v1", "Deployment", True, name="deployments"),
 }
+#: How long the API server is asked to hold a watch, which is then resumed where it ended.
+_WATCH_SECONDS: Final = 300
+#: How much later than asked a watch may end before its connection counts as dead.
+_GRACE_SECONDS: Final = 15.0
+#: What there is is listed anew after so long, should a change have been lost on the way.
+_RESYNC_SECONDS: Final = 1800.0
+#: A watch that ends sooner, and without a word, is not resumed in a tight loop.
+_SHORTEST_SECONDS: Final = 1.0
+_CALL_TIMEOUT: Final = ClientTimeout(total=30.0)
+#: What may succeed when it is tried again: credentials that ran out are read anew, conflicts pass.
+_PASSING: Final = frozenset(
+    {HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT, HTTPStatus.GONE, HTTPStatus.TOO_MANY_REQUESTS}
+)
+
+
+class _Expired(Exception):
+    """The API server has forgotten the version that a watch was to go on from."""
 
 
 class KubernetesCluster:
     """A namespace of a real cluster, seen through the labels of one farm. See Cluster.
 
-    How to reach it comes from the pod's service account or from KUBECONFIG.
+    How to reach it comes from KUBECONFIG, or else from the pod's service account.
     """
 
     def __init__(self, instance: str, namespace: str | None = None) -> None:
-        self._labels: dict[str, Any] = {INSTANCE_LABEL: instance, COMPONENT_LABEL: COMPONENT}
+        self._selector = f"{INSTANCE_LABEL}={instance},{COMPONENT_LABEL}={COMPONENT}"
         self._namespace = namespace
-        self._client: AsyncClient | None = None
-        # It logs every request, and with it what the launcher logs better.
-        logging.getLogger("httpx2").setLevel(logging.WARNING)
+        self._client: ApiClient | None = None
 
     async def watch(self, kind: Kind) -> AsyncIterator[Change]:
-        resource = _RESOURCES[kind]
-        async with self._calling() as client:
-            listing = client.list(resource, labels=self._labels)
-            objects = tuple([each async for each in listing])
-            yield Listed(kind, objects)
-            changes = client.watch(
-                resource,
-                labels=self._labels,
-                resource_version=listing.resourceVersion,
-            )
-            async for operation, each in changes:
-                yield Gone(kind, each) if operation == "DELETED" else Changed(kind, each)
+        while True:
+            listing = await self._call("get", kind, label_selector=self._selector)
+            version: str = listing["metadata"]["resourceVersion"]
+            yield Listed(kind, tuple(listing["items"]))
+            resync_at = time.monotonic() + _RESYNC_SECONDS
+            with suppress(_Expired):
+                while (began := time.monotonic()) < resync_at:
+                    before = version
+                    async for event in self._events(kind, version):
+                        version = event["object"]["metadata"]["resourceVersion"]
+                        if event["type"] != "BOOKMARK":
+                            change = Gone if event["type"] == "DELETED" else Changed
+                            yield change(kind, event["object"])
+                    if version == before and time.monotonic() < began + _SHORTEST_SECONDS:
+                        raise ClusterUnreachable("the Kubernetes API ends every watch at once")
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
-        job = _RESOURCES["Job"](manifest)
-        async with self._calling() as client:
-            await client.apply(job, field_manager=_FIELD_MANAGER, force=True)
+        await self._call(
+            "server_side_apply",
+            "Job",
+            body=manifest,
+            name=manifest["metadata"]["name"],
+            field_manager=_FIELD_MANAGER,
+            force_conflicts=True,
+        )
 
     async def remove(self, name: str) -> None:
-        async with self._calling() as client:
-            try:
-                await client.delete(_RESOURCES["Job"], name, cascade=CascadeType.BACKGROUND)
-            except ApiError as error:
-                if error.status.code != httpx2.codes.NOT_FOUND:
-                    raise
+        try:
+            await self._call("delete", "Job", name=name, propagation_policy="Background")
+        except ClusterRefused as refusal:
+            if not isinstance(refusal.__cause__, NotFoundError):
+                raise
 
     async def deployment(self, name: str) -> Owner:
-        async with self._calling() as client:
-            found = await client.get(_RESOURCES["Deployment"], name)
+        found = await self._call("get", "Deployment", name=name)
         return Owner("apps/v1", "Deployment", name, found["metadata"]["uid"])
 
     async def close(self) -> None:
@@ -180,24 +206,86 @@ class KubernetesCluster:
         if client is not None:
             await client.close()
 
+    async def _events(self, kind: Kind, version: str) -> AsyncIterator[Mapping[str, Any]]:
+        """What happens after that version, until the watch ends. Raises _Expired."""
+        async with self._calling() as client:
+            try:
+                answer: ClientResponse = await client.get(
+                    _RESOURCES[kind],
+                    namespace=self._namespace,
+                    label_selector=self._selector,
+                    resource_version=version,
+                    timeout_seconds=_WATCH_SECONDS,
+                    watch="true",
+                    query_params=[("allowWatchBookmarks", "true")],
+                    serialize=False,
+                    _request_timeout=ClientTimeout(total=_WATCH_SECONDS + _GRACE_SECONDS),
+                )
+                async with answer:
+                    while line := await answer.content.readline():
+                        event = json.loads(line)
+                        if event["type"] == "ERROR":
+                            status = event["object"]
+                            raise ApiException(status.get("code"), body=json.dumps(status))
+                        yield event
+            except ApiException as error:
+                if error.status == HTTPStatus.GONE:
+                    raise _Expired from error
+                raise
+
+    async def _call(self, verb: str, kind: str, **parameters: Any) -> Any:
+        async with self._calling() as client:
+            return await getattr(client, verb)(
+                _RESOURCES[kind],
+                namespace=self._namespace,
+                serializer=lambda _, content: content,
+                _request_timeout=_CALL_TIMEOUT,
+                **parameters,
+            )
+
     @asynccontextmanager
-    async def _calling(self) -> AsyncIterator[AsyncClient]:
+    async def _calling(self) -> AsyncIterator[DynamicClient]:
         try:
-            if self._client is None:
-                self._client = AsyncClient(namespace=self._namespace)
-            yield self._client
-        except ApiError as error:
+            yield DynamicClient(await self._connected())
+        except ApiException as error:
+            if error.status == HTTPStatus.UNAUTHORIZED:
+                # The credentials may have run out: the next call reads them anew.
+                await self.close()
             raise _as_ours(error) from error
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+        except (ClientError, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise ClusterUnreachable(f"the Kubernetes API cannot be reached: {why}") from error
-        except ConfigError as error:
+        except ConfigException as error:
             raise ClusterUnreachable(f"no Kubernetes cluster is configured: {error}") from error
 
+    async def _connected(self) -> ApiClient:
+        if self._client is None:
+            configuration, namespace = await _configuration()
+            if self._client is not None:  # Another call was faster.
+                return self._client
+            self._namespace = self._namespace or namespace
+            self._client = ApiClient(configuration)
+            self._client.user_agent = _FIELD_MANAGER
+        return self._client
 
-def _as_ours(error: ApiError) -> ClusterUnreachable | ClusterRefused:
-    code = error.status.code or 0
-    words = error.status.message or str(error)
-    if code == httpx2.codes.TOO_MANY_REQUESTS or code >= 500 or code in _STALE:
+
+async def _configuration() -> tuple[Configuration, str]:
+    """How to reach the cluster, and the namespace to work in."""
+    configuration = Configuration()
+    file = os.environ.get("KUBECONFIG")
+    if not file and (_ACCOUNT / "namespace").exists():
+        load_incluster_config(configuration)
+        return configuration, (_ACCOUNT / "namespace").read_text().strip()
+    loader = await load_kube_config(file or None, client_configuration=configuration)
+    return configuration, loader.current_context["context"].get("namespace") or "default"
+
+
+def _as_ours(error: ApiException) -> ClusterUnreachable | ClusterRefused:
+    code = error.status or 0
+    try:
+        words = json.loads(error.body or "")["message"]
+    except (ValueError, LookupError, TypeError):
+        words = error.reason or str(error)
+    if code in _PASSING or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ClusterUnreachable(f"the Kubernetes API cannot serve now: {words}")
     return ClusterRefused(words)

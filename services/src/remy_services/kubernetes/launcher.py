@@ -27,16 +27,15 @@ from remy_services.kubernetes.reconciliation import Action, Apply, Backoff, Plan
 
 _log = structlog.get_logger(__name__)
 
-#: What is listed is listed anew after so long, in case a connection died without a word.
-_WATCH_SECONDS: Final = 300.0
 #: How often the designs are looked at when nobody says that they changed.
 _LOOK_SECONDS: Final = 2.0
 #: Changes that come together are answered together.
 _SETTLE_SECONDS: Final = 0.2
 #: How long a refusal is remembered after it would have been tried again.
 _REFUSAL_SECONDS: Final = 60.0
-#: Between two tries to reach the API server.
-_RETRY_SECONDS: Final = 3.0
+#: Between two tries to reach the API server, twice as long each time.
+_RETRY_SECONDS: Final = 1.0
+_MOST_RETRY_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True)
@@ -104,20 +103,21 @@ class Launcher:
         return None
 
     async def _keep_up(self, kind: Kind) -> None:
+        wait = _RETRY_SECONDS
         while True:
             try:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_WATCH_SECONDS):
-                        async for change in self._cluster.watch(kind):
-                            self._informer.take(change)
-                            self._trouble.pop(kind, None)
-                            self._changed.set()
+                async for change in self._cluster.watch(kind):
+                    self._informer.take(change)
+                    self._trouble.pop(kind, None)
+                    self._changed.set()
+                    wait = _RETRY_SECONDS
             except KubernetesError as trouble:
                 if self._trouble.get(kind) != str(trouble):
                     _log.warning("nothing is heard of worker jobs", kind=kind, why=str(trouble))
                 self._trouble[kind] = str(trouble)
                 self._changed.set()
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(wait)
+                wait = min(_MOST_RETRY_SECONDS, 2 * wait)
 
     async def _work(self, owner: Owner | None) -> None:
         while True:
