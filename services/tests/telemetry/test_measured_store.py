@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import Commit, Conflict, Fenced, JobMissing
+from remy_services.stores import CheckpointStore, Commit, Conflict, Fenced, JobMissing
 from remy_services.stores.sqlite import SqliteStore
-from remy_services.telemetry.instrumentation import MeasuredStore
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import value
 
@@ -20,7 +19,7 @@ def telemetry() -> Telemetry:
 
 
 @pytest.fixture
-def store(tmp_path: Path, telemetry: Telemetry) -> Iterator[MeasuredStore]:
+def store(tmp_path: Path, telemetry: Telemetry) -> Iterator[CheckpointStore]:
     measured = telemetry.store(SqliteStore(tmp_path / "jobs.sqlite"))
     yield measured
     measured.close()
@@ -35,7 +34,7 @@ def operations(telemetry: Telemetry, operation: str) -> float:
     return value(telemetry.registry, name, operation=operation)
 
 
-def test_answers_pass_through(store: MeasuredStore) -> None:
+def test_answers_pass_through(store: CheckpointStore) -> None:
     assert store.create("j", commit()) == "j"
     token = store.acquire("j", "me")
     assert store.commit("j", token, 1, commit(b"state")) == 2
@@ -53,7 +52,7 @@ def test_answers_pass_through(store: MeasuredStore) -> None:
 
 
 def test_round_trips_and_checkpoints_are_measured(
-    store: MeasuredStore, telemetry: Telemetry
+    store: CheckpointStore, telemetry: Telemetry
 ) -> None:
     store.create("j", commit())
     token = store.acquire("j", "me")
@@ -73,7 +72,7 @@ def test_round_trips_and_checkpoints_are_measured(
 
 
 def test_a_coordinator_that_lost_its_job_is_seen(
-    store: MeasuredStore, telemetry: Telemetry
+    store: CheckpointStore, telemetry: Telemetry
 ) -> None:
     store.create("j", commit())
     old = store.acquire("j", "me")
@@ -88,7 +87,7 @@ def test_a_coordinator_that_lost_its_job_is_seen(
 
 
 def test_a_commit_that_was_made_already_is_no_loss_of_the_store(
-    store: MeasuredStore, telemetry: Telemetry
+    store: CheckpointStore, telemetry: Telemetry
 ) -> None:
     store.create("j", commit())
     token = store.acquire("j", "me")

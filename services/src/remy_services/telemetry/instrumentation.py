@@ -31,8 +31,6 @@ from remy_services.stores import (
     Conflict,
     Durability,
     Fenced,
-    Snapshot,
-    StoredJob,
     StoreError,
     StoreUnavailable,
 )
@@ -141,7 +139,8 @@ _REASONS = {Fenced: "fenced", Conflict: "conflict", StoreUnavailable: "unavailab
 
 
 class MeasuredStore:
-    """Passes everything on to a CheckpointStore, and answers exactly as it does."""
+    """Passes everything on to a CheckpointStore, and answers exactly as it does: it is one, with
+    the operations below counted and timed."""
 
     def __init__(
         self,
@@ -163,18 +162,14 @@ class MeasuredStore:
         instruments.set(catalogue.STORE_INFO, 1, durability.kind, durability.version)
         instruments.set(catalogue.STORE_AVAILABLE, 1)
 
+    def __getattr__(self, operation: str) -> Any:
+        call = getattr(self._store, operation)
+        return self._measured(operation)(call) if operation in _OPERATIONS else call
+
     def durability(self) -> Durability:
         durability = self._store.durability()
         self._instruments.set(catalogue.STORE_DURABLE, durability.durable)
         return durability
-
-    def check(self) -> None:
-        with self._measured("check"):
-            self._store.check()
-
-    def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
-        with self._measured("create"):
-            return self._store.create(job_id, commit, request_key=request_key)
 
     def acquire(self, job_id: str, holder: str) -> int:
         with self._measured("acquire"):
@@ -183,56 +178,20 @@ class MeasuredStore:
         return token
 
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
-        if commit.snapshot is None:
-            with self._measured("commit"):
-                return self._store.commit(job_id, token, revision, commit)
         began = time.perf_counter()
         try:
             with self._measured("commit"):
                 reached = self._store.commit(job_id, token, revision, commit)
         except StoreError as error:
-            reason = _REASONS.get(type(error), "other")
-            self._instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
+            if commit.snapshot is not None:
+                reason = _REASONS.get(type(error), "other")
+                self._instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
             raise
-        self._instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
-        self._instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
-        self._activity.checkpointed(job_id, len(commit.snapshot))
+        if commit.snapshot is not None:
+            self._instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
+            self._instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
+            self._activity.checkpointed(job_id, len(commit.snapshot))
         return reached
-
-    def job(self, job_id: str) -> StoredJob:
-        with self._measured("job"):
-            return self._store.job(job_id)
-
-    def jobs(self) -> list[StoredJob]:
-        with self._measured("jobs"):
-            return self._store.jobs()
-
-    def snapshots(self, job_id: str) -> list[Snapshot]:
-        with self._measured("snapshots"):
-            return self._store.snapshots(job_id)
-
-    def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
-        with self._measured("prune_snapshots"):
-            self._store.prune_snapshots(job_id, token, keep=keep)
-
-    def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
-        with self._measured("events"):
-            return self._store.events(job_id, after=after, limit=limit)
-
-    def epochs(self, job_id: str) -> dict[int, bytes]:
-        with self._measured("epochs"):
-            return self._store.epochs(job_id)
-
-    def epoch(self, job_id: str, number: int) -> bytes | None:
-        with self._measured("epoch"):
-            return self._store.epoch(job_id, number)
-
-    def delete(self, job_id: str, token: int) -> None:
-        with self._measured("delete"):
-            self._store.delete(job_id, token)
-
-    def close(self) -> None:
-        self._store.close()
 
     @contextmanager
     def _measured(self, operation: str) -> Iterator[None]:

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from remy_farm.v1 import design_service_pb2, job_pb2, spec_pb2
 from remy_services.evaluation.scheduler import SchedulerSnapshot
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
+from remy_services.specification.schema import fields_of, says_nothing
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
 
@@ -206,48 +207,51 @@ def _shown(present: Sequence[job_pb2.Job], finished_shown: int) -> list[job_pb2.
 
 def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
     names = (job.id, job.name)
-    progress = job.progress
     strategy = spec_pb2.SearchMode.Name(job.spec.search.mode).removeprefix("SEARCH_MODE_").lower()
     yield Sample(
         catalogue.JOB_INFO, 1, (*names, job.owner, job.campaign, strategy, job.fork.job_id)
     )
     yield Sample(catalogue.JOB_STATE, 1, (*names, name_of(job.state)))
-    for metric, value in (*_always(job), *_where_known(progress), *_seen(job.id, activity)):
+    for metric, value in (*_reported(job), *_seen(job.id, activity)):
         yield Sample(metric, value, names)
 
 
-def _always(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
+# By the field of JobProgress that they show; none of a field that is absent.
+_PROGRESS_METRICS = {
+    "epoch": catalogue.JOB_EPOCH,
+    "step": catalogue.JOB_STEP,
+    "rules": catalogue.JOB_RULES,
+    "candidates": catalogue.JOB_CANDIDATES,
+    "epochs_without_gain": catalogue.JOB_EPOCHS_WITHOUT_GAIN,
+    "workers": catalogue.JOB_WORKERS,
+    "cpu_seconds": catalogue.JOB_CPU_SECONDS,
+    "wall_seconds": catalogue.JOB_RUN_SECONDS,
+    "evaluations": catalogue.JOB_EVALUATIONS,
+    "simulated_packets": catalogue.JOB_SIMULATED_PACKETS,
+    "recoveries": catalogue.JOB_RECOVERIES,
+    "estimated_cost": catalogue.JOB_COST,
+    "eta_seconds": catalogue.JOB_ETA_SECONDS,
+    "share_done": catalogue.JOB_DONE_RATIO,
+}
+_ESTIMATE_METRICS = {
+    "score": (catalogue.JOB_SCORE, catalogue.JOB_SCORE_STANDARD_ERROR),
+    "epoch_gain": (catalogue.JOB_EPOCH_GAIN, catalogue.JOB_EPOCH_GAIN_STANDARD_ERROR),
+}
+
+
+def _reported(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
     progress = job.progress
     yield catalogue.JOB_PRIORITY, job.priority
-    yield catalogue.JOB_EPOCH, progress.epoch
-    yield catalogue.JOB_STEP, progress.step
-    yield catalogue.JOB_RULES, progress.rules
-    yield catalogue.JOB_CANDIDATES, progress.candidates
     yield catalogue.JOB_CANDIDATES_LEFT, max(progress.candidates - progress.candidates_done, 0)
-    yield catalogue.JOB_EPOCHS_WITHOUT_GAIN, progress.epochs_without_gain
-    yield catalogue.JOB_WORKERS, progress.workers
-    yield catalogue.JOB_CPU_SECONDS, progress.cpu_seconds
-    yield catalogue.JOB_RUN_SECONDS, progress.wall_seconds
-    yield catalogue.JOB_EVALUATIONS, progress.evaluations
-    yield catalogue.JOB_SIMULATED_PACKETS, progress.simulated_packets
-    yield catalogue.JOB_RECOVERIES, progress.recoveries
-
-
-def _where_known(progress: job_pb2.JobProgress) -> Iterator[tuple[Metric, float]]:
-    if progress.HasField("score"):
-        yield catalogue.JOB_SCORE, progress.score.mean
-        if progress.score.HasField("standard_error"):
-            yield catalogue.JOB_SCORE_STANDARD_ERROR, progress.score.standard_error
-    if progress.HasField("epoch_gain"):
-        yield catalogue.JOB_EPOCH_GAIN, progress.epoch_gain.mean
-        if progress.epoch_gain.HasField("standard_error"):
-            yield catalogue.JOB_EPOCH_GAIN_STANDARD_ERROR, progress.epoch_gain.standard_error
-    if progress.HasField("estimated_cost"):
-        yield catalogue.JOB_COST, progress.estimated_cost
-    if progress.HasField("eta_seconds"):
-        yield catalogue.JOB_ETA_SECONDS, progress.eta_seconds
-    if progress.HasField("share_done"):
-        yield catalogue.JOB_DONE_RATIO, progress.share_done
+    for field in fields_of(progress):
+        if field.name in _PROGRESS_METRICS and not says_nothing(progress, field):
+            yield _PROGRESS_METRICS[field.name], getattr(progress, field.name)
+    for name, (mean, error) in _ESTIMATE_METRICS.items():
+        if progress.HasField(name):
+            estimate = getattr(progress, name)
+            yield mean, estimate.mean
+            if estimate.HasField("standard_error"):
+                yield error, estimate.standard_error
 
 
 def _seen(job_id: str, activity: JobActivity) -> Iterator[tuple[Metric, float]]:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, Self, TypeVar, cast, runtime_checkable
 
 from cryptography import x509
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -157,9 +157,10 @@ class Telemetry:
         self._evaluator: MeasuredEvaluator | None = None
         self._board: HasBoard | None = None
 
-    def store(self, inner: CheckpointStore) -> MeasuredStore:
+    def store(self, inner: CheckpointStore) -> CheckpointStore:
         """The store, watched."""
-        return MeasuredStore(inner, self.instruments, self.activity, self.step_times)
+        watched = MeasuredStore(inner, self.instruments, self.activity, self.step_times)
+        return cast(CheckpointStore, watched)
 
     def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
         """The evaluator, watched; with what its scheduler counts, if it has one."""
