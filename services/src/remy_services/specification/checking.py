@@ -67,18 +67,27 @@ def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violat
         yield from rule(message, path, bounds)
 
 
+def _ascending(message: Message, path: str, low: str, high: str) -> Iterator[Violation]:
+    """A violation where both fields are given, and the wrong way round."""
+    if message.HasField(low) and message.HasField(high):
+        first, last = getattr(message, low), getattr(message, high)
+        if first > last:
+            ends = f"{format_number(first)} to {format_number(last)}"
+            yield Violation(path, f"goes from {ends}, but {low} must be at most {high}")
+
+
+def _complete(message: Message, path: str) -> Iterator[Violation]:
+    """A violation for each field that is not given."""
+    for field in fields_of(message):
+        if not message.HasField(field.name):
+            yield Violation(child_path(path, field.name), "is missing")
+
+
 def _limits_are_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
-    given = distribution.HasField("low") and distribution.HasField("high")
-    if given and distribution.low > distribution.high:
-        ends = f"{format_number(distribution.low)} to {format_number(distribution.high)}"
-        yield Violation(path, f"goes from {ends}, but low must be at most high")
+    yield from _ascending(distribution, path, "low", "high")
 
 
-def _limits_are_continuous(
-    distribution: _Range,
-    path: str,
-    bounds: Bounds,
-) -> Iterator[Violation]:
+def _limits_are_continuous(distribution: _Range, path: str, bounds: Bounds) -> Iterator[Violation]:
     if bounds.integral:
         yield Violation(
             path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
@@ -87,28 +96,19 @@ def _limits_are_continuous(
 
 
 def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
-    missing = [field.name for field in fields_of(grid) if not grid.HasField(field.name)]
-    for name in missing:
-        yield Violation(child_path(path, name), "is missing")
-    if missing:
-        return
-    limits = f"{format_number(grid.minimum)} to {format_number(grid.maximum)}"
-    if grid.minimum > grid.maximum:
-        yield Violation(path, f"goes from {limits}, but minimum must be at most maximum")
-    elif not grid.minimum <= grid.initial <= grid.maximum:
+    found = [*_complete(grid, path)] or [*_ascending(grid, path, "minimum", "maximum")]
+    yield from found
+    if not found and not grid.minimum <= grid.initial <= grid.maximum:
         initial = format_number(grid.initial)
+        limits = f"{format_number(grid.minimum)} to {format_number(grid.maximum)}"
         yield Violation(path, f"starts at {initial}, but initial must be in the range {limits}")
 
 
 def _range_is_complete(
     component: spec_pb2.ComponentRange, path: str, _: Bounds
 ) -> Iterator[Violation]:
-    missing = [field.name for field in fields_of(component) if not component.HasField(field.name)]
-    for name in missing:
-        yield Violation(child_path(path, name), "is missing")
-    if not missing and component.minimum > component.maximum:
-        limits = f"{format_number(component.minimum)} to {format_number(component.maximum)}"
-        yield Violation(path, f"goes from {limits}, but minimum must be at most maximum")
+    yield from _complete(component, path)
+    yield from _ascending(component, path, "minimum", "maximum")
 
 
 def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
@@ -171,12 +171,7 @@ def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
 
 
 def _workers_are_ascending(workers: spec_pb2.Workers, path: str, _: Bounds) -> Iterator[Violation]:
-    if workers.HasField("minimum") and workers.HasField("maximum"):
-        fewest, most = workers.minimum, workers.maximum
-        if fewest > most:
-            yield Violation(
-                path, f"goes from {fewest} to {most}, but minimum must be at most maximum"
-            )
+    yield from _ascending(workers, path, "minimum", "maximum")
 
 
 def _full_name(message: type[Message]) -> str:
