@@ -52,9 +52,10 @@ CURVE = SeedCurve(
 
 def test_a_score_is_passed_when_both_means_are_above() -> None:
     passing = CURVE.first_passed(-0.43)
+    assert passing is not None
     assert (passing.cpu_seconds, passing.wall_seconds) == (20, 10)
-    assert CURVE.first_passed(-0.30).cpu_seconds == 40
-    assert CURVE.first_passed(-0.25).cpu_seconds is None
+    assert CURVE.first_passed(-0.30) == CURVE.final
+    assert CURVE.first_passed(-0.25) is None
 
 
 def test_groups_are_compared_with_the_best_published_table_of_each() -> None:

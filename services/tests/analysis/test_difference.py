@@ -14,7 +14,7 @@ def test_every_change_is_one_of_action_in_a_region_of_both(
 ) -> None:
     difference = compare_tables(first, second, None)
     assert difference.share_of_lookups is None
-    assert difference.score_difference is None
+    assert difference.scores is None
     for change in difference.changes:
         memory = [0.0] * 4
         for axis, (low, _) in zip(difference.signals, change.before.region.values(), strict=True):
@@ -41,9 +41,10 @@ def test_one_changed_rule_is_the_one_change() -> None:
     assert (change.before.number, change.after_rule) == (1, 1)
     assert change.after_action == (0.5, 1.0, 2.0)
     assert difference.share_of_lookups == pytest.approx(uses[1] / sum(uses))
-    assert difference.score_before == sample.trial(TABLE).summary().score
-    assert difference.score_difference is not None
-    assert difference.score_difference.mean != 0
+    assert difference.scores is not None
+    assert difference.scores.before == sample.trial(TABLE).summary().score
+    assert difference.scores.difference is not None
+    assert difference.scores.difference.mean != 0
 
 
 def test_another_division_with_the_same_actions_is_no_change() -> None:
@@ -54,8 +55,9 @@ def test_another_division_with_the_same_actions_is_no_change() -> None:
     assert difference.regions == 7
     assert difference.changes == ()
     assert difference.share_of_lookups == 0
-    assert difference.score_difference is not None
-    assert difference.score_difference.mean == 0
+    assert difference.scores is not None
+    assert difference.scores.difference is not None
+    assert difference.scores.difference.mean == 0
 
 
 def test_the_largest_changes_come_first() -> None:

@@ -53,9 +53,9 @@ def test_what_matters_is_kept_apart_and_what_does_not_is_merged() -> None:
     assert same.rule.region["rtt_ratio"][1] == 1.3
     assert not different.accepted
     assert merging.table == RuleTable([0, 2], [([(2, 1.3)], BOLD), ([], BOLD), ([], CAREFUL)])
-    assert merging.fresh_score is not None
-    assert merging.fresh_score == merging.fresh_score_merged
-    assert merging.fresh_score != merging.score
+    assert merging.fresh.before is not None
+    assert merging.fresh.before == merging.fresh.after
+    assert merging.fresh.before != merging.scores.before
 
 
 @pytest.mark.parametrize(

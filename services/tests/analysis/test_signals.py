@@ -87,9 +87,9 @@ def test_the_signal_that_a_table_lives_on_is_worth_most() -> None:
     study = worth_of_signals(table, small_sample())
     by_axis = {signal.axis: signal for signal in study.signals}
     assert study.signals[0].axis == 2
-    assert by_axis[2].difference is not None
-    assert by_axis[2].difference.mean < 0
-    assert by_axis[0].difference is not None
-    assert by_axis[0].difference.mean == 0
-    assert by_axis[0].score_without == study.score
+    assert by_axis[2].scores.difference is not None
+    assert by_axis[2].scores.difference.mean < 0
+    assert by_axis[0].scores.difference is not None
+    assert by_axis[0].scores.difference.mean == 0
+    assert by_axis[0].scores.after == study.score
     assert by_axis[0].without.action(0) == BOLD

@@ -2,7 +2,6 @@
 
 import pytest
 
-from remy_services.analysis.explain import Progress
 from remy_services.cli.inspect import ProgressLines
 
 
@@ -12,7 +11,7 @@ def test_a_line_is_said_when_two_seconds_have_passed(capsys: pytest.CaptureFixtu
     said = []
     for tenths in range(70):
         now = 100 + tenths / 10
-        lines(Progress("signals", tenths, 70))
+        lines("signals", tenths, 70)
         said += capsys.readouterr().err.splitlines()
     assert said == [
         "signals: 20 of 70 tried",

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.analysis.wording import estimate_tree
 from remy_services.driver import DesignObserver, DesignResult, DesignRun
 from remy_services.evaluation.measures import Estimate, Evaluate, estimate, link_rate_mbps
 from remy_services.files import FileError
@@ -199,49 +200,40 @@ class PublishedScore:
 
     name: str
     rules: int
-    mean: float
-    pooled: float
-    #: By score.GROUPS.
-    groups: tuple[float, ...]
+    score: BenchmarkScore
 
-    @classmethod
-    def measured(cls, name: str, rules: int, score: BenchmarkScore) -> PublishedScore:
-        """Of a table that was just measured."""
-        mean, pooled, *groups = (
-            each.mean if each else math.nan for each in (score.mean, score.pooled, *score.groups)
-        )
-        return cls(name, rules, mean, pooled, tuple(groups))
+
+def _quoted(name: str, rules: int, *means: float) -> PublishedScore:
+    """Mean, pooled mean, and those of the groups."""
+    mean, pooled, *groups = (Estimate(value, None, SPECIMENS) for value in means)
+    return PublishedScore(name, rules, BenchmarkScore(mean, pooled, tuple(groups)))
 
 
 #: For delta = 1, quoted from a measurement on other specimens (standard errors .005 to .027).
 QUOTED: Final = (
-    PublishedScore("2013-delta0.1", 162, -0.436, -0.476, (-0.43, -0.35, -0.38, -0.52)),
-    PublishedScore("2013-delta1", 190, -0.485, -0.436, (-0.84, -0.59, -0.43, -0.42)),
-    PublishedScore("2013-delta10", 197, -0.807, -0.518, (-2.25, -1.46, -0.72, -0.35)),
+    _quoted("2013-delta0.1", 162, -0.436, -0.476, -0.43, -0.35, -0.38, -0.52),
+    _quoted("2013-delta1", 190, -0.485, -0.436, -0.84, -0.59, -0.43, -0.42),
+    _quoted("2013-delta10", 197, -0.807, -0.518, -2.25, -1.46, -0.72, -0.35),
 )
 QUOTED_DELTA: Final = 1.0
 
 
 def best_groups(published: tuple[PublishedScore, ...]) -> tuple[float, ...]:
     """The best published score of each group; empty of none."""
-    return tuple(max(column) for column in zip(*(each.groups for each in published), strict=True))
+    by_group = zip(*(each.score.groups for each in published), strict=True)
+    return tuple(max(each.mean if each else -math.inf for each in group) for group in by_group)
 
 
 def published_files() -> list[Path]:
     """The .dna files of the published tables. Raises FileError if there are none."""
-    files = sorted(_files())
+    folder = os.environ.get(REFERENCE_VARIABLE)
+    files = sorted(Path(folder, "remyccs").glob("*.dna")) if folder else []
     if not files:
         raise FileError(
-            f"{REFERENCE_VARIABLE} is {os.environ.get(REFERENCE_VARIABLE)!r}, but must name the "
-            "folder whose subfolder remyccs holds the published .dna files"
+            f"{REFERENCE_VARIABLE} is {folder!r}, but must name the folder whose subfolder remyccs "
+            "holds the published .dna files"
         )
     return files
-
-
-def _files() -> Iterator[Path]:
-    folder = os.environ.get(REFERENCE_VARIABLE)
-    if folder:
-        yield from (Path(folder) / "remyccs").glob("*.dna")
 
 
 @dataclass(frozen=True)
@@ -342,15 +334,6 @@ def measure_curve(
 
 
 @dataclass(frozen=True)
-class Passing:
-    """When a search was above a score for the first time; None if it never was."""
-
-    threshold: float
-    cpu_seconds: float | None
-    wall_seconds: float | None
-
-
-@dataclass(frozen=True)
 class SeedCurve:
     """One search: what it took in all, and its points by increasing time."""
 
@@ -365,13 +348,13 @@ class SeedCurve:
         """The table that the search ended with."""
         return self.points[-1]
 
-    def first_passed(self, threshold: float) -> Passing:
-        """When both the mean and the pooled mean of the published table were above `threshold`."""
+    def first_passed(self, threshold: float) -> CurvePoint | None:
+        """The first table whose mean and pooled mean were both above `threshold`, if any was."""
         for point in self.points:
             mean, pooled = point.score.mean, point.score.pooled
             if mean and pooled and min(mean.mean, pooled.mean) > threshold:
-                return Passing(threshold, point.cpu_seconds, point.wall_seconds)
-        return Passing(threshold, None, None)
+                return point
+        return None
 
 
 def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -> list[str]:
@@ -386,13 +369,13 @@ def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -
 def score_tree(score: BenchmarkScore) -> dict[str, Any]:
     """A score as JSON."""
     return {
-        **_estimate("mean", score.mean),
-        **_estimate("pooled", score.pooled),
+        **estimate_tree(score.mean, "mean"),
+        **estimate_tree(score.pooled, "pooled"),
         "groups": [
             {
                 "senders": group_name(group),
                 "specimens": each.count if each else 0,
-                **_estimate("mean", each),
+                **estimate_tree(each, "mean"),
             }
             for group, each in zip(GROUPS, score.groups, strict=True)
         ],
@@ -403,7 +386,7 @@ def summary_tree(
     curve: SeedCurve, thresholds: Sequence[float], published: tuple[PublishedScore, ...]
 ) -> dict[str, Any]:
     """One search as JSON."""
-    passings = [curve.first_passed(threshold) for threshold in thresholds]
+    passings = [(threshold, curve.first_passed(threshold)) for threshold in thresholds]
     return {
         "seed": curve.seed,
         "cpu_seconds": curve.cpu_seconds,
@@ -414,11 +397,11 @@ def summary_tree(
         "groups_below_the_best_published": groups_below(curve.final.score, published),
         "first_passed": [
             {
-                "score": passing.threshold,
-                "cpu_seconds": passing.cpu_seconds,
-                "wall_seconds": passing.wall_seconds,
+                "score": threshold,
+                "cpu_seconds": passing and passing.cpu_seconds,
+                "wall_seconds": passing and passing.wall_seconds,
             }
-            for passing in passings
+            for threshold, passing in passings
         ],
     }
 
@@ -437,17 +420,6 @@ def to_csv(points: Iterable[CurvePoint]) -> str:
         estimates = [score.mean, score.pooled, *score.groups]
         writer.writerow(
             [point.seed, point.steps, point.rules, point.cpu_seconds, point.wall_seconds]
-            + [cell for each in estimates for cell in _cells(each)]
+            + [cell for each in estimates for cell in estimate_tree(each, "").values()]
         )
     return text.getvalue()
-
-
-def _estimate(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    return {
-        name: estimate.mean if estimate else None,
-        f"{name}_stderr": estimate.standard_error if estimate else None,
-    }
-
-
-def _cells(estimate: Estimate | None) -> tuple[float | None, float | None]:
-    return (estimate.mean, estimate.standard_error) if estimate else (None, None)

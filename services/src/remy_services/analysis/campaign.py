@@ -12,6 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import remy_simulator
 from remy_farm.v1 import spec_pb2
 from remy_services.analysis import wording
@@ -216,7 +218,8 @@ class MemberRecord:
 
     #: Also of its folder.
     name: str
-    settings: dict[str, Tree]
+    #: Values by path.
+    settings: dict[str, Any]
     #: Of its specification with all budgets: a record of another one does not count.
     spec_digest: str
     #: As in "schedule_complete".
@@ -241,8 +244,8 @@ class CampaignRecord:
         if not path.exists():
             return cls()
         try:
-            members = json.loads(read_file(path, limit=_MOST_BYTES))["members"]
-            records = [_record(tree) for tree in members]
+            tree = json.loads(read_file(path, limit=_MOST_BYTES))
+            records = msgspec.convert(tree["members"], list[MemberRecord])
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"{path} is not the record of a campaign; remove it to compare all members anew"
@@ -269,26 +272,6 @@ class CampaignRecord:
     def of(self, names: list[str]) -> list[MemberRecord]:
         """The records of these members, as far as they are finished."""
         return [self._records[name] for name in names if name in self._records]
-
-
-def _record(tree: dict[str, Any]) -> MemberRecord:
-    comparison = tree["comparison"]
-    return MemberRecord(
-        **{
-            **tree,
-            "comparison": Comparison(
-                **{
-                    **comparison,
-                    "score": _estimate(comparison["score"]),
-                    "normalized_score": _estimate(comparison["normalized_score"]),
-                }
-            ),
-        }
-    )
-
-
-def _estimate(tree: dict[str, Any] | None) -> Estimate | None:
-    return None if tree is None else Estimate(**tree)
 
 
 HEAD = (

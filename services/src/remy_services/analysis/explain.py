@@ -30,26 +30,27 @@ from remy_services.evaluation.measures import Estimate, Evaluate, Trial, try_tab
 from remy_services.remycc import ReadableRule, readable_rules
 from remy_simulator import RuleTable
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A part of a study, and how many of its tables have been tried."""
-
-    part: str
-    tried: int
-    tables: int
+OnProgress = Callable[[str, int, int], object]
+"""Called before each table of a study with the part that it belongs to, how many tables of that
+have been tried, and how many there are; what it raises comes out of the study."""
 
 
-OnProgress = Callable[[Progress], None]
-"""Called before each of these tables; what it raises comes out of the study."""
-
-
-def unheard(_: Progress) -> None:
+def unheard(*_: object) -> None:
     """For whom nobody waits."""
 
 
 # Names the specimens on which what was chosen on others is measured again.
 _FRESH = 0x6672657368
+
+
+@dataclass(frozen=True, slots=True)
+class PairedScores:
+    """The scores of two tables on the same specimens."""
+
+    before: Estimate | None
+    after: Estimate | None
+    difference: Estimate | None
+    """Mean over specimens, after minus before; None if none could be scored under both."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,10 @@ class NetworkSample:
             evaluate=self.evaluate,
         )
 
-    def difference(self, before: Trial, after: Trial) -> Estimate | None:
-        """Mean over specimens of the score's difference, after minus before, of trials made here.
-
-        None if no specimen could be scored under both.
-        """
-        return Gain(before, after, self.seed).score()
+    def scores(self, before: Trial, after: Trial) -> PairedScores:
+        """Of two trials made here."""
+        difference = Gain(before, after, self.seed).score()
+        return PairedScores(before.summary().score, after.summary().score, difference)
 
     def fresh(self) -> NetworkSample:
         """As many other specimens of the same specification."""
@@ -104,10 +103,8 @@ class SignalWorth:
     """A table with and without one of its signals, on the same specimens."""
 
     axis: int
-    score_without: Estimate | None
-    """On the specimens that the score with it is from."""
-    difference: Estimate | None
-    """Score without the signal minus score with it; negative if the signal is worth something."""
+    scores: PairedScores
+    """With the signal, then without; the difference is negative if it is worth something."""
     without: RuleTable
 
 
@@ -137,14 +134,13 @@ def worth_of_signals(
     original = sample.trial(table)
     worth = []
     for tried, axis in enumerate(table.signals):
-        on_progress(Progress("signals", tried, len(table.signals)))
+        on_progress("signals", tried, len(table.signals))
         tree = columns(table, axis)
         uses = sample.trial(cut_into_columns(table, tree, axis)).rule_uses
         without = merge_columns(table, tree, uses)
-        trial = sample.trial(without)
-        difference = sample.difference(original, trial)
-        worth.append(SignalWorth(axis, trial.summary().score, difference, without))
-    worth.sort(key=lambda signal: signal.difference.mean if signal.difference else 0.0)
+        scores = sample.scores(original, sample.trial(without))
+        worth.append(SignalWorth(axis, scores, without))
+    worth.sort(key=lambda each: each.scores.difference.mean if each.scores.difference else 0.0)
     return SignalStudy(original.summary().score, tuple(worth))
 
 
@@ -234,10 +230,8 @@ class Difference:
     """Those of them in which the actions differ, by use times distance, largest first."""
     share_of_lookups: float | None
     """How many of the first table's look-ups meet another action; None without a sample."""
-    score_before: Estimate | None
-    score_after: Estimate | None
-    score_difference: Estimate | None
-    """Second minus first, on the same specimens."""
+    scores: PairedScores | None
+    """Of the first table and the second; None without a sample."""
 
 
 def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | None) -> Difference:
@@ -275,9 +269,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
         regions=regions,
         changes=tuple(changes),
         share_of_lookups=_share(changes) if sample else None,
-        score_before=before.summary().score if before else None,
-        score_after=after.summary().score if after else None,
-        score_difference=sample.difference(before, after) if sample and before and after else None,
+        scores=sample.scores(before, after) if sample and before and after else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remy_services.analysis.explain import NetworkSample, OnProgress, Progress, unheard
+from remy_services.analysis.explain import NetworkSample, OnProgress, PairedScores, unheard
 from remy_services.analysis.trees import (
     Action,
     ActionScale,
@@ -16,7 +16,7 @@ from remy_services.analysis.trees import (
     table_of,
     tree_of,
 )
-from remy_services.evaluation.measures import Estimate, Trial
+from remy_services.evaluation.measures import Estimate
 from remy_services.remycc import ReadableRule, readable_rules
 from remy_simulator import RuleTable
 
@@ -56,15 +56,10 @@ class Merging:
     table: RuleTable
     merges: tuple[Merge, ...]
     """All that were tried, in the order in which they were weighed."""
-    score: Estimate | None
-    """Of the original table, on the specimens that the merges were chosen on."""
-    score_merged: Estimate | None
-    difference: Estimate | None
-    """Merged minus original, on these specimens."""
-    fresh_score: Estimate | None
-    """Of the original table, on specimens that nothing was chosen on."""
-    fresh_score_merged: Estimate | None
-    fresh_difference: Estimate | None
+    scores: PairedScores
+    """Of the original table and the merged one, on the specimens that merges were chosen on."""
+    fresh: PairedScores
+    """The same on specimens that nothing was chosen on."""
 
 
 def merge_siblings(
@@ -92,23 +87,29 @@ def merge_siblings(
         tried.update(paths)
         alone: list[tuple[Path, Estimate | None]] = []
         for path in paths:
-            on_progress(Progress(f"merges, round {rounds}", len(alone), len(paths)))
+            on_progress(f"merges, round {rounds}", len(alone), len(paths))
             trial = sample.trial(_to_table(_merged(tree, path, scale), table))
-            alone.append((path, sample.difference(current, trial)))
+            alone.append((path, sample.scores(current, trial).difference))
         begin = tree
         ranked = sorted(alone, key=lambda one: _preference(one[1]))
         for number, (path, difference) in enumerate(ranked):
-            on_progress(Progress(f"merges, round {rounds}, together", number, len(ranked)))
+            on_progress(f"merges, round {rounds}, together", number, len(ranked))
             accepted = False
             if is_without_loss(difference):
                 candidate = _merged(tree, path, scale)
                 trial = sample.trial(_to_table(candidate, table))
-                accepted = is_without_loss(sample.difference(original, trial))
+                accepted = is_without_loss(sample.scores(original, trial).difference)
                 if accepted:
                     tree, current = candidate, trial
             merges.append(_describe(begin, path, scale, table, difference, accepted))
     merged = _to_table(tree, table)
-    return _validated(table, merged, tuple(merges), original, current, sample)
+    fresh = sample.fresh()
+    return Merging(
+        table=merged,
+        merges=tuple(merges),
+        scores=sample.scores(original, current),
+        fresh=fresh.scores(fresh.trial(table), fresh.trial(merged)),
+    )
 
 
 def is_without_loss(difference: Estimate | None) -> bool:
@@ -116,28 +117,6 @@ def is_without_loss(difference: Estimate | None) -> bool:
     if difference is None:
         return False
     return -difference.mean <= _STANDARD_ERRORS * (difference.standard_error or 0.0)
-
-
-def _validated(
-    table: RuleTable,
-    merged: RuleTable,
-    merges: tuple[Merge, ...],
-    original: Trial,
-    current: Trial,
-    sample: NetworkSample,
-) -> Merging:
-    fresh = sample.fresh()
-    before, after = fresh.trial(table), fresh.trial(merged)
-    return Merging(
-        table=merged,
-        merges=merges,
-        score=original.summary().score,
-        score_merged=current.summary().score,
-        difference=sample.difference(original, current),
-        fresh_score=before.summary().score,
-        fresh_score_merged=after.summary().score,
-        fresh_difference=fresh.difference(before, after),
-    )
 
 
 def _describe(

@@ -361,12 +361,12 @@ def plot_curves(
             elinewidth=1.0,
         )
     for each in published:
-        if math.isfinite(each.mean):
-            lowest = min(lowest, each.mean)
-            axes.axhline(each.mean, color=MUTED, linewidth=1.1, linestyle="--")
+        if (mean := each.score.mean) is not None:
+            lowest = min(lowest, mean.mean)
+            axes.axhline(mean.mean, color=MUTED, linewidth=1.1, linestyle="--")
             axes.annotate(
-                f"{each.name}, {each.mean:.3f}",
-                (1.0, each.mean),
+                f"{each.name}, {mean.mean:.3f}",
+                (1.0, mean.mean),
                 xycoords=("axes fraction", "data"),
                 ha="right",
                 va="bottom",

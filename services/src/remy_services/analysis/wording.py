@@ -69,6 +69,14 @@ def with_error(value: Estimate | progress_pb2.Estimate | None, *, signed: bool =
     return f"{value.mean:{sign}.{decimals}f} {_PLUS_MINUS} {error:.{decimals}f}"
 
 
+def estimate_tree(value: Estimate | None, mean: str = "score_mean") -> dict[str, float | None]:
+    """An estimate as JSON has it: the mean by this name, its standard error by one like it."""
+    return {
+        mean: None if value is None else value.mean,
+        f"{mean.removesuffix('_mean')}_stderr": None if value is None else value.standard_error,
+    }
+
+
 def count(value: float) -> str:
     """A large count with a unit prefix."""
     for limit, divisor, suffix in ((1e9, 1e9, " G"), (1e6, 1e6, " M"), (1e4, 1e3, " k")):

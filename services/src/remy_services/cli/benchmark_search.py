@@ -19,7 +19,7 @@ from remy_services.analysis.benchmark import (
     SIMULATED_SECONDS,
     SPECIMENS,
     BenchmarkScore,
-    Passing,
+    CurvePoint,
     PublishedScore,
     SearchRun,
     SeedCurve,
@@ -37,14 +37,19 @@ from remy_services.analysis.benchmark import (
 from remy_services.analysis.wording import several, with_error
 from remy_services.cli.common import (
     FILE,
+    POSITIVE,
+    POSITIVE_INT,
+    SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
     json_option,
     local_evaluator,
+    option,
     print_json,
     print_note,
     print_table,
     say,
+    switch,
     threads_option,
     time_unit_option,
 )
@@ -68,7 +73,7 @@ class MeasuredFile:
 
     def as_published(self) -> PublishedScore:
         """To draw beside the curves of searches."""
-        return PublishedScore.measured(self.path.stem, self.rules, self.score)
+        return PublishedScore(self.path.stem, self.rules, self.score)
 
 
 def measure_files(
@@ -102,8 +107,7 @@ def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore
     for each in tables:
         rows.add_row(each.path.name, str(each.rules), *score_cells(each.score))
     for table in quoted:
-        scores = (table.mean, table.pooled, *table.groups)
-        rows.add_row(f"published {table.name}", str(table.rules), *(f"{x:.3f}" for x in scores))
+        rows.add_row(f"published {table.name}", str(table.rules), *score_cells(table.score))
     print_table(rows)
     print_note(
         "Means over specimens (pooled: over senders) with standard errors; n: senders of a "
@@ -199,7 +203,8 @@ def _published(tables: Sequence[MeasuredFile], delta: float) -> tuple[PublishedS
 def _thresholds(published: Sequence[PublishedScore], delta: float) -> Sequence[float]:
     if delta == QUOTED_DELTA:
         return _THRESHOLDS
-    return [max(each.mean for each in published)] if published else []
+    means = [each.score.mean.mean for each in published if each.score.mean is not None]
+    return [max(means)] if means else []
 
 
 def _write(
@@ -246,10 +251,8 @@ def _print(
             )
 
 
-def _passing(passing: Passing) -> str:
-    if passing.cpu_seconds is None:
-        return "-"
-    return f"{passing.cpu_seconds:.1f} / {passing.wall_seconds:.1f}"
+def _passing(passing: CurvePoint | None) -> str:
+    return f"{passing.cpu_seconds:.1f} / {passing.wall_seconds:.1f}" if passing else "-"
 
 
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -278,70 +281,54 @@ def _seeds(
 
 
 @click.command("benchmark-search")
-@click.option(
-    "--remycc",
-    "remyccs",
-    type=FILE,
+@option(
+    "--remycc FILE",
+    "Measure this RemyCC, .dna or .json; may be given several times.",
+    FILE,
+    name="remyccs",
     multiple=True,
-    metavar="FILE",
-    help="Measure this RemyCC, .dna or .json; may be given several times.",
 )
-@click.option(
-    "--published",
-    is_flag=True,
-    help="Measure the published RemyCCs in $REMY_REFERENCE_DIR/remyccs.",
+@switch("--published", "Measure the published RemyCCs in $REMY_REFERENCE_DIR/remyccs.")
+@option("--seeds K-L", "Search with these seeds.", callback=_seeds)
+@option(
+    "--steps N",
+    "Length of each search: search.joint.steps, or search.pattern.steps.",
+    click.IntRange(1, 10_000_000),
 )
-@click.option("--seeds", callback=_seeds, metavar="K-L", help="Search with these seeds.")
-@click.option(
-    "--steps",
-    type=click.IntRange(1, 10_000_000),
-    metavar="N",
-    help="Length of each search: search.joint.steps, or search.pattern.steps.",
+@option(
+    "--cpu-seconds S",
+    "Length of each search as CPU time: search.joint.cpu_seconds, or stop.cpu_seconds in "
+    "the other modes.",
+    POSITIVE,
 )
-@click.option(
-    "--cpu-seconds",
-    type=FiniteRange(min=0, min_open=True),
-    metavar="S",
-    help="Length of each search as CPU time: search.joint.cpu_seconds, or stop.cpu_seconds in the "
-    "other modes.",
-)
-@click.option(
-    "--set",
-    "settings",
+@option(
+    "--set PATH=VALUE",
+    "Another setting of the searches, as search.joint.starts=3; may be given several times.",
+    name="settings",
     multiple=True,
-    metavar="PATH=VALUE",
-    help="Another setting of the searches, as search.joint.starts=3; may be given several times.",
 )
-@click.option(
-    "--every",
-    type=click.IntRange(1),
+@option(
+    "--every STEPS",
+    "Measure published tables that are at least so many steps apart.",
+    POSITIVE_INT,
     default=1,
-    show_default=True,
-    metavar="STEPS",
-    help="Measure published tables that are at least so many steps apart.",
 )
-@click.option(
-    "--delta",
-    type=FiniteRange(min=0, max=1000),
+@option(
+    "--delta D",
+    "Weight of delay, in the searches' objective and in the score.",
+    FiniteRange(min=0, max=1000),
     default=1.0,
-    show_default=True,
-    metavar="D",
-    help="Weight of delay, in the searches' objective and in the score.",
 )
-@click.option(
-    "--specimens",
-    type=click.IntRange(1, 1_000_000),
+@option(
+    "--specimens N",
+    "Held-out networks; with fewer the errors grow.",
+    SPECIMEN_COUNT,
     default=SPECIMENS,
-    show_default=True,
-    metavar="N",
-    help="Held-out networks; with fewer the errors grow.",
 )
-@click.option(
-    "--out", type=click.Path(file_okay=False), metavar="DIR", help="Directory of the searches."
-)
-@time_unit_option()
-@threads_option()
-@json_option()
+@option("--out DIR", "Directory of the searches.", click.Path(file_okay=False))
+@time_unit_option
+@threads_option
+@json_option
 def command(
     remyccs: tuple[str, ...],
     published: bool,

@@ -16,7 +16,6 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from remy_services.evaluation.measures import Estimate
 from remy_simulator.cpus import allowed_cpus
 
 if TYPE_CHECKING:
@@ -28,6 +27,11 @@ FILE = click.Path(dir_okay=False)
 """A file. Whoever reads or writes it says what is wrong with it."""
 
 SEED = click.IntRange(0, 2**64 - 1)
+#: What is counted in 32 bits.
+COUNT = click.IntRange(1, 2**32 - 1)
+POSITIVE_INT = click.IntRange(min=1)
+SPECIMEN_COUNT = click.IntRange(1, 1_000_000)
+THREADS = click.IntRange(1, 1024)
 
 
 class FiniteRange(click.FloatRange):
@@ -42,20 +46,59 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+POSITIVE = FiniteRange(min=0, min_open=True)
+NOT_NEGATIVE = FiniteRange(min=0)
+
+
+def option(
+    usage: str,
+    text: str,
+    kind: click.ParamType[Any] | None = None,
+    *,
+    name: str | None = None,
+    **attributes: Any,
+) -> Callable[[_Command], _Command]:
+    """A flag, whose help shows its variable and its default.
+
+    `usage` is as in "--out -o FILE": the flag, perhaps a short one, and a word for the value.
+    `name` is the parameter's where it is not the flag's.
+    """
+    words = usage.split()
+    flags = [word for word in words if word.startswith("-")]
+    return click.option(
+        *([*flags, name] if name else flags),
+        metavar=" ".join(words[len(flags) :]) or None,
+        help=text,
+        type=kind,
+        **{"show_envvar": True, "show_default": attributes.get("default") != "", **attributes},
+    )
+
+
+def switch(usage: str, text: str, **attributes: Any) -> Callable[[_Command], _Command]:
+    """A flag without a value."""
+    return option(usage, text, is_flag=True, **attributes)
+
+
 def seed_option(text: str) -> Callable[[_Command], _Command]:
     """--seed K, 1 unless it is given."""
-    return click.option("--seed", type=SEED, default=1, show_default=True, metavar="K", help=text)
+    return option("--seed K", text, SEED, default=1)
 
 
-def threads_option() -> Callable[[_Command], _Command]:
-    """--threads N; by default as many as this process may keep busy."""
-    return click.option(
-        "--threads",
-        type=click.IntRange(1, 1024),
-        default=allowed_cpus,
-        metavar="N",
-        help="Threads to simulate with; results do not depend on it.  [default: the CPUs allowed]",
-    )
+threads_option = option(
+    "--threads N",
+    "Threads to simulate with; results do not depend on it.",
+    THREADS,
+    default=allowed_cpus,
+    show_default="the CPUs allowed",
+)
+time_unit_option = option(
+    "--time-unit-ms U",
+    "Unit of time of the .dna files, ms: a .dna file does not tell.",
+    POSITIVE,
+    default=1.0,
+)
+json_option = switch("--json", "Print one JSON object and nothing else.", name="as_json")
+quiet_option = switch("--quiet", "Show no progress.")
 
 
 def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
@@ -64,25 +107,6 @@ def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
     from remy_services.evaluation.local import LocalEvaluator
 
     return closing(LocalEvaluator(threads))
-
-
-def time_unit_option() -> Callable[[_Command], _Command]:
-    """`--time-unit-ms`."""
-    return click.option(
-        "--time-unit-ms",
-        type=FiniteRange(min=0, min_open=True),
-        default=1.0,
-        show_default=True,
-        metavar="U",
-        help="Unit of time of the .dna files, ms: a .dna file does not tell.",
-    )
-
-
-def json_option() -> Callable[[_Command], _Command]:
-    """--json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
-    )
 
 
 # Of a column of words, where the whole table does not fit.
@@ -181,13 +205,3 @@ def print_note(text: str) -> None:
 def say(sentence: str) -> None:
     """A line for people on standard error."""
     click.echo(sentence, err=True)
-
-
-def estimate_tree(
-    value: Estimate | None, mean: str = "score_mean", error: str = "score_stderr"
-) -> dict[str, float | None]:
-    """An estimate as --json prints it, by these two names."""
-    return {
-        mean: None if value is None else value.mean,
-        error: None if value is None else value.standard_error,
-    }

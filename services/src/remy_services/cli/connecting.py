@@ -13,7 +13,8 @@ from click.shell_completion import CompletionItem
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
-from remy_services.cli.common import FILE, FiniteRange
+from remy_services.cli.common import FILE, NOT_NEGATIVE, json_option, option
+from remy_services.cli.coordinator import check_environment
 from remy_services.cli.failures import ExitCode, Failure, complain
 from remy_services.cli.views import state_name
 from remy_services.client import (
@@ -33,6 +34,8 @@ from remy_services.client import (
 from remy_services.client.connection import PATIENCE_SECONDS
 from remy_services.client.settings import CONFIGURATION_VARIABLE
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 _CODES: tuple[tuple[type[ServiceError], ExitCode], ...] = (
     (BadRequest, ExitCode.BAD_INPUT),
     (Unreachable, ExitCode.UNREACHABLE),
@@ -40,78 +43,58 @@ _CODES: tuple[tuple[type[ServiceError], ExitCode], ...] = (
     (ServerFailed, ExitCode.INTERNAL),
 )
 
+
+def _setting(
+    usage: str, text: str, kind: click.ParamType[Any] | None = None, **attributes: Any
+) -> Callable[[_Command], _Command]:
+    """A flag that a variable of its name may stand for."""
+    flag = usage.split()[0].removeprefix("--")
+    variable = f"REMY_FARM_{flag.replace('-', '_').upper()}"
+    return option(usage, text, kind, envvar=variable, **attributes)
+
+
 _OPTIONS = (
-    click.option(
-        "--coordinator",
-        envvar="REMY_FARM_COORDINATOR",
-        show_envvar=True,
-        metavar="HOST:PORT",
-        help="Where the coordinator is; 127.0.0.1:50051 unless the configuration file says more.",
+    _setting(
+        "--coordinator HOST:PORT",
+        "Where the coordinator is; 127.0.0.1:50051 unless the configuration file says more.",
     ),
-    click.option(
-        "--token-file",
-        envvar="REMY_FARM_TOKEN_FILE",
-        show_envvar=True,
-        type=FILE,
-        metavar="FILE",
-        help="Holds the token that says who you are; REMY_FARM_TOKEN may hold the token itself.",
+    _setting(
+        "--token-file FILE",
+        "Holds the token that says who you are; REMY_FARM_TOKEN may hold the token itself.",
+        FILE,
     ),
-    click.option(
-        "--tls-ca",
-        envvar="REMY_FARM_TLS_CA",
-        show_envvar=True,
-        type=FILE,
-        metavar="FILE",
-        help="Authorities that may have signed the coordinator's certificate (PEM).",
+    _setting(
+        "--tls-ca FILE",
+        "Authorities that may have signed the coordinator's certificate (PEM).",
+        FILE,
     ),
-    click.option(
-        "--tls-cert",
-        envvar="REMY_FARM_TLS_CERT",
-        show_envvar=True,
-        type=FILE,
-        metavar="FILE",
-        help="Your certificate, where the coordinator asks for one (PEM).",
+    _setting(
+        "--tls-cert FILE", "Your certificate, where the coordinator asks for one (PEM).", FILE
     ),
-    click.option(
-        "--tls-key",
-        envvar="REMY_FARM_TLS_KEY",
-        show_envvar=True,
-        type=FILE,
-        metavar="FILE",
-        help="Its private key (PEM).",
+    _setting("--tls-key FILE", "Its private key (PEM).", FILE),
+    _setting(
+        "--tls-server-name NAME",
+        "The name in the coordinator's certificate, where it is reached by another.",
     ),
-    click.option(
-        "--tls-server-name",
-        envvar="REMY_FARM_TLS_SERVER_NAME",
-        show_envvar=True,
-        metavar="NAME",
-        help="The name in the coordinator's certificate, where it is reached by another.",
-    ),
-    click.option(
+    _setting(
         "--insecure",
+        "Plain text, also to another machine. Whoever is in between sees token and jobs.",
         is_flag=True,
         default=None,
-        envvar="REMY_FARM_INSECURE",
-        show_envvar=True,
-        help="Plain text, also to another machine. Whoever is in between sees token and jobs.",
     ),
 )
-
-_PATIENCE = click.option(
-    "--patience",
-    "patience_seconds",
-    envvar="REMY_FARM_PATIENCE",
-    show_envvar=True,
-    type=FiniteRange(min=0),
+_PATIENCE = _setting(
+    "--patience SECONDS",
+    "How long to go on trying while the coordinator is away.",
+    NOT_NEGATIVE,
+    name="patience_seconds",
     default=PATIENCE_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to go on trying while the coordinator is away.",
 )
 
 
 def connected(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the flags of the connection, and a DesignClient as its first argument."""
+    """Gives a command --json and the flags of the connection, and a DesignClient as its first
+    argument."""
 
     @functools.wraps(function)
     def run(*, patience_seconds: float, **values: Any) -> Any:
@@ -122,18 +105,19 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
             ) as connection:
                 return function(DesignClient(connection), **values)
 
-    return with_connection_options(_PATIENCE(run))
+    return json_option(with_connection_options(_PATIENCE(run)))
 
 
 def with_connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command the flags of the connection alone."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
+    for add in reversed(_OPTIONS):
+        function = add(function)
     return function
 
 
 def connection_settings(given: Given) -> ConnectionSettings:
     """What flags, environment and configuration file amount to. Raises SettingsError."""
+    check_environment(os.environ)
     path = configuration_path(os.environ)
     file = read_configuration(path, required=bool(os.environ.get(CONFIGURATION_VARIABLE)))
     return settings_of(given, os.environ, file, file_name=str(path))
@@ -163,8 +147,6 @@ def taken(values: dict[str, Any]) -> Given:
     names = ("coordinator", "token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
     return Given(**{name: values.pop(name) for name in names}, insecure=values.pop("insecure"))
 
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Whoever presses the tab key waits for this.
 _COMPLETION_SECONDS = 2.0
@@ -196,11 +178,5 @@ class JobName(click.ParamType[str]):
         ]
 
 
-def job_argument() -> Callable[[_Command], _Command]:
-    """JOB: an id, a name, or the beginning of an id, where that is unambiguous."""
-    return click.argument("job", metavar="JOB", type=JobName())
-
-
-def quiet_option() -> Callable[[_Command], _Command]:
-    """--quiet."""
-    return click.option("--quiet", is_flag=True, help="Show no progress.")
+#: JOB: an id, a name, or the beginning of an id, where that is unambiguous.
+job_argument = click.argument("job", metavar="JOB", type=JobName())

@@ -35,6 +35,7 @@ from remy_services.analysis.report import (
 from remy_services.analysis.wording import (
     duration,
     enum_name,
+    estimate_tree,
     number,
     several,
     stop_reason,
@@ -42,16 +43,19 @@ from remy_services.analysis.wording import (
 )
 from remy_services.cli import failures
 from remy_services.cli.common import (
+    COUNT,
     FILE,
+    POSITIVE,
     SEED,
-    FiniteRange,
     PlainTable,
-    estimate_tree,
     json_option,
     local_evaluator,
+    option,
     print_json,
     print_table,
+    quiet_option,
     say,
+    switch,
     threads_option,
 )
 from remy_services.cli.views import ProgressView, print_members, progress_view
@@ -207,7 +211,7 @@ def _gain_tree(gain: Gain) -> dict[str, Any]:
     return {
         "specimens": len(gain.final.results),
         "seed": gain.seed,
-        **estimate_tree(gain.score(), "score_gain_mean", "score_gain_stderr"),
+        **estimate_tree(gain.score(), "score_gain_mean"),
         "first": _summary_tree(gain.first.summary()),
         "final": _summary_tree(gain.final.summary()),
     }
@@ -334,61 +338,49 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
 
 @click.command("design")
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False),
+@option(
+    "--out DIR",
+    "Directory for the design's files; made if need be.",
+    click.Path(file_okay=False),
     required=True,
-    metavar="DIR",
-    help="Directory for the design's files; made if need be.",
 )
-@click.option("--seed", type=SEED, metavar="K", help="In place of the specification's seed.")
-@click.option(
-    "--steps",
-    type=click.IntRange(1, 2**32 - 1),
-    metavar="N",
-    help="The whole schedule's length, in place of search.joint.steps or its budget, or of "
+@option("--seed K", "In place of the specification's seed.", SEED)
+@option(
+    "--steps N",
+    "The whole schedule's length, in place of search.joint.steps or its budget, or of "
     "search.pattern.steps.",
+    COUNT,
 )
-@click.option(
-    "--from",
-    "first_path",
-    type=FILE,
-    metavar="FILE",
-    help="Begin with the table of this RemyCC in place of the search's own first one.",
+@option(
+    "--from FILE",
+    "Begin with the table of this RemyCC in place of the search's own first one.",
+    FILE,
+    name="first_path",
 )
-@threads_option()
-@click.option(
-    "--max-steps",
-    type=click.IntRange(1, 2**32 - 1),
-    metavar="N",
-    help="Stop after N steps since the design began.",
+@threads_option
+@option("--max-steps N", "Stop after N steps since the design began.", COUNT)
+@option(
+    "--max-cpu-seconds S",
+    "Cut the search off, wherever it is, after S seconds of CPU time of its simulations "
+    "since the design began; search.joint.cpu_seconds has it planned for so many.",
+    POSITIVE,
 )
-@click.option(
-    "--max-cpu-seconds",
-    type=FiniteRange(min=0, min_open=True),
-    metavar="S",
-    help="Cut the search off, wherever it is, after S seconds of CPU time of its simulations since "
-    "the design began; search.joint.cpu_seconds has it planned for so many.",
-)
-@click.option(
-    "--set",
-    "settings",
+@option(
+    "--set PATH=VALUE",
+    "Another setting than the specification's, as objective.delta=0.1; may be given several times.",
+    name="settings",
     multiple=True,
-    metavar="PATH=VALUE",
-    help="Another setting than the specification's, as objective.delta=0.1; may be given several "
-    "times.",
 )
-@click.option(
-    "--sweep",
-    "sweeps",
+@option(
+    "--sweep PATH=V,V,...",
+    "Make a design for each of these values of a setting, as objective.delta=0.1,1,10; "
+    "with several sweeps, for each combination.",
+    name="sweeps",
     multiple=True,
-    metavar="PATH=V,V,...",
-    help="Make a design for each of these values of a setting, as objective.delta=0.1,1,10; with "
-    "several sweeps, for each combination.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the design in DIR.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@json_option()
+@switch("--resume", "Go on with the design in DIR.")
+@quiet_option
+@json_option
 @click.pass_context
 def command(
     context: click.Context,

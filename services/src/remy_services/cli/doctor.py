@@ -12,7 +12,7 @@ import click
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
 from remy_services.analysis.wording import several
-from remy_services.cli.common import FiniteRange, json_option, print_json, print_pairs
+from remy_services.cli.common import POSITIVE, json_option, option, print_json, print_pairs
 from remy_services.cli.connecting import (
     connected,
     connection_settings,
@@ -27,7 +27,6 @@ from remy_simulator import fingerprint
 
 
 @click.command("info")
-@json_option()
 @connected
 def info_command(client: DesignClient, as_json: bool) -> None:
     """Show what serves there: versions, store, workers, and who you are to it."""
@@ -74,16 +73,14 @@ _VERDICT_WIDTH = max(len(verdict) for verdict in Verdict)
 
 
 @click.command("doctor")
-@click.option(
-    "--timeout",
-    "timeout_seconds",
-    type=FiniteRange(min=0, min_open=True),
+@option(
+    "--timeout SECONDS",
+    "How long a single check may take.",
+    POSITIVE,
+    name="timeout_seconds",
     default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a single check may take.",
 )
-@json_option()
+@json_option
 @with_connection_options
 @click.pass_context
 def doctor_command(

@@ -14,7 +14,7 @@ from remy_services.analysis.explain import (
     Change,
     Difference,
     NetworkSample,
-    Progress,
+    PairedScores,
     SignalStudy,
     compare_tables,
     worth_of_signals,
@@ -27,18 +27,20 @@ from remy_services.analysis.trees import (
     pacing_rate_mbps,
     settled_window_packets,
 )
-from remy_services.analysis.wording import number, several, with_error
+from remy_services.analysis.wording import estimate_tree, number, several, with_error
 from remy_services.cli.common import (
     FILE,
+    SPECIMEN_COUNT,
     PlainTable,
-    estimate_tree,
     json_option,
     local_evaluator,
+    option,
     print_json,
     print_note,
     print_table,
     say,
     seed_option,
+    switch,
     threads_option,
     time_unit_option,
 )
@@ -77,6 +79,16 @@ def rules_tree(
     }
 
 
+def _scores_tree(scores: PairedScores | None, other: str) -> dict[str, float | None]:
+    """`other` is what the second table is called."""
+    pair = scores or PairedScores(None, None, None)
+    return {
+        **estimate_tree(pair.before),
+        **estimate_tree(pair.after, f"score_{other}_mean"),
+        **estimate_tree(pair.difference, "difference_mean"),
+    }
+
+
 def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
     """Each signal, the one that is worth most first."""
     return {
@@ -84,8 +96,8 @@ def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
         "signals": [
             {
                 "signal": signal_name(signal.axis),
-                **estimate_tree(signal.score_without, "score_without_mean", "score_without_stderr"),
-                **estimate_tree(signal.difference, "difference_mean", "difference_stderr"),
+                **estimate_tree(signal.scores.after, "score_without_mean"),
+                **estimate_tree(signal.scores.difference, "difference_mean"),
             }
             for signal in study.signals
         ],
@@ -97,21 +109,15 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
     return {
         "rules": table.rule_count,
         "rules_merged": result.table.rule_count,
-        **estimate_tree(result.score),
-        **estimate_tree(result.score_merged, "score_merged_mean", "score_merged_stderr"),
-        **estimate_tree(result.difference, "difference_mean", "difference_stderr"),
-        "fresh": {
-            **estimate_tree(result.fresh_score),
-            **estimate_tree(result.fresh_score_merged, "score_merged_mean", "score_merged_stderr"),
-            **estimate_tree(result.fresh_difference, "difference_mean", "difference_stderr"),
-        },
+        **_scores_tree(result.scores, "merged"),
+        "fresh": _scores_tree(result.fresh, "merged"),
         "merges": [
             {
                 "region": _region(merge.rule),
                 "rules": merge.rules,
                 "use_share": merge.rule.use_share,
                 **_action(_action_of(merge.rule)),
-                **estimate_tree(merge.difference, "difference_mean", "difference_stderr"),
+                **estimate_tree(merge.difference, "difference_mean"),
                 "accepted": merge.accepted,
             }
             for merge in result.merges
@@ -128,9 +134,7 @@ def difference_tree(result: Difference) -> dict[str, Any]:
         "regions": result.regions,
         "regions_changed": len(result.changes),
         "share_of_lookups_changed": result.share_of_lookups,
-        **estimate_tree(result.score_before),
-        **estimate_tree(result.score_after, "score_other_mean", "score_other_stderr"),
-        **estimate_tree(result.score_difference, "difference_mean", "difference_stderr"),
+        **_scores_tree(result.scores, "other"),
         "changes": [_change(change) for change in result.changes],
     }
 
@@ -195,8 +199,8 @@ def print_signal_worth(study: SignalStudy) -> None:
     for signal in study.signals:
         rows.add_row(
             signal_name(signal.axis),
-            with_error(signal.score_without),
-            with_error(signal.difference, signed=True),
+            with_error(signal.scores.after),
+            with_error(signal.scores.difference, signed=True),
         )
     print_table(rows)
     print_note(
@@ -223,16 +227,12 @@ def print_merging(table: RuleTable, merging: Merging) -> None:
         print_table(rows)
         click.echo()
     scores = PlainTable("specimens", "score", "merged", "difference", left=1)
-    for name, score, merged, difference in (
-        ("chosen on", merging.score, merging.score_merged, merging.difference),
-        ("fresh", merging.fresh_score, merging.fresh_score_merged, merging.fresh_difference),
-    ):
-        scores.add_row(
-            name, with_error(score), with_error(merged), with_error(difference, signed=True)
-        )
+    for name, pair in (("chosen on", merging.scores), ("fresh", merging.fresh)):
+        difference = with_error(pair.difference, signed=True)
+        scores.add_row(name, with_error(pair.before), with_error(pair.after), difference)
     print_table(scores)
     click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} when merged.")
-    if not is_without_loss(merging.fresh_difference):
+    if not is_without_loss(merging.fresh.difference):
         click.echo(
             "On fresh specimens the merged table loses more than two standard errors; more "
             "specimens choose better."
@@ -249,13 +249,12 @@ def print_difference(difference: Difference) -> None:
         f"{len(difference.changes)} of {several(difference.regions, 'region')} differ in action; "
         f"the tables have {regions}."
     )
-    if difference.share_of_lookups is not None:
+    if difference.share_of_lookups is not None and (scores := difference.scores) is not None:
         share = 100 * difference.share_of_lookups
         click.echo(f"{share:.3g} % of the first table's look-ups meet another action.")
         click.echo(
-            f"Score {with_error(difference.score_before)}, other "
-            f"{with_error(difference.score_after)}, difference "
-            f"{with_error(difference.score_difference, signed=True)}."
+            f"Score {with_error(scores.before)}, other {with_error(scores.after)}, difference "
+            f"{with_error(scores.difference, signed=True)}."
         )
         click.echo(_PAIRED)
 
@@ -301,50 +300,31 @@ class ProgressLines:
         self._clock = clock
         self._said_at_seconds = clock()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, part: str, tried: int, tables: int) -> None:
         """Says how far the work has got, unless it has just been said."""
         now = self._clock()
         if now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
             self._said_at_seconds = now
-            say(f"{progress.part}: {progress.tried} of {progress.tables} tried")
+            say(f"{part}: {tried} of {tables} tried")
 
 
 @click.command("inspect")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
-@click.option(
-    "--spec",
-    "spec_path",
-    type=FILE,
-    metavar="SPEC.yaml",
-    help="Count the rules' use, and measure scores, on networks drawn from this specification.",
+@option(
+    "--spec SPEC.yaml",
+    "Count the rules' use, and measure scores, on networks drawn from this specification.",
+    FILE,
+    name="spec_path",
 )
-@click.option(
-    "--specimens",
-    type=click.IntRange(1, 1_000_000),
-    default=16,
-    show_default=True,
-    metavar="N",
-    help="Networks to draw for that.",
-)
+@option("--specimens N", "Networks to draw for that.", SPECIMEN_COUNT, default=16)
 @seed_option("Names those networks and all other random draws.")
-@click.option("--signals", is_flag=True, help="Measure what each signal is worth.")
-@click.option("--merge", is_flag=True, help="Find sibling rules that can be merged without loss.")
-@click.option(
-    "--merge-out",
-    type=FILE,
-    metavar="OUT",
-    help="Write the RemyCC with these rules merged; implies --merge.",
-)
-@click.option(
-    "--diff",
-    "other_path",
-    type=FILE,
-    metavar="OTHER",
-    help="Show what the RemyCC in OTHER does differently.",
-)
-@time_unit_option()
-@threads_option()
-@json_option()
+@switch("--signals", "Measure what each signal is worth.")
+@switch("--merge", "Find sibling rules that can be merged without loss.")
+@option("--merge-out OUT", "Write the RemyCC with these rules merged; implies --merge.", FILE)
+@option("--diff OTHER", "Show what the RemyCC in OTHER does differently.", FILE, name="other_path")
+@time_unit_option
+@threads_option
+@json_option
 def command(
     remycc_path: str,
     spec_path: str | None,
@@ -379,12 +359,20 @@ def command(
             sample = NetworkSample(spec, seed, specimens, evaluator.evaluate)
         try:
             if other is not None:
-                _show_difference(remycc.table, other, sample, as_json)
+                difference = compare_tables(remycc.table, other, sample)
+                if as_json:
+                    print_json(difference_tree(difference))
+                else:
+                    print_difference(difference)
             elif sample is not None and (signals or merge):
                 _show_measured(remycc, sample, signals, merge, merge_out, as_json)
             else:
                 uses = None if sample is None else sample.trial(remycc.table).rule_uses
-                _show_rules(remycc.table, uses, as_json)
+                rules = readable_rules(remycc.table, uses)
+                if as_json:
+                    print_json(rules_tree(remycc.table, rules, uses))
+                else:
+                    print_rules(remycc.table, rules)
         except ExplainError as error:
             name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
             raise RemyCCError(f"{name} cannot be explained: {error}") from error
@@ -406,24 +394,6 @@ def _check_target(merge_out: str) -> None:
         raise FileError(f"{merge_out}: cannot be written ({folder} is not a folder)")
 
 
-def _show_rules(table: RuleTable, uses: Sequence[int] | None, as_json: bool) -> None:
-    rules = readable_rules(table, uses)
-    if as_json:
-        print_json(rules_tree(table, rules, uses))
-    else:
-        print_rules(table, rules)
-
-
-def _show_difference(
-    first: RuleTable, second: RuleTable, sample: NetworkSample | None, as_json: bool
-) -> None:
-    difference = compare_tables(first, second, sample)
-    if as_json:
-        print_json(difference_tree(difference))
-    else:
-        print_difference(difference)
-
-
 def _show_measured(
     remycc: RemyCC,
     sample: NetworkSample,
@@ -443,10 +413,7 @@ def _show_measured(
         merging = merge_siblings(remycc.table, sample, lines)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
-        tree["merging"] = {
-            **merging_tree(remycc.table, merging),
-            "written": merge_out,
-        }
+        tree["merging"] = {**merging_tree(remycc.table, merging), "written": merge_out}
         if not as_json:
             if signals:
                 click.echo()

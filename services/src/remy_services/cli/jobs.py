@@ -21,7 +21,15 @@ from remy_services.analysis.history import (
     to_csv,
 )
 from remy_services.analysis.wording import several
-from remy_services.cli.common import FILE, PlainTable, json_option, print_json, print_table
+from remy_services.cli.common import (
+    FILE,
+    POSITIVE_INT,
+    PlainTable,
+    option,
+    print_json,
+    print_table,
+    switch,
+)
 from remy_services.cli.connecting import JobName, connected, job_argument
 from remy_services.cli.views import (
     job_table,
@@ -41,26 +49,18 @@ _STATES = {
 
 
 @click.command("list")
-@click.option(
+@option(
     "--state",
-    "states",
-    type=click.Choice(list(_STATES), case_sensitive=False),
+    "Only jobs in this state; may be repeated.",
+    click.Choice(list(_STATES), case_sensitive=False),
+    name="states",
     multiple=True,
-    help="Only jobs in this state; may be repeated.",
 )
-@click.option("--owner", metavar="NAME", default="", help="Only jobs of this owner.")
-@click.option("--campaign", metavar="NAME", default="", help="Only jobs of this sweep.")
-@click.option("--name", metavar="TEXT", default="", help="Only jobs whose name contains this.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="At most so many, the newest.",
-)
-@click.option("--all", "is_all", is_flag=True, help="All of them.")
-@json_option()
+@option("--owner NAME", "Only jobs of this owner.", default="")
+@option("--campaign NAME", "Only jobs of this sweep.", default="")
+@option("--name TEXT", "Only jobs whose name contains this.", default="")
+@option("--limit N", "At most so many, the newest.", POSITIVE_INT, default=100)
+@switch("--all", "All of them.", name="is_all")
 @connected
 def list_command(
     client: DesignClient,
@@ -91,8 +91,7 @@ def list_command(
 
 
 @click.command("status")
-@job_argument()
-@json_option()
+@job_argument
 @connected
 def status_command(client: DesignClient, job: str, as_json: bool) -> None:
     """Show how far a job is, and with --json its specification, too.
@@ -104,7 +103,6 @@ def status_command(client: DesignClient, job: str, as_json: bool) -> None:
 
 @click.command("compare")
 @click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True, type=JobName())
-@json_option()
 @connected
 def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) -> None:
     """Show how far jobs are, and the settings in which they differ."""
@@ -139,17 +137,11 @@ _FORMATS = {
 
 
 @click.command("fetch")
-@job_argument()
-@click.option(
-    "--epoch",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="E",
-    help="The table of this epoch instead of the best so far.",
+@job_argument
+@option(
+    "--epoch E", "The table of this epoch instead of the best so far.", click.IntRange(0, 2**32 - 1)
 )
-@click.option(
-    "--out", "-o", required=True, type=FILE, metavar="FILE", help="A .json or a .dna file."
-)
-@json_option()
+@option("--out -o FILE", "A .json or a .dna file.", FILE, required=True)
 @connected
 def fetch_command(
     client: DesignClient, job: str, epoch: int | None, out: str, as_json: bool
@@ -175,19 +167,12 @@ def fetch_command(
 
 
 @click.command("history")
-@job_argument()
-@click.option("--steps", "by_step", is_flag=True, help="A row for each step instead of each epoch.")
-@click.option(
-    "--out",
-    "-o",
-    type=FILE,
-    metavar="FILE",
-    help="A .csv, .json or .parquet file.  [default: CSV on standard output]",
+@job_argument
+@switch("--steps", "A row for each step instead of each epoch.", name="by_step")
+@option(
+    "--out -o FILE", "A .csv, .json or .parquet file.", FILE, show_default="CSV on standard output"
 )
-@click.option(
-    "--plot", type=FILE, metavar="FILE.png", help="Draw score and splits over steps and CPU time."
-)
-@json_option()
+@option("--plot FILE.png", "Draw score and splits over steps and CPU time.", FILE)
 @connected
 def history_command(
     client: DesignClient, job: str, by_step: bool, out: str | None, plot: str | None, as_json: bool

@@ -18,10 +18,14 @@ from remy_services.analysis.wording import count, number, with_error
 from remy_services.cli import failures
 from remy_services.cli.common import (
     FILE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
     json_option,
     local_evaluator,
+    option,
     print_json,
     print_pairs,
     print_table,
@@ -45,33 +49,19 @@ from remy_simulator import columns
 
 
 @click.command("evaluate")
-@click.option(
-    "--remycc",
-    "remycc_path",
-    type=FILE,
+@option("--remycc FILE", "RemyCC, .dna or .json.", FILE, name="remycc_path", required=True)
+@option(
+    "--spec SPEC.yaml",
+    "Specification: networks, traffic, objective and simulated time.",
+    FILE,
+    name="spec_path",
     required=True,
-    metavar="FILE",
-    help="RemyCC, .dna or .json.",
 )
-@click.option(
-    "--spec",
-    "spec_path",
-    type=FILE,
-    required=True,
-    metavar="SPEC.yaml",
-    help="Specification: networks, traffic, objective and simulated time.",
-)
-@click.option(
-    "--specimens",
-    type=click.IntRange(1, 1_000_000),
-    required=True,
-    metavar="N",
-    help="Networks to draw.",
-)
+@option("--specimens N", "Networks to draw.", SPECIMEN_COUNT, required=True)
 @seed_option("Names the networks and all other random draws.")
-@time_unit_option()
-@threads_option()
-@json_option()
+@time_unit_option
+@threads_option
+@json_option
 def evaluate_command(
     remycc_path: str,
     spec_path: str,
@@ -154,83 +144,53 @@ def _cells(summary: Summary) -> tuple[str, str, str, str]:
     )
 
 
-_POSITIVE = FiniteRange(min=0, min_open=True)
 _MS_PER_SECOND = 1000.0
 
 
 @click.command("simulate")
-@click.option(
-    "--remycc",
-    "remyccs",
-    type=FILE,
+@option(
+    "--remycc FILE",
+    "RemyCC, .dna or .json; given several times, the senders run them in turn.",
+    FILE,
+    name="remyccs",
     multiple=True,
     required=True,
-    metavar="FILE",
-    help="RemyCC, .dna or .json; given several times, the senders run them in turn.",
 )
-@click.option(
-    "--senders",
-    type=click.IntRange(1, 10_000),
-    required=True,
-    metavar="N",
-    help="Senders that share the link.",
+@option("--senders N", "Senders that share the link.", click.IntRange(1, 10_000), required=True)
+@option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE, required=True)
+@option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE, required=True)
+@option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE, required=True)
+@option(
+    "--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE, required=True
 )
-@click.option("--link-mbps", type=_POSITIVE, required=True, metavar="X", help="Link rate, Mbit/s.")
-@click.option(
-    "--rtt-ms",
-    type=_POSITIVE,
-    required=True,
-    metavar="Y",
-    help="RTT without queueing and service, ms.",
+@option(
+    "--buffer-packets K",
+    "Packets that the queue holds beyond the one in service.",
+    click.IntRange(0, 1_000_000),
+    show_default="infinite",
 )
-@click.option(
-    "--on-ms",
-    type=_POSITIVE,
-    required=True,
-    metavar="A",
-    help="Mean of the exponentially distributed on time, ms.",
-)
-@click.option(
-    "--off-ms",
-    type=_POSITIVE,
-    required=True,
-    metavar="B",
-    help="Mean of the exponentially distributed off time, ms.",
-)
-@click.option(
-    "--buffer-packets",
-    type=click.IntRange(0, 1_000_000),
-    metavar="K",
-    help="Packets that the queue holds beyond the one in service.  [default: infinite]",
-)
-@click.option(
-    "--loss",
-    type=FiniteRange(min=0, max=0.999),
+@option(
+    "--loss P",
+    "Probability that the link loses a packet.",
+    FiniteRange(min=0, max=0.999),
     default=0.0,
-    show_default=True,
-    metavar="P",
-    help="Probability that the link loses a packet.",
 )
-@click.option(
-    "--jitter-ms",
-    type=FiniteRange(min=0),
+@option(
+    "--jitter-ms J",
+    "Mean of the exponentially distributed time by which senders see ACKs late, ms.",
+    NOT_NEGATIVE,
     default=0.0,
-    show_default=True,
-    metavar="J",
-    help="Mean of the exponentially distributed time by which senders see ACKs late, ms.",
 )
-@click.option(
-    "--timestamp-resolution-ms",
-    type=FiniteRange(min=0),
+@option(
+    "--timestamp-resolution-ms R",
+    "Senders see times rounded down to multiples of this, ms.",
+    NOT_NEGATIVE,
     default=0.0,
-    show_default=True,
-    metavar="R",
-    help="Senders see times rounded down to multiples of this, ms.",
 )
-@click.option("--seconds", type=_POSITIVE, required=True, metavar="S", help="Time to simulate, s.")
+@option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
 @seed_option("Names the random draws.")
-@time_unit_option()
-@json_option()
+@time_unit_option
+@json_option
 def simulate_command(
     remyccs: tuple[str, ...],
     senders: int,
@@ -360,7 +320,7 @@ def _print_simulation(
 @click.command("convert")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
-@time_unit_option()
+@time_unit_option
 def convert_command(source: str, target: str, time_unit_ms: float) -> None:
     """Convert the RemyCC in IN to OUT; the endings .dna and .json say which format is which.
 

@@ -13,8 +13,17 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.analysis.wording import several
 from remy_services.cli import views
-from remy_services.cli.common import FILE, FiniteRange, json_option, print_json, threads_option
-from remy_services.cli.connecting import connected, job_argument, quiet_option
+from remy_services.cli.common import (
+    COUNT,
+    FILE,
+    POSITIVE,
+    option,
+    print_json,
+    quiet_option,
+    switch,
+    threads_option,
+)
+from remy_services.cli.connecting import connected, job_argument
 from remy_services.cli.failures import complain
 from remy_services.cli.views import job_tree, print_change
 from remy_services.cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
@@ -29,6 +38,7 @@ from remy_services.files import read_file, write_file
 from remy_services.specification import load_spec, load_tree
 
 _LONGEST_NAME = 100
+_PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -75,34 +85,25 @@ def _member_name(base: str, settings: str, number: int) -> str:
 
 @click.command("submit")
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
-@click.option("--watch", "is_watched", is_flag=True, help="Then follow the job until it ends.")
-@click.option("--name", metavar="NAME", help="Of the job, in place of the specification's.")
-@click.option(
-    "--priority",
-    type=click.IntRange(-(2**31), 2**31 - 1),
-    default=0,
-    show_default=True,
-    metavar="P",
-    help="Jobs of higher priority run first.",
+@switch("--watch", "Then follow the job until it ends.", name="is_watched")
+@option("--name NAME", "Of the job, in place of the specification's.")
+@option("--priority P", "Jobs of higher priority run first.", _PRIORITY, default=0)
+@option(
+    "--weight W",
+    "Share of the evaluators among running jobs of equal priority.",
+    POSITIVE,
+    show_default="1",
 )
-@click.option(
-    "--weight",
-    type=FiniteRange(min=0, min_open=True),
-    metavar="W",
-    help="Share of the evaluators among running jobs of equal priority.  [default: 1]",
-)
-@click.option(
-    "--sweep",
-    "sweeps",
+@option(
+    "--sweep PATH=V,V,...",
+    "Submit a job for each of these values of a setting, as objective.delta=0.1,1,10; "
+    "with several sweeps, for each combination.",
+    name="sweeps",
     multiple=True,
-    metavar="PATH=V,V,...",
-    help="Submit a job for each of these values of a setting, as objective.delta=0.1,1,10; with "
-    "several sweeps, for each combination.",
 )
-@click.option("--validate-only", is_flag=True, help="Have everything checked, and submit nothing.")
-@threads_option()
-@quiet_option()
-@json_option()
+@switch("--validate-only", "Have everything checked, and submit nothing.")
+@threads_option
+@quiet_option
 @connected
 def submit_command(
     client: DesignClient,
@@ -178,23 +179,20 @@ def _say_submitted(
 
 
 @click.command("fork")
-@job_argument()
-@click.option(
-    "--epoch",
-    type=click.IntRange(0, 2**32 - 1),
-    metavar="E",
-    help="Begin with the table of this epoch instead of the best so far.",
+@job_argument
+@option(
+    "--epoch E",
+    "Begin with the table of this epoch instead of the best so far.",
+    click.IntRange(0, 2**32 - 1),
 )
-@click.option("--name", metavar="NAME", default="", help="Of the new job.  [default: as JOB's]")
-@click.option("--priority", type=click.IntRange(-(2**31), 2**31 - 1), metavar="P")
-@click.option(
-    "--set",
-    "settings",
+@option("--name NAME", "Of the new job.", default="", show_default="as JOB's")
+@option("--priority P", "Of the new job.", _PRIORITY, show_default="as JOB's")
+@option(
+    "--set PATH=VALUE",
+    "A setting that differs, as objective.delta=0.1; may be repeated.",
+    name="settings",
     multiple=True,
-    metavar="PATH=VALUE",
-    help="A setting that differs, as objective.delta=0.1; may be repeated.",
 )
-@json_option()
 @connected
 def fork_command(
     client: DesignClient,
@@ -216,31 +214,15 @@ def fork_command(
         click.echo(f"to watch: remy-farm watch {new.id}", err=True)
 
 
-_COUNT = click.IntRange(1, 2**32 - 1)
-_SECONDS = FiniteRange(min=0, min_open=True)
-
-
 @click.command("extend")
-@job_argument()
-@click.option("--max-epochs", type=_COUNT, metavar="N", help="End after N epochs in all.")
-@click.option("--max-rules", type=_COUNT, metavar="N", help="End with N rules (mode paper).")
-@click.option("--max-steps", type=_COUNT, metavar="N", help="End after N steps in all.")
-@click.option(
-    "--max-cpu-seconds", type=_SECONDS, metavar="S", help="End after S seconds of CPU time in all."
-)
-@click.option(
-    "--max-wall-seconds", type=_SECONDS, metavar="S", help="End after running S seconds in all."
-)
-@click.option(
-    "--epochs-without-gain", type=_COUNT, metavar="N", help="End after N epochs without a gain."
-)
-@click.option(
-    "--steps",
-    type=_COUNT,
-    metavar="N",
-    help="The whole schedule's length in place of search.joint.steps.",
-)
-@json_option()
+@job_argument
+@option("--max-epochs N", "End after N epochs in all.", COUNT)
+@option("--max-rules N", "End with N rules (mode paper).", COUNT)
+@option("--max-steps N", "End after N steps in all.", COUNT)
+@option("--max-cpu-seconds S", "End after S seconds of CPU time in all.", POSITIVE)
+@option("--max-wall-seconds S", "End after running S seconds in all.", POSITIVE)
+@option("--epochs-without-gain N", "End after N epochs without a gain.", COUNT)
+@option("--steps N", "The whole schedule's length in place of search.joint.steps.", COUNT)
 @connected
 def extend_command(
     client: DesignClient,
@@ -285,8 +267,7 @@ def changing_command(
     """A command that makes one request about one job and shows the job's new state."""
 
     @click.command(name, help=help_text)
-    @job_argument()
-    @json_option()
+    @job_argument
     @connected
     def command(client: DesignClient, job: str, as_json: bool) -> None:
         print_change(change(client, job), as_json=as_json)
@@ -314,9 +295,8 @@ cancel_command = changing_command(
 
 
 @click.command("delete")
-@job_argument()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option()
+@job_argument
+@switch("--yes", "Do not ask.")
 @connected
 def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> None:
     """Remove a job that has ended or is paused, with its history and tables."""
@@ -334,9 +314,8 @@ def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> 
 
 
 @click.command("export-job")
-@job_argument()
-@click.option("--out", "-o", required=True, type=FILE, metavar="FILE", help="The archive.")
-@json_option()
+@job_argument
+@option("--out -o FILE", "The archive.", FILE, required=True)
 @connected
 def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) -> None:
     """Write a job's specification, history, tables and last checkpoint to one file.
@@ -353,7 +332,6 @@ def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) 
 
 @click.command("import-job")
 @click.argument("archive", metavar="FILE", type=FILE)
-@json_option()
 @connected
 def import_job_command(client: DesignClient, archive: str, as_json: bool) -> None:
     """Store a job that export-job wrote; it is paused if it had not ended."""

@@ -16,8 +16,16 @@ from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.analysis.campaign import CampaignRecord, MemberRecord, compare_member
 from remy_services.analysis.wording import enum_name
 from remy_services.cli import views
-from remy_services.cli.common import json_option, local_evaluator, print_json, say, threads_option
-from remy_services.cli.connecting import JobName, connected, quiet_option
+from remy_services.cli.common import (
+    local_evaluator,
+    option,
+    print_json,
+    quiet_option,
+    say,
+    switch,
+    threads_option,
+)
+from remy_services.cli.connecting import JobName, connected
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.views import ProgressView, print_members, progress_view
 from remy_services.client import (
@@ -212,11 +220,10 @@ def _exit_after(jobs: list[job_pb2.Job]) -> None:
 
 @click.command("watch")
 @click.argument("job", metavar="[JOB]", required=False, type=JobName())
-@click.option("--campaign", metavar="NAME", help="Watch all jobs of this sweep instead.")
-@click.option("--history", "with_past", is_flag=True, help="Show what has happened so far, too.")
-@threads_option()
-@quiet_option()
-@json_option()
+@option("--campaign NAME", "Watch all jobs of this sweep instead.")
+@switch("--history", "Show what has happened so far, too.", name="with_past")
+@threads_option
+@quiet_option
 @connected
 def watch_command(
     client: DesignClient,

@@ -54,6 +54,18 @@ def test_the_exit_code_says_what_kind_of_failure_it_was(
     assert "it will not be" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("list",), ("doctor",), ("status", "demo", "--json")])
+def test_a_variable_that_is_no_setting_is_refused(
+    words: tuple[str, ...], service: ScriptedService, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMY_FARM_WORKER_THREADS", "1")
+    monkeypatch.setenv("REMY_FARM_PATEINCE", "1")
+    result = run(*words)
+    assert result.exit_code == 2
+    sentence = "the environment has REMY_FARM_PATEINCE, which is no setting; is REMY_FARM_PATIENCE"
+    assert f"{sentence} meant?" in result.output
+
+
 def test_a_coordinator_that_is_away(run: Any) -> None:
     result = run("list", "--coordinator", "127.0.0.1:1", "--patience", 0)
     assert result.exit_code == 3

@@ -5,14 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from remy_services.cli.connecting import JobName
+from remy_services.cli.main import main
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec, spec_of_tree
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]
 Until = Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]
+
+COMMANDS = main.list_commands(click.Context(main))
 
 pytestmark = pytest.mark.usefixtures("farm")
 
@@ -49,6 +54,42 @@ def test_submitted_here_and_designed_there_it_is_the_same_remycc(
         fetched = tmp_path / f"fetched-{name}"
         assert run("fetch", job["id"], "-o", fetched).exit_code == 0
         assert fetched.read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_the_beginning_of_an_id_is_enough_for_every_command(
+    run: Any, run_json: RunJson, spec_file: Path, tmp_path: Path
+) -> None:
+    first = run_json("submit", spec_file, "--watch", "--quiet")["id"]
+    other = run_json("submit", spec_file, "--watch", "--quiet")["id"]
+    unique = next(
+        first[:length] for length in range(4, len(first)) if not other.startswith(first[:length])
+    )
+    calls: dict[str, tuple[object, ...]] = {
+        "status": (unique,),
+        "watch": (unique,),
+        "compare": (unique, other),
+        "history": (unique,),
+        "fetch": (unique, "-o", tmp_path / "remycc.json"),
+        "export-job": (unique, "-o", tmp_path / "job.bin"),
+        "fork": (unique, "--name", "forked"),
+        "extend": (unique, "--max-epochs", 1_000_000),
+        "pause": (unique,),
+        "resume": (unique,),
+        "cancel": (unique,),
+        "delete": (unique, "--yes"),
+    }
+    assert set(calls) == {name for name in COMMANDS if _takes_a_job(name)}
+    for name, words in calls.items():
+        result = run(name, *words)
+        assert result.exit_code == 0, (name, result.output)
+    assert run("status", first).exit_code == 6
+    assert run_json("status", other)["state"] == "succeeded"
+
+
+def _takes_a_job(name: str) -> bool:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return any(isinstance(each.type, JobName) for each in command.params)
 
 
 def test_submit_says_how_to_watch(run: Any, run_json: RunJson, spec_file: Path) -> None:
