@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ import yaml
 
 from benchmarks.programs import ROOT
 from remy_services.kubernetes import LauncherSettings, read_settings
-from remy_services.kubernetes.manifest import JOB_VARIABLE
+from remy_services.kubernetes.manifest import JOB_VARIABLE, threads_of
 from remy_services.kubernetes.observed import INTERRUPTED
+from remy_workers.command import command as worker_command
+from remy_workers.settings import settings_of
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
@@ -225,6 +228,23 @@ class TestWorkerJobs:
         assert rendered.launcher()["template"]["metadata"]["labels"][label] == "spot"
         assert label not in yaml.safe_dump([each["metadata"] for each in rendered.objects])
 
+    @pytest.mark.parametrize("backend", ["jobs", "deployment"])
+    @pytest.mark.parametrize(("cpu", "threads"), [("1", 1), ("3500m", 4), ("6", 6)])
+    def test_a_worker_has_a_thread_for_each_cpu_that_it_asks_for(
+        self, backend: str, cpu: str, threads: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And not for each that its node has."""
+        monkeypatch.setattr("remy_workers.settings.allowed_cpus", lambda: 64)
+        resources = {"requests": {"cpu": cpu}}
+        rendered = render({"workers": {"backend": backend, "resources": resources}})
+        kind = "Job/launcher" if backend == "jobs" else "Deployment/farm-remy-farm-workers"
+        pod = rendered.pods()[kind]
+        for name, value in from_downward_api(pod["containers"][0]).items():
+            monkeypatch.setenv(name, value)
+        with worker_command.make_context("worker", ["--coordinator=here:1", "--insecure"]) as told:
+            assert settings_of(told.params).threads == threads
+        assert threads_of({"spec": {"template": {"spec": pod}}}) == threads
+
     def test_the_designs_id_is_the_launchers_to_set(self) -> None:
         pod = render().pods()["Job/launcher"]
         assert JOB_VARIABLE not in [each["name"] for each in pod["containers"][0]["env"]]
@@ -238,6 +258,20 @@ class TestWorkerJobs:
         (spread,) = pod["topologySpreadConstraints"]
         labels = render().launcher()["template"]["spec"]["template"]["metadata"]["labels"]
         assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+
+
+def from_downward_api(container: dict[str, Any]) -> dict[str, str]:
+    """The variables that hold CPUs, as the kubelet sets them: rounded up."""
+    found = {}
+    for each in container["env"]:
+        reference = each.get("valueFrom", {}).get("resourceFieldRef")
+        if reference is not None:
+            assert reference["containerName"] == container["name"]
+            kind, resource = reference["resource"].split(".")
+            text = str(container["resources"][kind][resource])
+            cpus = float(text.rstrip("m")) / (1000 if text.endswith("m") else 1)
+            found[each["name"]] = str(math.ceil(cpus))
+    return found
 
 
 def launcher_settings(rendered: Rendered, folder: Path) -> LauncherSettings:

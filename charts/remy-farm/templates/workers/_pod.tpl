@@ -38,6 +38,11 @@ containers:
       - {{ . | quote }}
       {{- end }}
     env:
+      {{- if or (dig "requests" "cpu" "" $workers.resources) (dig "limits" "cpu" "" $workers.resources) }}
+      # What it asks for, not what the node has: rounded up, also where a design asks for another number.
+      - name: REMY_FARM_WORKER_THREADS
+        valueFrom: {resourceFieldRef: {containerName: worker, resource: requests.cpu}}
+      {{- end }}
       {{- include "remy-farm.workerEnvironment" $root | nindent 6 }}
     ports:
       - {name: metrics, containerPort: 9391}

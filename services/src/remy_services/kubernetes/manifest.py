@@ -255,12 +255,11 @@ def is_queued(template: Mapping[str, Any]) -> bool:
 
 
 def threads_of(job: Mapping[str, Any]) -> int:
-    """Threads that a worker of the Job simulates with: the CPUs it may use, rounded up."""
+    """Threads that a worker of the Job simulates with: the CPUs it asks for, rounded up."""
     resources = job["spec"]["template"]["spec"]["containers"][0].get("resources") or {}
-    cpus = (resources.get("limits") or {}).get("cpu") or (resources.get("requests") or {}).get(
-        "cpu", "1"
-    )
-    text = str(cpus)
+    asked = [(resources.get(kind) or {}).get("cpu") for kind in ("requests", "limits")]
+    # Kubernetes takes a limit for the request where there is none.
+    text = str(next(filter(None, asked), "1"))
     value = float(text[:-1]) / 1000 if text.endswith("m") else float(text)
     return max(1, -int(-value // 1))
 
