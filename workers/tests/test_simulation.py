@@ -95,4 +95,4 @@ def test_a_task_that_sends_more_packets_than_it_may_is_refused() -> None:
     answer = simulate(_task(duration_ms=1e12, packet_limit=5000))
     assert answer.message is not None
     assert answer.message.refused.over_packet_limit
-    assert "more packets than the 5000" in answer.message.refused.why
+    assert "more than 5000 packets" in answer.message.refused.why

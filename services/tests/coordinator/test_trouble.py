@@ -219,10 +219,21 @@ class TestFailures:
         assert client.remycc(job.id) == table
 
     def test_a_job_may_not_work_for_ever(self, tmp_path: Path) -> None:
-        farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=10_000))
+        farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=500_000))
         with RunningServer(replace(settings_for(tmp_path), farm=farm)) as server:
             client = server.client()
             failed = client.until_final(client.submit(small_joint_spec(steps=1000)).id)
             assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
-            assert "at most 10000 are allowed for one job here" in failed.status_message
-            assert failed.progress.simulated_packets > 10_000
+            assert "at most 500000 are allowed for one job here" in failed.status_message
+            # The step that would have been too much was not made; those before it are kept.
+            assert failed.progress.step > 0
+            assert 0 < failed.progress.simulated_packets <= 500_000
+
+    def test_a_step_that_would_never_end_is_interrupted(self, tmp_path: Path) -> None:
+        farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=10_000))
+        with RunningServer(replace(settings_for(tmp_path), farm=farm)) as server:
+            client = server.client()
+            failed = client.until_final(client.submit(small_joint_spec(simulated_seconds=1e6)).id)
+            assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
+            assert "more packets than the 10000 that are left to it" in failed.status_message
+            assert failed.progress.step == 0

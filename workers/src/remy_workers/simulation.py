@@ -17,7 +17,7 @@ from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_rpc.tracing import span_beneath
 from remy_simulator import Cancelled, InvalidRequest, PreparedRequest
 from remy_simulator.columns import specimen_count
-from remy_workers.task_queue import Task, TaskQueue, over_packet_limit, refusal
+from remy_workers.task_queue import Task, TaskQueue, refusal
 from remy_workers.telemetry import WorkerMetrics
 
 # A little behind the threads that talk, which need next to nothing, but at once.
@@ -84,10 +84,11 @@ def simulate(task: Task) -> Answer:
         )
     except InvalidRequest as problem:
         return Answer(refusal(task.lease_id, str(problem)), is_refusal=True)
-    except Cancelled:
+    except Cancelled as ended:
         if task.cancellation.cancelled:
             return Answer()
-        return Answer(over_packet_limit(task.lease_id, task.packet_limit or 0), is_refusal=True)
+        refused = refusal(task.lease_id, str(ended), over_packet_limit=True)
+        return Answer(refused, is_refusal=True)
     content = outcome.SerializeToString(deterministic=True)
     digest = hashlib.sha256(content).digest()
     cpu_seconds, wall_seconds = time.thread_time() - began_cpu, time.monotonic() - began

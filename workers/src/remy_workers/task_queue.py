@@ -29,16 +29,13 @@ class Task:
     cancellation: Cancellation = field(default_factory=Cancellation)
 
 
-def refusal(lease_id: int, why: str) -> worker_service_pb2.WorkRequest:
-    """The simulator does not take the task. One sentence."""
-    refused = worker_service_pb2.TaskRefused(lease_id=lease_id, why=why)
-    return worker_service_pb2.WorkRequest(refused=refused)
-
-
-def over_packet_limit(lease_id: int, limit: int) -> worker_service_pb2.WorkRequest:
-    """The task sends more packets than it may."""
-    why = f"the evaluation sends more packets than the {limit} that are left to it"
-    refused = worker_service_pb2.TaskRefused(lease_id=lease_id, why=why, over_packet_limit=True)
+def refusal(
+    lease_id: int, why: str, *, over_packet_limit: bool | None = None
+) -> worker_service_pb2.WorkRequest:
+    """The simulator does not take the task, or has ended it. One sentence."""
+    refused = worker_service_pb2.TaskRefused(
+        lease_id=lease_id, why=why, over_packet_limit=over_packet_limit
+    )
     return worker_service_pb2.WorkRequest(refused=refused)
 
 

@@ -170,18 +170,6 @@ def suspended(why: str) -> Edit:
     return edit
 
 
-class WorkLimitReached(Exception):
-    """The job has simulated as much as one job may. One sentence for people."""
-
-
-def check_work(packets: int, most: int | None) -> None:
-    """Raises WorkLimitReached if a job has simulated more packets than one job may."""
-    if most is not None and packets > most:
-        raise WorkLimitReached(
-            f"the job has simulated {packets} packets; at most {most} are allowed for one job here"
-        )
-
-
 @dataclass(frozen=True)
 class Batch:
     """What is to be committed together."""
@@ -253,10 +241,9 @@ class StoreCheckpointer:
         """Has the step committed when it is time.
 
         Returns at once, unless a commit takes so long that the next one is due: then waits for it,
-        so that no more than that can be lost. Raises what became of it, and WorkLimitReached.
+        so that no more than that can be lost. Raises what became of it.
         """
         self._live.evaluated(evaluation)
-        check_work(self._session.designer.simulated_packets, self._settings.maximum_packets)
         task = self._task
         if task is not None:
             if not task.done():

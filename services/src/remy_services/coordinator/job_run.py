@@ -18,7 +18,6 @@ from remy_services.coordinator.checkpointing import (
     RunSettings,
     SnapshotsLost,
     StoreCheckpointer,
-    WorkLimitReached,
     designer_of,
     first_table,
     suspended,
@@ -28,7 +27,13 @@ from remy_services.coordinator.refusals import JobLost
 from remy_services.designer import Designer, OtherVersionError
 from remy_services.designer.budgets import Elapsed
 from remy_services.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
-from remy_services.evaluation import ResultsDiffer, Share, SharedEvaluator, TaskQuarantined
+from remy_services.evaluation import (
+    PacketLimitReached,
+    ResultsDiffer,
+    Share,
+    SharedEvaluator,
+    TaskQuarantined,
+)
 from remy_services.jobs.states import (
     ACTIVE,
     CANCELLING,
@@ -51,7 +56,7 @@ _REASONS: tuple[tuple[type[Exception], job_pb2.FailureReason], ...] = (
     (TaskQuarantined, job_pb2.FAILURE_REASON_TASK_QUARANTINED),
     (ResultsDiffer, job_pb2.FAILURE_REASON_RESULTS_DIFFER),
     (InvalidRequest, job_pb2.FAILURE_REASON_REQUEST_REFUSED),
-    (WorkLimitReached, job_pb2.FAILURE_REASON_WORK_LIMIT),
+    (PacketLimitReached, job_pb2.FAILURE_REASON_WORK_LIMIT),
 )
 
 
@@ -222,6 +227,10 @@ class JobRun:
             await self._run()
         except JobLost:
             pass
+        except PacketLimitReached as error:
+            most = self._settings.maximum_packets
+            why = f"{error}: at most {most} are allowed for one job here"
+            await self._fail(PacketLimitReached(why))
         except Exception as error:
             await self._fail(error)
         finally:
@@ -266,8 +275,10 @@ class JobRun:
         await self._loop.run(session, self._checkpointer)
 
     def _share(self) -> Share:
-        job = self._handle.job
-        return Share(job.id, job.priority, job.weight)
+        job, session, most = self._handle.job, self._live.session, self._settings.maximum_packets
+        if most is not None and session is not None:
+            most = max(most - session.designer.simulated_packets, 0)
+        return Share(job.id, job.priority, job.weight, packet_limit=most)
 
     async def _compute(self, call: Callable[[], Any]) -> Any:
         result, seconds = await self._environment.threads.compute(_timed, call)

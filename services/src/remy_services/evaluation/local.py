@@ -12,14 +12,13 @@ from functools import partial
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.dispatcher import Dispatcher
-from remy_services.evaluation.interface import OnProgress, PacketLimitReached, Share
+from remy_services.evaluation.interface import OnProgress, Share
 from remy_services.evaluation.scheduler import (
     Assignment,
     SchedulerSettings,
     TaskScheduler,
     WorkerFacts,
 )
-from remy_services.evaluation.scheduler.scheduler import packet_limit_reached
 from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
 
 _WORKER = "local"
@@ -73,8 +72,10 @@ class ThreadPoolEvaluator(Dispatcher):
         for lease_id in lease_ids:
             # One that was answered meanwhile is not running any more.
             running = self._running.get(lease_id)
-            if running is not None and not running[0].cancel():
-                running[1].cancel()
+            if running is not None:
+                future, cancellation = running
+                cancellation.cancel()
+                future.cancel()
 
     def _expel(self, worker_id: str, why: str) -> None:
         raise RuntimeError(f"the threads of this process are quarantined: {why}")
@@ -101,17 +102,19 @@ class ThreadPoolEvaluator(Dispatcher):
 
     def _answer(self, assignment: Assignment) -> None:
         scheduler, lease_id, now = self.scheduler, assignment.lease_id, self.now()
-        future = self._running.pop(lease_id)[0]
+        future, cancellation = self._running.pop(lease_id)
         error = Cancelled() if future.cancelled() else future.exception()
         if error is None:
             outcome, cpu_seconds = future.result()
             scheduler.complete(_WORKER, lease_id, outcome, b"", cpu_seconds, now)
-        elif isinstance(error, (InvalidRequest, PacketLimitReached)):
-            over_limit = isinstance(error, PacketLimitReached)
+        elif isinstance(error, Cancelled) and cancellation.cancelled:
+            scheduler.give_back(_WORKER, [lease_id], now)
+        elif isinstance(error, (InvalidRequest, Cancelled)):
+            # What nobody has cancelled was ended by its packet limit.
+            over_limit = isinstance(error, Cancelled)
             scheduler.refuse(_WORKER, lease_id, str(error), now, over_limit=over_limit)
         else:
-            if not isinstance(error, Cancelled):
-                self.fail(assignment.evaluation_id, error)
+            self.fail(assignment.evaluation_id, error)
             scheduler.give_back(_WORKER, [lease_id], now)
         self.advance_soon()
 
@@ -159,10 +162,5 @@ def _simulate(
     began = time.thread_time()
     part = assignment.slicing.slice(assignment.slice)
     limit = assignment.share.packet_limit
-    try:
-        outcome = prepared.evaluate(part, cancellation=cancellation, packet_limit=limit)
-    except Cancelled:
-        if cancellation.cancelled:
-            raise
-        raise packet_limit_reached(limit) from None
+    outcome = prepared.evaluate(part, cancellation=cancellation, packet_limit=limit)
     return outcome, time.thread_time() - began

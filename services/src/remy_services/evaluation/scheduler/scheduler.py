@@ -132,6 +132,11 @@ class TaskScheduler:
             self._close(evaluation, "withdrawn")
             self._effects.ended[evaluation.evaluation_id] = why
 
+    def _fail_over_limit(self, evaluation: EvaluationRecord) -> None:
+        limit = evaluation.share.packet_limit
+        why = f"the evaluation sends more packets than the {limit} that are left to it"
+        self._fail(evaluation, PacketLimitReached(why))
+
     def _close(self, evaluation: EvaluationRecord, reason: str) -> None:
         """Nothing of an evaluation is wanted any more."""
         evaluation.closed = True
@@ -295,7 +300,7 @@ class TaskScheduler:
     ) -> None:
         """The simulator refuses the task, as every worker's would. One sentence for people.
 
-        With `over_limit` what is in the way is the share's packet limit.
+        With `over_limit` the task has sent more packets than its share may, and was ended.
         """
         lease = self._answered(worker_id, lease_id, now)
         if lease is None:
@@ -305,8 +310,10 @@ class TaskScheduler:
             self._compare(lease.task, answer)
         else:
             lease.task.accepted = answer
-            error = PacketLimitReached(why) if over_limit else InvalidRequest(why)
-            self._fail(lease.task.evaluation, error)
+            if over_limit:
+                self._fail_over_limit(lease.task.evaluation)
+            else:
+                self._fail(lease.task.evaluation, InvalidRequest(why))
 
     def disbelieve(
         self, worker_id: str, lease_id: int, sha256: bytes, why: str, now: float
@@ -385,7 +392,7 @@ class TaskScheduler:
         self._counts.simulations_done += task.slice.simulations
         limit = evaluation.share.packet_limit
         if limit is not None and evaluation.simulated_packets > limit:
-            self._fail(evaluation, packet_limit_reached(limit))
+            self._fail_over_limit(evaluation)
         self._finish_if_complete(evaluation)
 
     def _compare(self, task: Task, second: Answer) -> None:
@@ -624,13 +631,6 @@ class TaskScheduler:
         rate = self._queue.job_of(evaluation).cost.seconds_per_packet
         seconds = evaluation.slicer.packets * rate
         return 1 + int(seconds / self.settings.longest_task_seconds)
-
-
-def packet_limit_reached(limit: int | None) -> PacketLimitReached:
-    """The error of an evaluation that sends more than its share's limit."""
-    return PacketLimitReached(
-        f"the evaluation sends more packets than the {limit} that are left to it"
-    )
 
 
 def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
