@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from tests.children import ends_with_its_test
 from tests.observability.event_log import metrics_addresses
 from tests.waiting import wait_until
 
@@ -31,6 +32,7 @@ class LocalWorker:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                preexec_fn=ends_with_its_test,
             )
         try:
             wait_until(self._serves)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from services.tests.cli.service.real_coordinator import REMY_FARM
+from benchmarks.worker_farm import REMY_WORKER
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.client.design_client import DesignClient
+from remy_services.jobs.states import CANCELLED, RUNNING
+from remy_services.specification import parse_spec
+from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
+from tests.children import ends_with_its_test
+from tests.service.watcher import connect
 from tests.waiting import wait_until
 
 _DEADLINE_SECONDS = 60.0
@@ -30,13 +38,18 @@ def huge(tmp_path: Path) -> Path:
     return path
 
 
-def _is_simulating(pid: int) -> bool:
-    """Whether a thread other than the main one has used CPU time for as long as no start takes."""
+def _is_simulating(pid: int, since: float = 0.0) -> bool:
+    """Whether threads other than the main one have used CPU time for as long as no start takes."""
+    return _seconds_of_threads(pid) - since >= 0.5
+
+
+def _seconds_of_threads(pid: int) -> float:
+    """CPU time of all threads but the main one."""
     ticks = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         if int(task.name) != pid:
             ticks += int((task / "stat").read_text().rpartition(")")[2].split()[11])
-    return ticks / os.sysconf("SC_CLK_TCK") >= 0.5
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -52,6 +65,7 @@ def test_a_design_ends_in_the_middle_of_a_simulation(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=ends_with_its_test,
     )
     try:
         wait_until(lambda: process.poll() is not None or _is_simulating(process.pid))
@@ -63,3 +77,62 @@ def test_a_design_ends_in_the_middle_of_a_simulation(
     first, *rest = said.splitlines()
     assert first.startswith("interrupted")
     assert len(rest) == 1, said
+
+
+@pytest.fixture
+def coordinator(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Coordinator]:
+    coordinator = Coordinator(tmp_path / "coordinator", "--evaluator", request.param)
+    coordinator.start()
+    yield coordinator
+    coordinator.close()
+
+
+@pytest.fixture
+def client(coordinator: Coordinator) -> Iterator[DesignClient]:
+    with connect(coordinator.address) as connection:
+        yield DesignClient(connection)
+
+
+def _submit_huge(client: DesignClient) -> str:
+    return client.submit(messages.SubmitJobRequest(spec=parse_spec(_HUGE))).id
+
+
+@pytest.mark.parametrize("coordinator", ["local"], indirect=True)
+def test_a_coordinator_answers_cancels_and_ends_in_the_middle_of_a_simulation(
+    coordinator: Coordinator, client: DesignClient
+) -> None:
+    job = _submit_huge(client)
+    wait_until(lambda: _is_simulating(coordinator.pid), "a simulation")
+    assert client.get(job).state == RUNNING
+    assert client.server_info().running_jobs == 1
+    client.cancel(job)
+    wait_until(lambda: client.get(job).state == CANCELLED, seconds=_DEADLINE_SECONDS)
+
+    _submit_huge(client)
+    before = _seconds_of_threads(coordinator.pid)
+    wait_until(lambda: _is_simulating(coordinator.pid, before), "another simulation")
+    coordinator.stop()
+    assert "nanobind" not in coordinator.log()
+
+
+@pytest.mark.parametrize("coordinator", ["workers"], indirect=True)
+def test_a_worker_ends_in_the_middle_of_a_simulation(
+    coordinator: Coordinator, client: DesignClient
+) -> None:
+    job = _submit_huge(client)
+    worker = subprocess.Popen(
+        [REMY_WORKER, f"--coordinator={coordinator.address}", "--threads=1", "--log-level=error"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=ends_with_its_test,
+    )
+    try:
+        wait_until(lambda: worker.poll() is not None or _is_simulating(worker.pid), "a simulation")
+        worker.terminate()
+        _, said = worker.communicate(timeout=_DEADLINE_SECONDS)
+    finally:
+        worker.kill()
+    assert worker.returncode == 0
+    assert said == ""
+    assert client.get(job).state == RUNNING

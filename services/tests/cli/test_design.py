@@ -13,7 +13,8 @@ import pytest
 
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
-from services.tests.embedded.joint_spec import JOINT_SPEC
+from services.tests.driver.joint_spec import JOINT_SPEC
+from tests.children import ends_with_its_test
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -238,6 +239,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=ends_with_its_test,
     )
     interrupt_when_under_way(process, out)
     stdout, stderr = process.communicate(timeout=120)
@@ -266,6 +268,7 @@ def test_ctrl_c_with_json_still_prints_one_object(endless_spec: Path, tmp_path: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=ends_with_its_test,
     )
     interrupt_when_under_way(process, out)
     stdout, stderr = process.communicate(timeout=120)
@@ -285,6 +288,7 @@ def test_a_terminal_shows_where_the_design_stands(endless_spec: Path, tmp_path: 
             stdout=subprocess.DEVNULL,
             stderr=theirs,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+            preexec_fn=ends_with_its_test,
         )
         os.close(theirs)
         shown = b""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from remy_rpc.settings import Address
 from remy_services.cli import coordinator, failures, simulate
 from remy_services.cli.main import main
+from tests.children import ends_with_its_test
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -23,6 +24,7 @@ def start(*words: object, **environment: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},
+        preexec_fn=ends_with_its_test,
     )
 
 

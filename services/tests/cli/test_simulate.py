@@ -12,6 +12,7 @@ import pytest
 
 from remy_services.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
+from tests.children import ends_with_its_test
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -141,11 +142,14 @@ def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
     process = subprocess.Popen(
         [BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=ends_with_its_test,
     )
     wait_until(lambda: is_simulating(process.pid))
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == -signal.SIGINT
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert b"nanobind" not in said
 
 
 def is_simulating(pid: int) -> bool:

@@ -13,7 +13,7 @@ from services.tests.coordinator.running_server import Client
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.small_spec import small_spec
-from services.tests.embedded.joint_spec import joint_spec
+from services.tests.driver.joint_spec import joint_spec
 
 _SPECS = {
     "paper": small_spec(

@@ -13,7 +13,7 @@ from remy_services.designer import Designer
 from remy_services.designer.budgets import expected_cost, steps_within
 from remy_services.designer.search import with_steps
 from remy_services.evaluation.local import LocalEvaluator
-from services.tests.embedded.joint_spec import joint_spec
+from services.tests.driver.joint_spec import joint_spec
 
 
 def search(**joint: float) -> spec_pb2.Search:

@@ -12,7 +12,7 @@ import sys
 from remy_farm.v1 import progress_pb2
 from remy_services.driver import DesignObserver, DesignRun, OutDirectory, RunStarted
 from remy_services.files import FileError
-from services.tests.embedded.test_design_run import SPEC
+from services.tests.driver.test_design_run import SPEC
 
 
 class _Announcer(DesignObserver):

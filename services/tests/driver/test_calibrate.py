@@ -16,7 +16,7 @@ from remy_services.evaluation import Share
 from remy_services.evaluation.local import LocalEvaluator, ThreadPoolEvaluator
 from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
-from services.tests.embedded.joint_spec import joint_spec
+from services.tests.driver.joint_spec import joint_spec
 
 
 def resolve_budget(

@@ -23,7 +23,7 @@ from remy_services.files import FileError
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from services.tests.designer.small_spec import small_spec
-from services.tests.embedded.joint_spec import joint_spec
+from services.tests.driver.joint_spec import joint_spec
 
 SPEC = small_spec(signals="send_ewma, rtt_ratio", simulated_seconds=1, epochs_per_split=1, epochs=2)
 #: What must be the same, byte for byte, however the design was made.

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from remy_services.driver import DesignRun
-from services.tests.embedded.test_design_run import SPEC, published, timeless
+from services.tests.driver.test_design_run import SPEC, published, timeless
+from tests.children import ends_with_its_test
 
 _ROOT = Path(__file__).parents[3]
 _KILLS = 8
@@ -19,11 +20,12 @@ _KILLS = 8
 def _start(out: Path, *arguments: str) -> subprocess.Popen[str]:
     """A run in its own process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "services.tests.embedded.one_run", str(out), *arguments],
+        [sys.executable, "-m", "services.tests.driver.one_run", str(out), *arguments],
         cwd=_ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=ends_with_its_test,
     )
 
 

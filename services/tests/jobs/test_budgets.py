@@ -7,7 +7,7 @@ from remy_services.jobs.requests import extended
 from remy_services.specification import SpecError
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
-from services.tests.embedded.joint_spec import joint_spec
+from services.tests.driver.joint_spec import joint_spec
 
 _BEGINNING = job_pb2.JobProgress()
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.children import ends_with_its_test
 from tests.waiting import wait_until
 
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -38,6 +39,7 @@ class Coordinator:
                 ],
                 stdout=log,
                 stderr=log,
+                preexec_fn=ends_with_its_test,
             )
         process = self._process
         wait_until(lambda: ready.exists() or process.poll() is not None, "a coordinator")

@@ -17,6 +17,7 @@ from services.tests.cli.service.real_coordinator import (
     REMY_FARM,
     Coordinator,
 )
+from tests.children import ends_with_its_test
 
 RunJson = Callable[..., dict[str, Any]]
 Until = Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]
@@ -37,6 +38,7 @@ def start(*words: object, **more: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [REMY_FARM, *(str(word) for word in words)],
         text=True,
+        preexec_fn=ends_with_its_test,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
     )
 
