@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import remy_simulator
 from benchmarks.programs import ROOT
+from remy_services.cli.submit import submit_command
 from remy_services.designer import Designer
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.specification import parse_spec
+from services.tests.coordinator.running_server import RunningServer, settings_for
+from tests.observability.local_worker import LocalWorker
+from tests.waiting import wait_until
 
 MOST_FILES = 25
 STEPS = 3
@@ -22,7 +30,24 @@ STEPS = 3
 DIGESTS = {
     "services/src/remy_services/specification/writing.py",
     "services/src/remy_services/designer/checkpoint.py",
+    "services/src/remy_services/designer/joint/divisions.py",
     "simulator/python/remy_simulator/fingerprint.py",
+}
+#: How a client finds its coordinator, and what is around calls and threads: no part of a job.
+AROUND = {
+    "proto/src/remy_farm/v1/design_service_pb2_grpc.py",
+    "rpc/src/remy_rpc/channel.py",
+    "rpc/src/remy_rpc/retry.py",
+    "rpc/src/remy_rpc/settings.py",
+    "services/src/remy_services/cli/common.py",
+    "services/src/remy_services/cli/connecting.py",
+    "services/src/remy_services/cli/failures.py",
+    "services/src/remy_services/cli/views.py",
+    "services/src/remy_services/client/settings.py",
+    "services/src/remy_services/coordinator/maintenance.py",
+    "services/src/remy_services/files.py",
+    "services/src/remy_services/telemetry/grpc_metrics.py",
+    "simulator/python/remy_simulator/cpus.py",
 }
 SIMULATOR = Path(remy_simulator.__file__).parent
 
@@ -52,23 +77,52 @@ def test_a_walk_is_short_and_its_files_exist(number: int) -> None:
     assert [file for file in walk if not (ROOT / file).is_file()] == []
 
 
-def test_a_design_enters_no_file_beside_the_walk() -> None:
+@contextmanager
+def entered_files() -> Iterator[set[str]]:
+    """The files of ours whose functions are called meanwhile, here and in threads that begin now;
+    emptying the set forgets what there was until then."""
     entered: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and (file := ours(frame.f_code.co_filename)) is not None:
             entered.add(file)
 
-    text = (ROOT / "examples" / "demo.yaml").read_text(encoding="utf-8")
-    evaluator = LocalEvaluator(1)
-    before = sys.getprofile()
+    before, before_in_threads = sys.getprofile(), threading.getprofile()
+    threading.setprofile(note)
     sys.setprofile(note)
     try:
+        yield entered
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(before_in_threads)
+
+
+def test_a_design_enters_no_file_beside_the_walk() -> None:
+    text = (ROOT / "examples" / "demo.yaml").read_text(encoding="utf-8")
+    evaluator = LocalEvaluator(1)
+    with entered_files() as entered:
         designer = Designer(parse_spec(text))
         while designer.steps < STEPS and (request := designer.next_request()) is not None:
             designer.receive(evaluator.evaluate(request))
-    finally:
-        sys.setprofile(before)
-        evaluator.close()
+    evaluator.close()
     assert designer.steps == STEPS
     assert entered - set(walks()[0]) - DIGESTS == set()
+
+
+def test_a_submitted_job_enters_every_file_of_its_walk_and_none_beside(tmp_path: Path) -> None:
+    spec = str(ROOT / "examples" / "demo.yaml")
+    with (
+        entered_files() as entered,
+        RunningServer(settings_for(tmp_path, evaluator="workers")) as at,
+        LocalWorker(at.address, tmp_path / "worker.log"),
+    ):
+        wait_until(lambda: at.farm.evaluator.info().workers)
+        entered.clear()
+        flags = ["--coordinator", at.address, "--quiet"]
+        submitted = CliRunner().invoke(submit_command, [spec, *flags])
+        assert submitted.exit_code == 0, submitted.output
+        wait_until(lambda: [each for each in at.farm.catalogue if each.job.progress.step >= STEPS])
+        of_the_job = set(entered)
+    first, second = map(set, walks())
+    assert second - of_the_job == set()
+    assert of_the_job - second - first - DIGESTS - AROUND == set()
