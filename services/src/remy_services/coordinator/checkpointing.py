@@ -170,17 +170,6 @@ def suspended(why: str) -> Edit:
     return edit
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What is to be committed together."""
-
-    events: Sequence[progress_pb2.ProgressEvent]
-    #: Complete up to the designer's present state, but for what only a clock knows.
-    progress: job_pb2.JobProgress
-    epochs: Sequence[job_pb2.JobEpoch]
-    snapshot: bytes
-
-
 class StoreCheckpointer:
     """Keeps a session's design as a job in a store. See `Sink`.
 
@@ -294,21 +283,29 @@ class StoreCheckpointer:
                     await self._save(lambda draft: None)
 
     async def _save(self, edit: Edit) -> None:
-        batch = await self._session.compute(self._batch)
+        progress = job_pb2.JobProgress()
+
+        def take() -> tuple[list[progress_pb2.ProgressEvent], list[job_pb2.JobEpoch], bytes]:
+            # Complete up to the designer's present state, but for what only a clock knows.
+            progress.CopyFrom(self._progress)
+            measure(progress, self._session.designer)
+            return [*self._events], [*self._epochs], self._session.designer.checkpoint()
+
+        events, epochs, snapshot = await self._session.compute(take)
 
         def whole(draft: Draft) -> None:
             recoveries = draft.job.progress.recoveries
-            draft.job.progress.CopyFrom(batch.progress)
+            draft.job.progress.CopyFrom(progress)
             draft.job.progress.recoveries = recoveries
             self._live.write(draft.job.progress)
             self._live.write_eta(draft.job.progress, draft.job.spec.stop)
-            draft.made_progress(batch.events)
+            draft.made_progress(events)
             edit(draft)
 
-        epochs = {epoch.record.epoch: epoch for epoch in batch.epochs}
-        await self._handle.change(whole, Checkpointed(batch.snapshot, SCHEMA_VERSION, epochs))
-        del self._events[: len(batch.events)]
-        del self._epochs[: len(batch.epochs)]
+        by_number = {epoch.record.epoch: epoch for epoch in epochs}
+        await self._handle.change(whole, Checkpointed(snapshot, SCHEMA_VERSION, by_number))
+        del self._events[: len(events)]
+        del self._epochs[: len(epochs)]
         self._last_saved = time.monotonic()
         await self._retire()
 
@@ -336,18 +333,6 @@ class StoreCheckpointer:
                 draft.refused_snapshot(each.revision, each.why)
 
         await self._handle.change(tell)
-
-    def _batch(self) -> Batch:
-        """All that is not committed yet."""
-        progress = job_pb2.JobProgress()
-        progress.CopyFrom(self._progress)
-        measure(progress, self._session.designer)
-        return Batch(
-            events=tuple(self._events),
-            progress=progress,
-            epochs=tuple(self._epochs),
-            snapshot=self._session.designer.checkpoint(),
-        )
 
     def _take(
         self,

@@ -328,8 +328,7 @@ class Strategy(ABC, Generic[C, S]):
 class SteppedSearch(Generic[C, S]):
     """A strategy under way: a deterministic state machine, made from (specification, state).
 
-    Its state changes in `receive` alone. Everything random is drawn from `Streams`, keyed by
-    counters of the state.
+    Its state changes in `receive` alone. Everything random is named by counters of the state.
     """
 
     def __init__(

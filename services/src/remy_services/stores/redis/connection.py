@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import redis
@@ -279,65 +279,18 @@ def _system_reason(error: BaseException) -> str:
     return str(error).rstrip(".").lower()
 
 
-_Answer = TypeVar("_Answer")
-
 Argument = str | bytes | int
 Command = Sequence[Argument]
 
 
-class RedisConnection:
-    """Asks a server, from any thread. Methods raise StoreUnavailable; nothing is sent twice."""
-
-    def __init__(
-        self,
-        address: RedisAddress,
-        password: str | None,
-        *,
-        connect_seconds: float,
-        answer_seconds: float,
-    ) -> None:
-        """Connects when it is first used. See `new_client`."""
-        self.shown = address.shown
-        self._client = new_client(
-            address, password, connect_seconds=connect_seconds, answer_seconds=answer_seconds
-        )
-
-    def ask(self, *command: Argument) -> Any:
-        """The answer to one command."""
-        with self._translating():
-            return self._client.execute_command(*command)  # type: ignore[no-untyped-call]
-
-    def ask_all(self, commands: Sequence[Command], *, at_once: bool) -> list[Any]:
-        """The answers to some commands, sent together; `at_once`: as they are at one moment.
-
-        The first that is an error is raised.
-        """
-        with self._translating(), self._client.pipeline(transaction=at_once) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            # The pipeline's own way of raising writes the whole request into the message.
-            answers = pipeline.execute(raise_on_error=False)
-            for answer in answers:
-                if isinstance(answer, redis.RedisError):
-                    raise answer
-            return answers
-
-    def with_client(self, call: Callable[[redis.Redis], _Answer]) -> _Answer:
-        """What a call that needs the client itself returns."""
-        with self._translating():
-            return call(self._client)
-
-    def close(self) -> None:
-        """Closes all connections."""
-        self._client.close()
-
-    @contextmanager
-    def _translating(self) -> Iterator[None]:
-        try:
-            yield
-        except redis.RedisError as error:
-            # One sentence about the server, in which nothing of the request is.
-            raise StoreUnavailable(f"Redis at {self.shown} {_meaning(error)}") from error
+@contextmanager
+def translated(shown: str) -> Iterator[None]:
+    """Errors of the server at the address shown, as one sentence each."""
+    try:
+        yield
+    except redis.RedisError as error:
+        # About the server: nothing of the request is in it.
+        raise StoreUnavailable(f"Redis at {shown} {_meaning(error)}") from error
 
 
 def script_call(script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Command:

@@ -14,8 +14,9 @@ from remy_services.stores.redis.connection import (
     Argument,
     Command,
     RedisAddress,
-    RedisConnection,
+    new_client,
     script_call,
+    translated,
 )
 
 _FOLDER = resources.files("remy_services.stores.redis") / "scripts"
@@ -169,7 +170,10 @@ def _text(value: bytes | str) -> str:
 
 
 class RedisServer:
-    """Carries out scripts, and waits until what they wrote is as safe as was promised."""
+    """Carries out scripts, and waits until what they wrote is as safe as was promised.
+
+    May be asked from any thread, connects when it is first used, and sends nothing twice.
+    """
 
     def __init__(
         self,
@@ -190,7 +194,7 @@ class RedisServer:
         self._accept_data_loss = accept_data_loss
         self._barrier = barrier
         self._wait_milliseconds = round(1000 * answer_seconds)
-        self._connection = RedisConnection(
+        self._client = new_client(
             address,
             password,
             connect_seconds=connect_seconds,
@@ -200,7 +204,7 @@ class RedisServer:
         try:
             self._guarantee = self._promise()
         except BaseException:
-            self._connection.close()
+            self._client.close()
             raise
 
     @property
@@ -219,11 +223,12 @@ class RedisServer:
 
     def read(self, *command: Argument) -> Any:
         """The answer to one command. Raises StoreUnavailable."""
-        return self._connection.ask(*command)
+        with translated(self.shown):
+            return self._client.execute_command(*command)  # type: ignore[no-untyped-call]
 
     def read_together(self, commands: Sequence[Command]) -> list[Any]:
         """The answers to some commands, all of one moment. Raises StoreUnavailable."""
-        return self._connection.ask_all(commands, at_once=True)
+        return self._ask_all(commands, at_once=True)
 
     def write(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> list[bytes]:
         """The script's answer, once what it wrote is safe. Raises StoreUnavailable."""
@@ -237,7 +242,7 @@ class RedisServer:
             # A script that refuses writes nothing, and the server waits for this connection's own
             # writes only. What the refusal rests on must be safe too.
             waits.insert(0, script_call(BARRIER, [self._barrier], []))
-        answer, *waited = self._connection.ask_all(
+        answer, *waited = self._ask_all(
             [script_call(script, keys, arguments), *waits], at_once=False
         )
         self._check_waits(promise, waited[1:])
@@ -245,7 +250,19 @@ class RedisServer:
 
     def close(self) -> None:
         """Closes all connections."""
-        self._connection.close()
+        self._client.close()
+
+    def _ask_all(self, commands: Sequence[Command], *, at_once: bool) -> list[Any]:
+        """The answers to some commands, sent together; the first that is an error is raised."""
+        with translated(self.shown), self._client.pipeline(transaction=at_once) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+            # The pipeline's own way of raising writes the whole request into the message.
+            answers = pipeline.execute(raise_on_error=False)
+            for answer in answers:
+                if isinstance(answer, redis.RedisError):
+                    raise answer
+            return answers
 
     def _check_waits(self, promise: Guarantee, waited: Sequence[Any]) -> None:
         answers = list(waited)
@@ -261,7 +278,8 @@ class RedisServer:
             )
 
     def _promise(self) -> Guarantee:
-        facts = self._connection.with_client(lambda client: read_facts(client, self.shown))
+        with translated(self.shown):
+            facts = read_facts(self._client, self.shown)
         promise = guarantee(
             facts,
             replicas=self._address.replicas,
