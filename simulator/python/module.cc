@@ -12,7 +12,10 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "core/elementary.h"
 #include "core/random.h"
@@ -98,6 +101,27 @@ std::size_t checked_rule(const RuleTable& table, std::size_t rule) {
             .c_str());
   }
   return rule;
+}
+
+// What happened to a sender, in the order of SenderResults' members.
+using SenderTuple =
+    std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, double, double, double, double>;
+
+std::vector<SenderResults> to_senders(const std::vector<SenderTuple>& tuples) {
+  std::vector<SenderResults> senders;
+  senders.reserve(tuples.size());
+  for (const SenderTuple& tuple : tuples) {
+    senders.push_back(std::apply([](auto... values) { return SenderResults{values...}; }, tuple));
+  }
+  return senders;
+}
+
+// All of a network that scores depend on.
+Specimen make_path(double link_rate_packets_per_ms, double rtt_ms) {
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = link_rate_packets_per_ms;
+  specimen.rtt_ms = rtt_ms;
+  return specimen;
 }
 
 std::uint64_t derive_path(std::uint64_t seed, const nb::args& path) {
@@ -248,6 +272,44 @@ void bind_numbers(nb::module_& module) {
       "seed"_a, "path"_a,
       "Uniform in [0, 1): a pure function of the seed and the path's integers.");
   module.def(
+      "mixed",
+      [](std::uint64_t seed, std::uint64_t first, std::size_t count, std::uint64_t name) {
+        std::vector<std::uint64_t> keys(count);
+        for (std::size_t i = 0; i < count; ++i) {
+          keys[i] = derive_key(seed, {first + i, name});
+        }
+        return column(keys);
+      },
+      "seed"_a, "first"_a, "count"_a, "name"_a,
+      "A column of mix(seed, index, name) for `count` indices from `first`.");
+  module.def(
+      "uniforms",
+      [](std::uint64_t seed, std::uint64_t first, std::size_t count, std::uint64_t name) {
+        std::vector<double> draws(count);
+        for (std::size_t i = 0; i < count; ++i) {
+          draws[i] = unit_interval(random_bits(derive_key(seed, {first + i, name}), 0));
+        }
+        return draws;
+      },
+      "seed"_a, "first"_a, "count"_a, "name"_a,
+      "uniform(seed, index, name) for `count` indices from `first`.");
+  module.def(
+      "shuffled",
+      [](std::size_t count, std::uint64_t seed, const nb::args& path) {
+        const std::uint64_t key = derive_path(seed, path);
+        std::vector<std::size_t> order(count);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        for (std::size_t last = count; last-- > 1;) {
+          const double draw = unit_interval(random_bits(derive_key(key, last), 0));
+          std::swap(order[last],
+                    order[static_cast<std::size_t>(draw * static_cast<double>(last + 1))]);
+        }
+        return order;
+      },
+      "count"_a, "seed"_a, "path"_a,
+      "0 to count - 1 in a random order (Fisher and Yates), each exchange drawn by "
+      "uniform(seed, *path, place).");
+  module.def(
       "normal",
       [](std::uint64_t seed, const nb::args& path) { return normal(derive_path(seed, path), 0); },
       "seed"_a, "path"_a, "Standard normal: a pure function of the seed and the path's integers.");
@@ -329,6 +391,24 @@ void bind_table(nb::module_& module) {
           },
           "actions"_a, "The table with all actions changed, one a rule. Raises InvalidTable.")
       .def(
+          "with_coordinates",
+          [](const RuleTable& table, const nb::bytes& coordinates, const ActionBounds& bounds) {
+            const auto rows = numbers_of<double>(coordinates, "coordinates");
+            if (rows.size() != 3 * table.rule_count()) {
+              throw InvalidTable(std::to_string(rows.size()) + " coordinates for a table of " +
+                                 std::to_string(table.rule_count()) + " rules");
+            }
+            RuleTable changed = table;
+            for (std::size_t rule = 0; rule < table.rule_count(); ++rule) {
+              const double* const x = &rows[3 * rule];
+              changed.set_action(rule, to_action(Coordinates{x[0], x[1], x[2]}, bounds));
+            }
+            return changed;
+          },
+          "coordinates"_a, "bounds"_a,
+          "The table with the actions at a column of three coordinates a rule (from_coordinates). "
+          "Raises InvalidTable.")
+      .def(
           "region",
           [](const RuleTable& table, std::size_t rule) {
             const Region& region = table.region(checked_rule(table, rule));
@@ -370,11 +450,6 @@ void bind_evaluation(nb::module_& module) {
   nb::class_<MeasurementNoise>(module, "MeasurementNoise")
       .def(nb::init<std::variant<ExponentialJitter, UniformJitter>, double>(), "jitter"_a,
            "timestamp_resolution_ms"_a);
-  nb::class_<Specimen>(module, "Specimen")
-      .def(nb::init<std::uint64_t, double, double, std::optional<std::uint32_t>, double,
-                    MeasurementNoise, std::vector<SenderGroup>>(),
-           "key"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "buffer_packets"_a.none(),
-           "loss_probability"_a, "measurement"_a, "senders"_a);
 
   nb::class_<ActionBounds>(module, "ActionBounds")
       .def(nb::init<double, double, double, double, double, double>(), "window_multiple_minimum"_a,
@@ -411,14 +486,8 @@ void bind_evaluation(nb::module_& module) {
   module.def(
       "perturbation_noise",
       [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules) {
-        const PerturbationNoise epsilon(seed, specimen_key);
-        std::vector<double> noise;
-        noise.reserve(3 * std::size_t{rules});
-        for (std::uint32_t rule = 0; rule < rules; ++rule) {
-          for (std::uint32_t coordinate = 0; coordinate < 3; ++coordinate) {
-            noise.push_back(epsilon(rule, coordinate));
-          }
-        }
+        std::vector<double> noise(3 * std::size_t{rules});
+        PerturbationNoise(seed, specimen_key).fill(noise);
         return noise;
       },
       "seed"_a, "specimen_key"_a, "rules"_a,
@@ -445,58 +514,17 @@ void bind_evaluation(nb::module_& module) {
       .value("USES", Recording::kUses)
       .value("MEMORY", Recording::kMemory)
       .value("USED", Recording::kUsed);
-  nb::class_<SignalSummary>(module, "SignalSummary")
-      .def_prop_ro("axis", [](const SignalSummary& s) { return static_cast<int>(s.signal); })
-      .def_ro("buckets", &SignalSummary::buckets)
-      .def_ro("counts", &SignalSummary::counts);
-  nb::class_<RuleMemory>(module, "RuleMemory")
-      .def_ro("rule", &RuleMemory::rule)
-      .def_ro("signals", &RuleMemory::signals);
-  nb::class_<SenderResults>(module, "SenderResults")
-      .def(
-          "__init__",
-          [](SenderResults* self, std::uint64_t received, std::uint64_t sent, std::uint64_t lost,
-             double on_ms, double share_ms, double delay_sum_ms, double first_on_ms) {
-            new (self)
-                SenderResults{received, sent, lost, on_ms, share_ms, delay_sum_ms, first_on_ms};
-          },
-          "packets_received"_a, "packets_sent"_a, "packets_lost"_a, "on_ms"_a, "share_ms"_a,
-          "delay_sum_ms"_a, "first_on_ms"_a)
-      .def_ro("packets_received", &SenderResults::packets_received)
-      .def_ro("packets_sent", &SenderResults::packets_sent)
-      .def_ro("packets_lost", &SenderResults::packets_lost)
-      .def_ro("on_ms", &SenderResults::on_ms)
-      .def_ro("share_ms", &SenderResults::share_ms)
-      .def_ro("delay_sum_ms", &SenderResults::delay_sum_ms)
-      .def_ro("first_on_ms", &SenderResults::first_on_ms);
-  nb::class_<SpecimenOutcome>(module, "SpecimenOutcome")
-      .def(
-          "__init__",
-          [](SpecimenOutcome* self, std::vector<SenderResults> senders) {
-            new (self) SpecimenOutcome{std::move(senders), {}, {}};
-          },
-          "senders"_a)
-      .def_ro("senders", &SpecimenOutcome::senders)
-      .def_ro("rule_uses", &SpecimenOutcome::rule_uses)
-      .def_ro("rule_memory", &SpecimenOutcome::rule_memory);
-
   module.def(
-      "evaluate",
-      [](const std::vector<CompiledTable>& tables, const std::vector<Candidate>& candidates,
-         const std::vector<Specimen>& specimens, double duration_ms, std::uint64_t seed,
-         Recording recording, unsigned threads, const Cancellation* cancellation,
-         std::optional<std::uint64_t> packet_limit) {
-        const EvaluationRequest request{tables,      candidates, specimens,
-                                        duration_ms, seed,       recording};
-        Interruption interruption = make_interruption(cancellation, packet_limit);
-        const nb::gil_scoped_release released;
-        return evaluate(request, threads, &interruption);
+      "digest",
+      [](const std::vector<std::vector<SenderTuple>>& simulations) {
+        std::vector<SpecimenOutcome> outcomes;
+        outcomes.reserve(simulations.size());
+        for (const auto& senders : simulations) {
+          outcomes.push_back({to_senders(senders), {}, {}});
+        }
+        return digest(outcomes);
       },
-      "tables"_a, "candidates"_a, "specimens"_a, "duration_ms"_a, "seed"_a, "recording"_a,
-      "threads"_a, "cancellation"_a.none() = nb::none(), "packet_limit"_a.none() = nb::none(),
-      "Simulates every candidate on every specimen; candidate-major. Releases the GIL. Raises "
-      "ValueError.");
-  module.def("digest", &digest, "outcomes"_a, "A digest of every sender's exact results.");
+      "simulations"_a, "A digest of every sender's exact results.");
   module.def(
       "median",
       [](std::uint8_t axis, std::vector<std::uint32_t> buckets, std::vector<std::uint64_t> counts) {
@@ -584,30 +612,24 @@ void bind_objective(nb::module_& module) {
            "delta"_a, "throughput"_a, "minimum_on_ms"_a);
   module.def(
       "objective_scores",
-      [](const Objective& objective, const Specimen& specimen, const SpecimenOutcome& outcome,
-         double duration_ms) {
-        return objective_scores(objective, specimen, outcome.senders, duration_ms);
+      [](const Objective& objective, double link_rate_packets_per_ms, double rtt_ms,
+         const std::vector<SenderTuple>& senders, double duration_ms) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms);
+        return objective_scores(objective, path, to_senders(senders), duration_ms);
       },
-      "objective"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
+      "objective"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
       "The objective of each sender; None where it cannot be scored.");
-  module.def(
-      "specimen_score",
-      [](const Objective& objective, const Specimen& specimen, const SpecimenOutcome& outcome,
-         double duration_ms) {
-        return specimen_score(objective, specimen, outcome.senders, duration_ms);
-      },
-      "objective"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
-      "Mean over the scored senders, exactly rounded; None if no sender is.");
   module.def(
       "exact_sum", [](const std::vector<double>& values) { return exact_sum(values); }, "values"_a,
       "The exactly rounded sum; not a number if it overflows.");
   module.def(
       "normalized_scores",
-      [](double minimum_on_ms, const Specimen& specimen, const SpecimenOutcome& outcome,
-         double duration_ms) {
-        return normalized_scores(minimum_on_ms, specimen, outcome.senders, duration_ms);
+      [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms,
+         const std::vector<SenderTuple>& senders, double duration_ms) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms);
+        return normalized_scores(minimum_on_ms, path, to_senders(senders), duration_ms);
       },
-      "minimum_on_ms"_a, "specimen"_a, "outcome"_a, "duration_ms"_a,
+      "minimum_on_ms"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
       "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/random.h"
 
@@ -29,6 +30,24 @@ TEST(NaturalLogarithm, IsWithinTwoUnitsInTheLastPlace) {
   for (std::uint64_t i = 0; i < 100'000; ++i) {
     const double x = sample(i);
     ASSERT_LT(error_in_ulp(natural_logarithm(x), std::log(static_cast<long double>(x))), 2) << x;
+  }
+}
+
+TEST(NaturalLogarithms, AreTheSameBitsAsOneByOne) {
+  std::vector<double> numbers = {0x1p-1022,
+                                 0.5,
+                                 0x1.6a09e667f3bccp-1,
+                                 0x1.6a09e667f3bcdp-1,
+                                 1,
+                                 2,
+                                 std::numeric_limits<double>::max()};
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    numbers.push_back(sample(i));
+  }
+  std::vector<double> logarithms(numbers.size());
+  natural_logarithms(numbers, logarithms);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(logarithms[i], natural_logarithm(numbers[i])) << numbers[i];
   }
 }
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <set>
+#include <span>
+#include <vector>
 
 namespace remy {
 namespace {
@@ -41,6 +44,20 @@ TEST(Normal, HasTheMomentsOfANormalDistribution) {
   EXPECT_NEAR(squares / kDraws, 1, 5 * std::sqrt(2.0 / kDraws));
   EXPECT_NEAR(cubes / kDraws, 0, 5 * std::sqrt(15.0 / kDraws));
   EXPECT_NEAR(fourths / kDraws, 3, 5 * std::sqrt(96.0 / kDraws));
+}
+
+TEST(Normals, AreTheSameBitsAsOneByOne) {
+  std::vector<std::uint64_t> counters;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    counters.push_back(i % 3 == 0 ? i : random_bits(4, i));
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, counters.size()}) {
+    std::vector<double> draws(size);
+    normals(3, std::span(counters).first(size), draws);
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(draws[i], normal(3, counters[i])) << counters[i];
+    }
+  }
 }
 
 TEST(Streams, AreUncorrelated) {

@@ -64,7 +64,7 @@ def test_a_cancelled_simulation_ends(what: str, threads: int) -> None:
         remy_simulator.evaluate_columns(_ENDLESS[what], threads, cancellation=cancellation)
     assert cancellation.cancelled
     with pytest.raises(remy_simulator.Cancelled):
-        remy_simulator.evaluate(_ENDLESS[what], threads, cancellation=cancellation)
+        remy_simulator.evaluate_columns(_ENDLESS[what], threads, cancellation=cancellation)
 
 
 @pytest.mark.parametrize("what", list(_ENDLESS)[:3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -205,15 +206,23 @@ def test_a_network_on_which_no_sender_was_on_has_no_score() -> None:
     assert columns.score_rows(scored, outcome) == [[None], [None], [None]]
 
 
+def _alone(
+    request: evaluation_pb2.EvaluationRequest, candidate: int, specimen: int
+) -> evaluation_pb2.EvaluationOutcome:
+    """The outcome of one simulation of a packed request."""
+    one = Slice(range(candidate, candidate + 1), range(specimen, specimen + 1))
+    return columns.PreparedRequest(request).evaluate(columns.slice_request(request, one))
+
+
 def test_used_rules_are_those_with_uses() -> None:
     """On each specimen, of any of the candidates."""
     request = _request(evaluation_pb2.RECORDING_USED)
     outcome = remy_simulator.evaluate_columns(_scored(request))
-    objects = _request(evaluation_pb2.RECORDING_USES)
-    for candidate in objects.candidates[:2]:
-        candidate.perturbation.seed = objects.seed
-        candidate.perturbation.bounds.CopyFrom(_BOUNDS)
-    results = remy_simulator.evaluate(objects).outcomes
+    counted = columns.packed(_request(evaluation_pb2.RECORDING_USES))
+    uses = [
+        [_alone(counted, candidate, specimen).rule_uses for specimen in range(5)]
+        for candidate in range(3)
+    ]
     rules = columns.rule_count(request.tables[0])
     width = (rules + 7) // 8
     for specimen in range(5):
@@ -221,8 +230,7 @@ def test_used_rules_are_those_with_uses() -> None:
             outcome.used_rules[specimen * width : (specimen + 1) * width], "little"
         )
         assert [bool(mask >> rule & 1) for rule in range(rules)] == [
-            any(results[candidate * 5 + specimen].rule_uses[rule] for candidate in range(3))
-            for rule in range(rules)
+            any(uses[candidate][specimen][rule] for candidate in range(3)) for rule in range(rules)
         ]
 
 
@@ -320,6 +328,10 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     assert "1 to 16383" in refusal(sender_counts=[2**20] * groups)
 
 
+def _doubles(numbers: list[float]) -> bytes:
+    return array("d", numbers).tobytes()
+
+
 def _slow_moments(
     seed: int,
     keys: list[int],
@@ -382,7 +394,12 @@ def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
         for mask in used
     )
     found = columns.gradient_moments(
-        seed, b"".join(key.to_bytes(8, "little") for key in keys), sizes, masks, rules, ranges
+        seed,
+        b"".join(key.to_bytes(8, "little") for key in keys),
+        _doubles(sizes),
+        masks,
+        rules,
+        ranges,
     )
     if not specimens:
         used = [[False] * rules]
@@ -393,9 +410,9 @@ def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
 
 def test_a_gradient_needs_columns_that_fit() -> None:
     with pytest.raises(ValueError, match="a mask of its used rules"):
-        columns.gradient_moments(1, bytes(8), [1.0], b"", 3, [])
+        columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"", 3, [])
     with pytest.raises(ValueError, match="does not lie within"):
-        columns.gradient_moments(1, bytes(8), [1.0], b"\x07", 3, [(0, 4)])
+        columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"\x07", 3, [(0, 4)])
 
 
 def test_sums_are_rounded_once() -> None:

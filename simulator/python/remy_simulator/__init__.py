@@ -1,7 +1,7 @@
 """Fast, deterministic packet simulator and evaluator of RemyCC rule tables.
 
-`evaluate` is a pure function of an EvaluationRequest message; everything else here is what a search
-needs around it, in the same bits on every machine.
+`evaluate_columns` is a pure function of an EvaluationRequest message; everything else here is what
+a search needs around it, in the same bits on every machine.
 """
 
 from remy_simulator._native import (
@@ -15,11 +15,14 @@ from remy_simulator._native import (
     log,
     log2,
     mix,
+    mixed,
     normal,
     perturbation_noise,
     power,
+    shuffled,
     to_coordinates,
     uniform,
+    uniforms,
 )
 from remy_simulator._native import median as summary_median
 from remy_simulator.columns import (
@@ -29,7 +32,6 @@ from remy_simulator.columns import (
     evaluate_columns,
     native_tables,
 )
-from remy_simulator.evaluator import digest, evaluate
 from remy_simulator.fingerprint import fingerprint
 
 __all__ = [
@@ -40,8 +42,6 @@ __all__ = [
     "InvalidTable",
     "PreparedRequest",
     "RuleTable",
-    "digest",
-    "evaluate",
     "evaluate_columns",
     "exact_sum",
     "exp",
@@ -50,11 +50,14 @@ __all__ = [
     "log",
     "log2",
     "mix",
+    "mixed",
     "native_tables",
     "normal",
     "perturbation_noise",
     "power",
+    "shuffled",
     "summary_median",
     "to_coordinates",
     "uniform",
+    "uniforms",
 ]

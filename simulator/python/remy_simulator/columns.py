@@ -221,6 +221,11 @@ class Slicing:
             )
         )
 
+    @cached_property
+    def rules(self) -> int:
+        """Rules of the table that candidates change."""
+        return rule_count(self.request.tables[0]) if self.request.tables else 0
+
     def slice(self, part: Slice) -> evaluation_pb2.EvaluationRequest:
         """The candidates and specimens of a slice."""
         request, columns = self.request, self.request.specimen_columns
@@ -522,12 +527,13 @@ def _check_scores(outcome: evaluation_pb2.EvaluationOutcome, part: Slice) -> Non
             f"the outcome holds {len(outcome.scores)} bytes of scores where {part.simulations} "
             "simulations were to be scored"
         )
-    for number, score in enumerate(_numbers(outcome.scores)):
-        if math.isinf(score):
-            raise ImpossibleOutcome(
-                f"candidate {part.candidates[number // len(part.specimens)]} scored {score} on "
-                f"specimen {part.specimens[number % len(part.specimens)]}; scores are finite"
-            )
+    scores = _numbers(outcome.scores)
+    if any(map(math.isinf, scores)):
+        number, score = next(each for each in enumerate(scores) if math.isinf(each[1]))
+        raise ImpossibleOutcome(
+            f"candidate {part.candidates[number // len(part.specimens)]} scored {score} on "
+            f"specimen {part.specimens[number % len(part.specimens)]}; scores are finite"
+        )
 
 
 def _check_senders(
@@ -665,7 +671,7 @@ def digest(
 ) -> str:
     """16 hexadecimal digits that stand for every sender's exact results, in order."""
     results = specimen_outcomes(request, outcome)
-    return _native.digest([messages.native_outcome(each) for each in results])
+    return _native.digest([messages.sender_rows(each) for each in results])
 
 
 def memory_summaries(
@@ -687,7 +693,7 @@ def memory_summaries(
 def gradient_moments(
     seed: int,
     keys: bytes,
-    sizes: Iterable[float],
+    sizes: bytes,
     used: bytes,
     rules: int,
     ranges: Sequence[tuple[int, int]],
@@ -695,22 +701,20 @@ def gradient_moments(
     """First and second moments of a step's gradient samples, by rule and by range of rules.
 
     `seed` is the perturbation's, `keys` and `used` the columns of the specimens and of the outcome.
-    `sizes` holds, by specimen, half the difference of the pair's scores over the perturbation's
-    scale (limited as the search likes), NaN where there is none. A rule's sample on a specimen is
-    its noise times the size if either of the pair used it, else 0; a range's (first, first behind)
-    is the sum over its rules.
+    `sizes` is a column: by specimen, half the difference of the pair's scores over the scale of the
+    perturbation (limited as the search likes), NaN where there is none. A rule's sample on a
+    specimen is its noise times the size if either of the pair used it, else 0; a range's (first,
+    first behind) is the sum over its rules.
 
     Four columns of three numbers a row: the rules' mean and sum of squares over the square of the
     number of samples, then the same of the ranges.
     """
-    return _native.gradient_moments(
-        seed, keys, array("d", sizes).tobytes(), used, rules, list(ranges)
-    )
+    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges))
 
 
 def rule_count(table: rule_table_pb2.RuleTable) -> int:
     """Rules of a table."""
-    return sum(node.HasField("action") for node in table.nodes)
+    return [node.HasField("action") for node in table.nodes].count(True)
 
 
 def _memory(places: Sequence[int], counts: Sequence[int]) -> evaluation_pb2.MemoryColumns:

@@ -1,12 +1,13 @@
 """Between the wire's messages and the native simulator's types."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
 
 ActionTuple = tuple[float, float, float]
+#: A sender's results, in the order of SpecimenOutcome's fields.
+SenderRow = tuple[int, int, int, float, float, float, float]
 
 _SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
@@ -81,22 +82,6 @@ def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.Measu
     return _native.MeasurementNoise(jitter, measurement.timestamp_resolution_ms)
 
 
-def native_specimen(specimen: evaluation_pb2.Specimen) -> _native.Specimen:
-    """A Specimen message as the native type."""
-    return _native.Specimen(
-        specimen.key,
-        specimen.link_rate_packets_per_ms,
-        specimen.rtt_ms,
-        specimen.buffer_packets if specimen.HasField("buffer_packets") else None,
-        specimen.loss_probability,
-        native_measurement(specimen.measurement),
-        [
-            _native.SenderGroup(group.count, group.table, native_traffic(group.traffic))
-            for group in specimen.senders
-        ],
-    )
-
-
 def native_bounds(bounds: evaluation_pb2.ActionBounds) -> _native.ActionBounds:
     """An ActionBounds message as the native type."""
     return _native.ActionBounds(
@@ -127,41 +112,20 @@ def native_candidate(
             return _native.Unchanged()
 
 
-def outcome_message(outcome: _native.SpecimenOutcome) -> evaluation_pb2.SpecimenOutcome:
-    """A native outcome as a message."""
-    senders = outcome.senders
-    message = evaluation_pb2.SpecimenOutcome(
-        packets_received=[sender.packets_received for sender in senders],
-        packets_sent=[sender.packets_sent for sender in senders],
-        packets_lost=[sender.packets_lost for sender in senders],
-        on_ms=[sender.on_ms for sender in senders],
-        share_ms=[sender.share_ms for sender in senders],
-        delay_sum_ms=[sender.delay_sum_ms for sender in senders],
-        first_on_ms=[sender.first_on_ms for sender in senders],
-        rule_uses=outcome.rule_uses,
+def sender_rows(outcome: evaluation_pb2.SpecimenOutcome) -> list[SenderRow]:
+    """What happened to each sender of a specimen."""
+    return list(
+        zip(
+            outcome.packets_received,
+            outcome.packets_sent,
+            outcome.packets_lost,
+            outcome.on_ms,
+            outcome.share_ms,
+            outcome.delay_sum_ms,
+            outcome.first_on_ms,
+            strict=True,
+        )
     )
-    for memory in outcome.rule_memory:
-        rule = message.rule_memory.add(rule=memory.rule)
-        for summary in memory.signals:
-            rule.signals.add(
-                signal=signal_of(summary.axis), buckets=summary.buckets, counts=summary.counts
-            )
-    return message
-
-
-def native_outcome(outcome: evaluation_pb2.SpecimenOutcome) -> _native.SpecimenOutcome:
-    """The senders' results of an outcome message as the native type."""
-    rows: Iterable[tuple[int, int, int, float, float, float, float]] = zip(
-        outcome.packets_received,
-        outcome.packets_sent,
-        outcome.packets_lost,
-        outcome.on_ms,
-        outcome.share_ms,
-        outcome.delay_sum_ms,
-        outcome.first_on_ms,
-        strict=True,
-    )
-    return _native.SpecimenOutcome([_native.SenderResults(*row) for row in rows])
 
 
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:

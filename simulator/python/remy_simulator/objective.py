@@ -21,8 +21,9 @@ def sender_scores(
     """
     return _native.objective_scores(
         messages.native_objective(objective),
-        messages.native_specimen(specimen),
-        messages.native_outcome(outcome),
+        specimen.link_rate_packets_per_ms,
+        specimen.rtt_ms,
+        messages.sender_rows(outcome),
         duration_ms,
     )
 
@@ -46,8 +47,9 @@ def normalized_sender_scores(
     """log2(equal-share throughput / link rate) - log2(delay / RTT) of each sender."""
     return _native.normalized_scores(
         minimum_on_ms,
-        messages.native_specimen(specimen),
-        messages.native_outcome(outcome),
+        specimen.link_rate_packets_per_ms,
+        specimen.rtt_ms,
+        messages.sender_rows(outcome),
         duration_ms,
     )
 

@@ -43,7 +43,7 @@ Parts split(double x) {
 
 // log(fraction) = 2 artanh(s) with s = (fraction - 1) / (fraction + 1), |s| < 0.172. Written as
 // f - (h - s (h + r)) with f = fraction - 1 and h = f^2 / 2, which keeps the leading term exact.
-double logarithm_of_fraction(double fraction) {
+inline double logarithm_of_fraction(double fraction) {
   const double f = fraction - 1;
   const double s = f / (2 + f);
   const double z = s * s;
@@ -80,6 +80,23 @@ double natural_logarithm(double x) {
   }
   const auto [exponent, fraction] = split(x);
   return exponent * kLn2High + (exponent * kLn2Low + logarithm_of_fraction(fraction));
+}
+
+// Without a branch, and with nothing that two numbers at a time cannot be used for.
+void natural_logarithms(std::span<const double> numbers, std::span<double> logarithms) {
+  // A double of this exponent has whole numbers in its lowest bits.
+  constexpr double kWholeNumbers = 0x1p52;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(numbers[i]);
+    const double whole =
+        std::bit_cast<double>((bits >> 52) | std::bit_cast<std::uint64_t>(kWholeNumbers));
+    const double half =
+        std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3fe0000000000000ULL);
+    const bool is_small = half < kSqrtHalf;
+    const double fraction = is_small ? 2 * half : half;
+    const double exponent = whole - (kWholeNumbers + 1022) - (is_small ? 1.0 : 0.0);
+    logarithms[i] = exponent * kLn2High + (exponent * kLn2Low + logarithm_of_fraction(fraction));
+  }
 }
 
 double binary_logarithm(double x) {

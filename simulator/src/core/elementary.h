@@ -11,6 +11,10 @@ namespace remy {
 // Natural logarithm; -infinity at 0, NaN below.
 double natural_logarithm(double x);
 
+// The same of several numbers that are positive, finite and not subnormal, at a fraction of the
+// time each, in the same bits. `logarithms` is at least as long.
+void natural_logarithms(std::span<const double> numbers, std::span<double> logarithms);
+
 // Logarithm to base 2, likewise; exact at powers of two.
 double binary_logarithm(double x);
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
 namespace remy {
 
@@ -49,6 +50,10 @@ constexpr double open_unit_interval(std::uint64_t bits) {
 
 // Standard normal variate number `counter` of the stream named by `key`.
 double normal(std::uint64_t key, std::uint64_t counter);
+
+// The same for several counters, at a fraction of the time each, in the same bits. `draws` is as
+// long as `counters`.
+void normals(std::uint64_t key, std::span<const std::uint64_t> counters, std::span<double> draws);
 
 // What a stream of random numbers is for; part of its key.
 enum class Purpose : std::uint64_t {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/elementary.h"
 #include "core/random.h"
@@ -21,14 +23,16 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t specimen_key, Purpose pur
 }
 
 void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, CompiledTable& table) {
-  const PerturbationNoise noise(perturbation.seed, specimen_key);
+  std::vector<double> noise(table.rule_count() * kCoordinates);
+  PerturbationNoise(perturbation.seed, specimen_key).fill(noise);
   const std::uint64_t rounding = stream(perturbation.seed, specimen_key, Purpose::kRounding);
   const ActionBounds& bounds = perturbation.bounds;
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
+    const double* const epsilon = &noise[std::size_t{rule} * kCoordinates];
     Coordinates x = to_coordinates(table.action(rule), bounds);
-    x.window_multiple += perturbation.scale * noise(rule, 0);
-    x.window_increment += perturbation.scale * noise(rule, 1);
-    x.intersend += perturbation.scale * noise(rule, 2);
+    x.window_multiple += perturbation.scale * epsilon[0];
+    x.window_increment += perturbation.scale * epsilon[1];
+    x.intersend += perturbation.scale * epsilon[2];
     Action action = to_action(x, bounds);
     action.window_increment = std::clamp(
         std::floor(action.window_increment + unit_interval(random_bits(rounding, rule))),
@@ -69,6 +73,16 @@ PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_
 
 double PerturbationNoise::operator()(std::uint32_t rule, std::uint32_t coordinate) const {
   return normal(key_, std::uint64_t{rule} * kCoordinates + coordinate);
+}
+
+void PerturbationNoise::fill(std::span<double> noise) const {
+  std::vector<std::uint64_t> places(noise.size());
+  std::iota(places.begin(), places.end(), std::uint64_t{0});
+  fill(places, noise);
+}
+
+void PerturbationNoise::fill(std::span<const std::uint64_t> places, std::span<double> noise) const {
+  normals(key_, places, noise);
 }
 
 void validate(const Candidate& candidate, std::size_t rules) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,6 +57,10 @@ class PerturbationNoise {
   PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key);
   // Of one coordinate (0, 1, 2) of one rule.
   double operator()(std::uint32_t rule, std::uint32_t coordinate) const;
+  // Of the first rules, three coordinates each.
+  void fill(std::span<double> noise) const;
+  // Of the places (3 * rule + coordinate); `noise` is as long.
+  void fill(std::span<const std::uint64_t> places, std::span<double> noise) const;
 
  private:
   std::uint64_t key_;

@@ -59,6 +59,9 @@ std::pair<Moments, Moments> gradient_moments(
   Sums by_range(ranges.size());
   // Sums over the rules before each.
   std::vector<double> before((samples.rules + 1) * kCoordinates);
+  // Of the rules that were used on a specimen.
+  std::vector<std::uint64_t> places;
+  std::vector<double> noise;
   std::size_t count = 0;
   for (std::size_t specimen = 0; specimen < samples.keys.size(); ++specimen) {
     const double size = samples.sizes[specimen];
@@ -67,19 +70,24 @@ std::pair<Moments, Moments> gradient_moments(
     }
     ++count;
     const auto mask = samples.used.subspan(specimen * mask_bytes(samples.rules));
-    const PerturbationNoise noise(samples.seed, samples.keys[specimen]);
+    places.clear();
     for (std::size_t rule = 0; rule < samples.rules; ++rule) {
-      const bool is_used = (mask[rule / 8] >> rule % 8 & 1) != 0;
-      for (std::size_t coordinate = 0; coordinate < kCoordinates; ++coordinate) {
-        const std::size_t place = rule * kCoordinates + coordinate;
-        double sample = 0;
-        if (is_used) {
-          sample = noise(static_cast<std::uint32_t>(rule), static_cast<std::uint32_t>(coordinate)) *
-                   size;
-          by_rule.add(place, sample);
+      if ((mask[rule / 8] >> rule % 8 & 1) != 0) {
+        for (std::size_t coordinate = 0; coordinate < kCoordinates; ++coordinate) {
+          places.push_back(rule * kCoordinates + coordinate);
         }
-        before[place + kCoordinates] = before[place] + sample;
       }
+    }
+    noise.resize(places.size());
+    PerturbationNoise(samples.seed, samples.keys[specimen]).fill(places, noise);
+    std::size_t next = 0;
+    for (std::size_t place = 0; place < samples.rules * kCoordinates; ++place) {
+      double sample = 0;
+      if (next < places.size() && places[next] == place) {
+        sample = noise[next++] * size;
+        by_rule.add(place, sample);
+      }
+      before[place + kCoordinates] = before[place] + sample;
     }
     for (std::size_t range = 0; range < ranges.size(); ++range) {
       const auto& [first, behind] = ranges[range];

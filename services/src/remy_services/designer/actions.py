@@ -53,7 +53,7 @@ class ActionSpace:
 
     def with_actions(self, table: RuleTable, coordinates: Coordinates) -> RuleTable:
         """The table with the actions at `coordinates`, window increments not rounded."""
-        return table.with_actions([self._action(row) for row in coordinates.tolist()])
+        return table.with_coordinates(coordinates.tobytes(), self._native)
 
     def with_rounded_actions(self, table: RuleTable, coordinates: Coordinates) -> RuleTable:
         """The same with whole window increments, as a .dna file holds them."""

@@ -69,7 +69,7 @@ def draw_specimen_columns(
     rates = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
     losses = draws.values(network.loss_probability, Quantity.LOSS)
     columns = evaluation_pb2.SpecimenColumns(
-        keys=array("Q", draws.keys()).tobytes(),
+        keys=draws.keys(),
         link_rates_packets_per_ms=_numbers([rate / KILOBITS_PER_PACKET for rate in rates]),
         rtts_ms=_numbers(draws.values(network.rtt_ms, Quantity.RTT)),
         sender_counts=[int(senders) for senders in draws.values(network.senders, Quantity.SENDERS)],
@@ -93,38 +93,32 @@ class _Draws:
 
     def __init__(self, seed: int, first_index: int, count: int, stratified: bool) -> None:
         self._seed = seed
-        self._indices = range(first_index, first_index + count)
+        self._first = first_index
+        self._count = count
         self._stratified = stratified
 
-    def keys(self) -> list[int]:
+    def keys(self) -> bytes:
         """Of the specimens."""
-        return [remy_simulator.mix(self._seed, index, Quantity.KEY) for index in self._indices]
+        return remy_simulator.mixed(self._seed, self._first, self._count, Quantity.KEY)
 
     def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> list[float]:
         """One a specimen. What does not vary takes no draw: draws are named, so none is shifted."""
         if not is_varied(distribution):
-            return [quantile(distribution, 0.0)] * len(self._indices)
+            return [quantile(distribution, 0.0)] * self._count
         return quantiles(distribution, self._uniform(quantity))
 
     def _uniform(self, quantity: Quantity) -> list[float]:
         """In [0, 1)."""
-        variates = [remy_simulator.uniform(self._seed, index, quantity) for index in self._indices]
+        variates = remy_simulator.uniforms(self._seed, self._first, self._count, quantity)
         if not self._stratified:
             return variates
-        count = len(variates)
+        order = remy_simulator.shuffled(
+            self._count, self._seed, self._first, Quantity.SHUFFLE, quantity
+        )
         return [
-            min((stratum + variate) / count, _BELOW_ONE)
-            for stratum, variate in zip(self._shuffled(quantity), variates, strict=True)
+            min((stratum + variate) / self._count, _BELOW_ONE)
+            for stratum, variate in zip(order, variates, strict=True)
         ]
-
-    def _shuffled(self, quantity: Quantity) -> list[int]:
-        """0 ... count - 1 in random order (Fisher and Yates)."""
-        seed, first, uniform = self._seed, self._indices.start, remy_simulator.uniform
-        order = list(range(len(self._indices)))
-        for last in range(len(order) - 1, 0, -1):
-            chosen = int(uniform(seed, first, Quantity.SHUFFLE, quantity, last) * (last + 1))
-            order[last], order[chosen] = order[chosen], order[last]
-        return order
 
 
 #: What specimens of a kind have in common beside the model: mean time or bytes on (0 where the

@@ -145,7 +145,7 @@ def test_a_quadratic_is_climbed_to_its_top() -> None:
             request, climb.coordinates, lambda x: -math.fsum(((x - top) * (x - top)).ravel())
         )
         samples = gradient_samples(
-            request, outcome, list(differences), climb.regions, climb.spread, rules=3
+            request, outcome, np.array(differences), climb.regions, climb.spread, rules=3
         )
         climb = ascend(climb, samples, _SETTINGS, _SPACE)
 

@@ -43,10 +43,12 @@ def _found(score: Score, noise: float = 0.3) -> list[Disagreement]:
     request = pair_request(7, 0.1, range(_SPECIMENS))
     uses = [[1] * _RULES] * _SPECIMENS
     exact = half_differences(request, np.zeros((_RULES, 3)), score)
-    differences = [
-        difference + noise * 0.1 * remy_simulator.normal(99, number)
-        for number, difference in enumerate(exact)
-    ]
+    differences = np.array(
+        [
+            difference + noise * 0.1 * remy_simulator.normal(99, number)
+            for number, difference in enumerate(exact)
+        ]
+    )
     samples = pair_samples(
         request, pair_outcome(uses, uses), differences, spread_after(differences), rules=_RULES
     )

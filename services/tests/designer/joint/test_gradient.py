@@ -32,7 +32,8 @@ def _samples(
 ) -> GradientSamples:
     """Those where rules were used so often, by specimen, under either perturbation."""
     outcome = pair_outcome(up, down)
-    return gradient_samples(request, outcome, differences, regions, spread, rules=len(up[0]))
+    sizes = np.array(differences, np.float64)
+    return gradient_samples(request, outcome, sizes, regions, spread, rules=len(up[0]))
 
 
 def _slow(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,7 +115,7 @@ class GradientSamples:
 def gradient_samples(
     request: evaluation_pb2.EvaluationRequest,
     outcome: evaluation_pb2.EvaluationOutcome,
-    differences: Sequence[float | None],
+    differences: NDArray[np.float64],
     regions: Regions,
     spread: float,
     memories: Memories = USUAL,
@@ -124,14 +124,14 @@ def gradient_samples(
 ) -> GradientSamples:
     """The samples of a request whose candidates are one antithetic pair of a table so large.
 
-    `differences` holds half the difference of the pair's scores by specimen, None where one could
-    not be scored.
+    `differences` holds half the difference of the pair's scores by specimen, not a number where one
+    could not be scored.
     """
     spread = spread_after(differences, spread, memories)
     columns = gradient_moments(
         request.seed,
         request.specimen_columns.keys,
-        [math.nan if size is None else size for size in _sizes(request, differences, spread)],
+        _sizes(request, differences, spread).tobytes(),
         outcome.used_rules,
         rules,
         regions.ranges,
@@ -145,7 +145,7 @@ def gradient_samples(
 def pair_samples(
     request: evaluation_pb2.EvaluationRequest,
     outcome: evaluation_pb2.EvaluationOutcome,
-    differences: Sequence[float | None],
+    differences: NDArray[np.float64],
     spread: float,
     *,
     rules: int,
@@ -157,35 +157,34 @@ def pair_samples(
     """
     keys = np.frombuffer(request.specimen_columns.keys, np.uint64).tolist()
     masks = np.frombuffer(outcome.used_rules, np.uint8).reshape(len(keys), -1)
+    sizes = _sizes(request, differences, spread)
     used = np.unpackbits(masks, axis=1, count=rules, bitorder="little")
-    for key, size, mask in zip(keys, _sizes(request, differences, spread), used, strict=True):
-        if size is not None:
+    for key, size, mask in zip(keys, sizes.tolist(), used, strict=True):
+        if not math.isnan(size):
             noise = np.array(perturbation_noise(request.seed, key, rules)).reshape(-1, 3)
             yield noise * size * mask[:, np.newaxis]
 
 
 def _sizes(
     request: evaluation_pb2.EvaluationRequest,
-    differences: Sequence[float | None],
+    differences: NDArray[np.float64],
     spread: float,
-) -> list[float | None]:
+) -> NDArray[np.float64]:
     """By specimen: the difference, limited, over the standard deviation of the perturbation."""
     scale = request.candidates[0].perturbation.scale
     limit = _FREAK * spread
-    return [
-        None if difference is None else min(max(difference, -limit), limit) / scale
-        for difference in differences
-    ]
+    sizes: NDArray[np.float64] = np.clip(differences, -limit, limit) / scale
+    return sizes
 
 
 def spread_after(
-    differences: Sequence[float | None], spread: float = 0.0, memories: Memories = USUAL
+    differences: NDArray[np.float64], spread: float = 0.0, memories: Memories = USUAL
 ) -> float:
     """The running average of the differences' sizes, with those of one more step.
 
     `spread` is the average so far, 0 if there is none. A step without differences says nothing.
     """
-    sizes = [abs(difference) for difference in differences if difference is not None]
+    sizes = np.abs(differences[~np.isnan(differences)]).tolist()
     if not sizes:
         return spread
     usual = math.fsum(sizes) / len(sizes)

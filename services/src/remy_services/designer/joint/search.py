@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USED
@@ -130,7 +132,7 @@ class JointState(ValidatedState):
 # Both of a pair run on the same specimen under the same random streams, so that nearly all of what
 # differs between them is what the perturbation did (common random numbers).
 
-Scores = Sequence[float | None]
+Scores = NDArray[np.float64]
 
 
 class AntitheticPairs(Step[JointContext, JointState]):
@@ -162,21 +164,17 @@ class AntitheticPairs(Step[JointContext, JointState]):
         return request
 
 
-def half_differences(up: Scores, down: Scores) -> list[float | None]:
-    """Half the difference of each pair's scores; None where one could not be scored."""
-    return [
-        None if plus is None or minus is None else (plus - minus) / 2
-        for plus, minus in zip(up, down, strict=True)
-    ]
+def pair_scores(outcome: Outcome) -> tuple[Scores, Scores]:
+    """The scores of a pair on each specimen; not a number where one could not be scored."""
+    up, down = np.frombuffer(outcome.scores, np.float64).reshape(2, -1)
+    return up, down
 
 
 def middles(up: Scores, down: Scores) -> list[float]:
     """The mean of each pair's scores, where both could be scored."""
-    return [
-        (plus + minus) / 2
-        for plus, minus in zip(up, down, strict=True)
-        if plus is not None and minus is not None
-    ]
+    means = (up + down) / 2
+    values: list[float] = means[~np.isnan(means)].tolist()
+    return values
 
 
 # The steps
@@ -195,12 +193,12 @@ class Ascend(AntitheticPairs):
         self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
-        up, down = context.scores(request, outcome)
+        up, down = pair_scores(outcome)
         settings = context.schedule.settings(climb.steps)
         samples = gradient_samples(
             request,
             outcome,
-            half_differences(up, down),
+            (up - down) / 2,
             climb.regions,
             climb.spread,
             settings.memories,
@@ -268,8 +266,8 @@ class TrySplits(AntitheticPairs):
     def receive(
         self, context: JointContext, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
-        up, down = context.scores(request, outcome)
-        differences = half_differences(up, down)
+        up, down = pair_scores(outcome)
+        differences = (up - down) / 2
         climb = state.climb
         samples = pair_samples(
             request,

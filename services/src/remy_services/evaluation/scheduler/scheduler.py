@@ -255,15 +255,15 @@ class TaskScheduler:
     # which, so the job fails. A result that is damaged or impossible says something of its worker
     # alone.
 
-    def task(self, lease_id: int) -> tuple[evaluation_pb2.EvaluationRequest, Slice] | None:
-        """What a lease is for, to check a result against: the whole request, and the slice of it.
+    def task(self, lease_id: int) -> tuple[Slicing, Slice] | None:
+        """What a lease is for, to check a result against: the request, and the slice of it.
 
         None if an answer to it changes nothing: there is none that it could be compared with.
         """
         lease = self._leases.get(lease_id)
         if lease is None or (lease.task.closed and lease.task.accepted is None):
             return None
-        return lease.task.evaluation.request, lease.task.slice
+        return lease.task.evaluation.slicing, lease.task.slice
 
     def complete(
         self,

@@ -217,10 +217,10 @@ def _hear_result(
     if hashlib.sha256(result.outcome).digest() != result.sha256:
         scheduler.reject(worker_id, lease_id, "digest", now)
         return
-    whole, piece = task
+    slicing, piece = task
     try:
         outcome = evaluation_pb2.EvaluationOutcome.FromString(result.outcome)
-        check(whole, outcome, part=piece)
+        check(slicing.request, outcome, slicing.rules, piece)
     except DecodeError:
         scheduler.reject(worker_id, lease_id, "encoding", now)
     except ImpossibleOutcome as problem:
