@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.client import Connection, DesignClient, Given, settings_of
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import Given, settings_of
 from services.tests.cli.conftest import SMALL_SPEC
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
 from tests.observability.event_log import events, metrics_addresses

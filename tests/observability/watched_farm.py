@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dashboards.prometheus import Prometheus
-from remy_services.client import Connection, DesignClient, Given, settings_of
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
 from tests.observability.event_log import metrics_addresses

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +53,9 @@ def test_records_read_back(tmp_path: Path) -> None:
 
 
 def test_no_file_is_an_empty_campaign(tmp_path: Path) -> None:
-    assert CampaignRecord.read(tmp_path / "campaign.json").tree() == {"members": []}
+    path = tmp_path / "campaign.json"
+    CampaignRecord.read(path).write(path)
+    assert json.loads(path.read_text()) == {"members": []}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"members": [{}]}', '{"members": [1]}'])

@@ -2,7 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from remy_services.client import Connection, ConnectionSettings, DesignClient
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import ConnectionSettings
 from services.tests.client.scripted_service import ScriptedService
 
 

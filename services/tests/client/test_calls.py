@@ -9,16 +9,10 @@ from google.rpc import error_details_pb2
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_rpc.settings import Address, Token
-from remy_services.client import (
-    BadRequest,
-    Connection,
-    ConnectionSettings,
-    DesignClient,
-    NotAllowed,
-    Refused,
-    ServerFailed,
-    Unreachable,
-)
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import ConnectionSettings
+from remy_services.client.status import BadRequest, NotAllowed, Refused, ServerFailed, Unreachable
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_RUNNING)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from remy_rpc.settings import SettingsError
-from remy_services.client import Given, configuration_path, read_configuration
+from remy_services.client.settings import Given, configuration_path, read_configuration
 
 
 @pytest.fixture

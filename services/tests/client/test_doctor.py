@@ -7,8 +7,8 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, Token
-from remy_services.client import ConnectionSettings
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
+from remy_services.client.settings import ConnectionSettings
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 OWN = messages.GetServerInfoResponse(version="1.2", simulator_version="3.4", simulator_digest="d")

@@ -11,13 +11,11 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, TlsFiles
-from remy_services.client import (
-    Connection,
-    ConnectionSettings,
-    DesignClient,
-    Unreachable,
-)
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import DesignClient
 from remy_services.client.doctor import Verdict, check_tls
+from remy_services.client.settings import ConnectionSettings
+from remy_services.client.status import Unreachable
 from rpc.tests.certificates import Authority, Pair
 from services.tests.client.scripted_service import ScriptedService
 

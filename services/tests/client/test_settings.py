@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from remy_rpc.settings import Address, SettingsError, TlsFiles
-from remy_services.client import ConnectionSettings, Given, settings_of
+from remy_services.client.settings import ConnectionSettings, Given, settings_of
 
 
 def settings(

@@ -4,7 +4,9 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
-from remy_services.client import Connection, ServerFailed, export_job, import_job
+from remy_services.client.connection import Connection
+from remy_services.client.design_client import export_job, import_job
+from remy_services.client.status import ServerFailed
 from remy_services.files import FileError
 from services.tests.client.scripted_service import ScriptedService, later
 

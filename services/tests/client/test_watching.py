@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_rpc.retry import RetryPolicy
-from remy_services.client import (
-    Connection,
-    ConnectionBack,
-    ConnectionLost,
-    ConnectionSettings,
-    Refused,
-    ServerFailed,
-    watch_job,
-)
+from remy_services.client.connection import Connection
+from remy_services.client.settings import ConnectionSettings
+from remy_services.client.status import Refused, ServerFailed
+from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 
 LENGTH = 12

@@ -7,7 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from remy_farm.v1 import rule_table_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_services.specification import draw_specimen_columns
+from remy_simulator.columns import unpack_specimens
 
 MINIMAL = """
 name: small
@@ -20,6 +22,11 @@ traffic:
   mean_off_ms: 5000
 stop: {epochs: 4}
 """
+
+
+def draw_specimens(spec: spec_pb2.DesignSpec, **options: Any) -> list[evaluation_pb2.Specimen]:
+    """The networks of `draw_specimen_columns`, one by one."""
+    return unpack_specimens(draw_specimen_columns(spec, **options))
 
 
 def with_line(line: str) -> str:

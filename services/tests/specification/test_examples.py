@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
-from remy_services.specification import draw_specimens, extent, load_spec
+from remy_services.specification import extent, load_spec
+from services.tests.specification.specs import draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))

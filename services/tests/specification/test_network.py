@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.specification import draw_specimens, extent, parse_spec
+from remy_services.specification import extent, parse_spec
 from remy_services.specification.networks import Quantity, quantile
-from services.tests.specification.specs import MINIMAL, distributions, specs, with_line
+from services.tests.specification.specs import (
+    MINIMAL,
+    distributions,
+    draw_specimens,
+    specs,
+    with_line,
+)
 
 _U64 = st.integers(0, 2**64 - 1)
 _UNIFORM = with_line("  link_rate_mbps: {uniform: [12, 24]}")

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -254,11 +254,9 @@ class CampaignRecord:
 
     def write(self, path: Path) -> None:
         """Raises FileError."""
-        write_file(path, json.dumps(self.tree(), indent=2, allow_nan=False) + "\n")
-
-    def tree(self) -> dict[str, Any]:
-        """As JSON."""
-        return {"members": [asdict(record) for record in self._records.values()]}
+        write_file(
+            path, json.dumps(members_tree(self._records.values()), indent=2, allow_nan=False) + "\n"
+        )
 
     def finished(self, name: str, spec_digest: str) -> MemberRecord | None:
         """The record of a member with that very specification."""
@@ -272,6 +270,11 @@ class CampaignRecord:
     def of(self, names: list[str]) -> list[MemberRecord]:
         """The records of these members, as far as they are finished."""
         return [self._records[name] for name in names if name in self._records]
+
+
+def members_tree(records: Iterable[MemberRecord]) -> dict[str, Any]:
+    """As JSON."""
+    return {"members": [asdict(record) for record in records]}
 
 
 HEAD = (

@@ -17,31 +17,32 @@ from remy_services.cli.common import FILE, NOT_NEGATIVE, json_option, option
 from remy_services.cli.coordinator import check_environment
 from remy_services.cli.failures import ExitCode, Failure, complain
 from remy_services.cli.views import state_name
-from remy_services.client import (
-    BadRequest,
-    Connection,
+from remy_services.client.connection import PATIENCE_SECONDS, Connection
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import (
+    CONFIGURATION_VARIABLE,
     ConnectionSettings,
-    DesignClient,
     Given,
-    NotAllowed,
-    ServerFailed,
-    ServiceError,
-    Unreachable,
     configuration_path,
     read_configuration,
     settings_of,
 )
-from remy_services.client.connection import PATIENCE_SECONDS
-from remy_services.client.settings import CONFIGURATION_VARIABLE
+from remy_services.client.status import (
+    BadRequest,
+    NotAllowed,
+    ServerFailed,
+    ServiceError,
+    Unreachable,
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_CODES: tuple[tuple[type[ServiceError], ExitCode], ...] = (
-    (BadRequest, ExitCode.BAD_INPUT),
-    (Unreachable, ExitCode.UNREACHABLE),
-    (NotAllowed, ExitCode.NOT_ALLOWED),
-    (ServerFailed, ExitCode.INTERNAL),
-)
+_CODES: dict[type[ServiceError], ExitCode] = {
+    BadRequest: ExitCode.BAD_INPUT,
+    Unreachable: ExitCode.UNREACHABLE,
+    NotAllowed: ExitCode.NOT_ALLOWED,
+    ServerFailed: ExitCode.INTERNAL,
+}
 
 
 def _setting(
@@ -131,21 +132,13 @@ def failures_of_the_service() -> Iterator[None]:
     except SettingsError as error:
         raise Failure(str(error), ExitCode.BAD_INPUT) from error
     except ServiceError as error:
-        raise Failure(str(error), exit_code(error)) from error
-
-
-def exit_code(error: ServiceError) -> ExitCode:
-    """How a command ends that met this."""
-    for kind, code in _CODES:
-        if isinstance(error, kind):
-            return code
-    return ExitCode.REFUSED
+        raise Failure(str(error), _CODES.get(type(error), ExitCode.REFUSED)) from error
 
 
 def taken(values: dict[str, Any]) -> Given:
     """What the flags of the connection say; they are no longer among `values` then."""
-    names = ("coordinator", "token_file", "tls_ca", "tls_cert", "tls_key", "tls_server_name")
-    return Given(**{name: values.pop(name) for name in names}, insecure=values.pop("insecure"))
+    names = [name for name in Given.__struct_fields__ if name in values]
+    return Given(**{name: values.pop(name) for name in names})
 
 
 # Whoever presses the tab key waits for this.

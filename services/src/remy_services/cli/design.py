@@ -21,6 +21,7 @@ from remy_services.analysis.campaign import (
     Sweep,
     compare_member,
     members_of,
+    members_tree,
     parse_sweep,
     render,
 )
@@ -300,7 +301,7 @@ def design_campaign(
     records = campaign.of([member.name for member in members])
     _write_page(members[0].spec.name, records, out)
     if as_json:
-        print_json(CampaignRecord({record.name: record for record in records}).tree())
+        print_json(members_tree(records))
     else:
         print_members(records)
         click.echo(

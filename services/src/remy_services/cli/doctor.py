@@ -21,8 +21,9 @@ from remy_services.cli.connecting import (
 )
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.views import message_tree
-from remy_services.client import DesignClient, Given
+from remy_services.client.design_client import DesignClient
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
+from remy_services.client.settings import Given
 from remy_simulator import fingerprint
 
 

@@ -38,7 +38,8 @@ from remy_services.cli.views import (
     print_job,
     state_name,
 )
-from remy_services.client import DesignClient, watch_job
+from remy_services.client.design_client import DesignClient
+from remy_services.client.watching import watch_job
 from remy_services.files import write_file
 
 _STATES = {

@@ -27,13 +27,13 @@ from remy_services.cli.connecting import connected, job_argument
 from remy_services.cli.failures import complain
 from remy_services.cli.views import job_tree, print_change
 from remy_services.cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
-from remy_services.client import (
+from remy_services.client.design_client import (
     MOST_ARCHIVE_BYTES,
     DesignClient,
-    ServiceError,
     export_job,
     import_job,
 )
+from remy_services.client.status import ServiceError
 from remy_services.files import read_file, write_file
 from remy_services.specification import load_spec, load_tree
 

@@ -457,7 +457,7 @@ class LiveView(ProgressView):
     def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
         self._trouble = None
         # A design without a coordinator need not wait for what talks to one.
-        from remy_services.client import FINAL_STATES
+        from remy_services.client.design_client import FINAL_STATES
 
         under_way = [job for job in jobs if job.state not in FINAL_STATES]
         under_way.sort(key=lambda job: not has_begun(job))

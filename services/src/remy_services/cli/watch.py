@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import click
 import grpc
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis.campaign import CampaignRecord, MemberRecord, compare_member
+from remy_services.analysis.campaign import MemberRecord, compare_member, members_tree
 from remy_services.analysis.wording import enum_name
 from remy_services.cli import views
 from remy_services.cli.common import (
@@ -28,15 +26,9 @@ from remy_services.cli.common import (
 from remy_services.cli.connecting import JobName, connected
 from remy_services.cli.failures import ExitCode
 from remy_services.cli.views import ProgressView, print_members, progress_view
-from remy_services.client import (
-    FINAL_STATES,
-    ConnectionBack,
-    ConnectionLost,
-    DesignClient,
-    Refused,
-    Unreachable,
-    watch_job,
-)
+from remy_services.client.design_client import FINAL_STATES, DesignClient
+from remy_services.client.status import Refused, Unreachable
+from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
 from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import content_digest
 from remy_services.specification.reading import Tree, read_yaml
@@ -70,28 +62,10 @@ def watch_one(
     return job
 
 
-@dataclass(frozen=True)
-class CampaignResult:
-    """The jobs as they ended, and the comparison of those that have a RemyCC to show."""
-
-    campaign: str
-    jobs: Sequence[job_pb2.Job]
-    members: Sequence[MemberRecord]
-
-    def tree(self) -> dict[str, Any]:
-        """As --json prints it."""
-        records = CampaignRecord({member.name: member for member in self.members})
-        return {
-            "campaign": self.campaign,
-            "jobs": [views.job_tree(job) for job in self.jobs],
-            **records.tree(),
-        }
-
-
-def campaign_result(
-    client: DesignClient, campaign: str, jobs: Sequence[job_pb2.Job], *, threads: int
-) -> CampaignResult:
-    """Fetches the RemyCCs and tries each on its own fresh specimens, here.
+def compared_members(
+    client: DesignClient, jobs: Sequence[job_pb2.Job], *, threads: int
+) -> list[MemberRecord]:
+    """Fetches the RemyCCs of the jobs that have one, and tries each on its own fresh specimens.
 
     Raises ServiceError, and RemyCCError for a table that is none.
     """
@@ -119,17 +93,7 @@ def campaign_result(
                     comparison=comparison,
                 )
             )
-    return CampaignResult(campaign, jobs, members)
-
-
-def print_campaign(result: CampaignResult) -> None:
-    """For people."""
-    if result.members:
-        print_members(result.members)
-    for job in result.jobs:
-        if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-            click.echo(f"{views.called(job)} is {views.state(job)}")
-    click.echo(f"\nto keep a RemyCC: remy-farm fetch {result.jobs[0].id} -o FILE.json")
+    return members
 
 
 def _settings(client: DesignClient, jobs: Sequence[job_pb2.Job]) -> dict[str, dict[str, Tree]]:
@@ -195,11 +159,17 @@ def watch_campaign_to_its_end(
             jobs = watch_campaign(client, campaign, view)
         if not quiet:
             say("comparing the RemyCCs on fresh specimens")
-        result = campaign_result(client, campaign, jobs, threads=threads)
+        members = compared_members(client, jobs, threads=threads)
     if as_json:
-        print_json(result.tree())
+        trees = [views.job_tree(job) for job in jobs]
+        print_json({"campaign": campaign, "jobs": trees, **members_tree(members)})
     else:
-        print_campaign(result)
+        if members:
+            print_members(members)
+        for job in jobs:
+            if job.state != job_pb2.JOB_STATE_SUCCEEDED:
+                click.echo(f"{views.called(job)} is {views.state(job)}")
+        click.echo(f"\nto keep a RemyCC: remy-farm fetch {jobs[0].id} -o FILE.json")
     _exit_after(jobs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -31,6 +31,9 @@ WORKING_STATES: Final = frozenset(
 )
 MOST_ARCHIVE_BYTES: Final = 1 << 30
 
+_Making = TypeVar("_Making", messages.SubmitJobRequest, messages.ForkJobRequest)
+_Response = TypeVar("_Response", bound=Message)
+
 _PAGE_SIZE = 500
 _PART_BYTES = 256 << 10
 _TRANSFER_SECONDS = 600.0
@@ -49,17 +52,11 @@ class DesignClient:
 
     def submit(self, request: messages.SubmitJobRequest) -> job_pb2.Job:
         """Stores a new job, unless the request is only to be checked."""
-        repeatable = messages.SubmitJobRequest()
-        repeatable.CopyFrom(request)
-        repeatable.client_request_id = request.client_request_id or str(uuid.uuid4())
-        return self._job("SubmitJob", repeatable)
+        return self._job("SubmitJob", _repeatable(request))
 
     def fork(self, request: messages.ForkJobRequest) -> job_pb2.Job:
         """A new job that begins with the table of another's epoch."""
-        repeatable = messages.ForkJobRequest()
-        repeatable.CopyFrom(request)
-        repeatable.client_request_id = request.client_request_id or str(uuid.uuid4())
-        return self._job("ForkJob", repeatable)
+        return self._job("ForkJob", _repeatable(request))
 
     def get(self, job: str) -> job_pb2.Job:
         """The job as it is now, with its specification."""
@@ -67,8 +64,7 @@ class DesignClient:
 
     def list(self, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
         """One page of jobs, newest first."""
-        response: messages.ListJobsResponse = self.connection.call("ListJobs", request)
-        return response
+        return self._call(messages.ListJobsResponse, "ListJobs", request)
 
     def list_all(self, request: messages.ListJobsRequest) -> Iterator[job_pb2.Job]:
         """The jobs of all pages."""
@@ -125,28 +121,38 @@ class DesignClient:
 
     def epochs(self, job: str) -> Sequence[job_pb2.JobEpoch]:
         """A job's epochs in order, without their tables."""
-        response: messages.ListEpochsResponse = self.connection.call(
-            "ListEpochs", messages.ListEpochsRequest(job=job)
-        )
-        return response.epochs
+        return self._call(
+            messages.ListEpochsResponse, "ListEpochs", messages.ListEpochsRequest(job=job)
+        ).epochs
 
     def compare(self, jobs: Sequence[str]) -> messages.CompareJobsResponse:
         """Jobs side by side."""
-        response: messages.CompareJobsResponse = self.connection.call(
-            "CompareJobs", messages.CompareJobsRequest(jobs=jobs)
+        return self._call(
+            messages.CompareJobsResponse, "CompareJobs", messages.CompareJobsRequest(jobs=jobs)
         )
-        return response
 
     def server_info(self) -> messages.GetServerInfoResponse:
         """What serves there, and how it is set up."""
-        response: messages.GetServerInfoResponse = self.connection.call(
-            "GetServerInfo", messages.GetServerInfoRequest()
+        return self._call(
+            messages.GetServerInfoResponse, "GetServerInfo", messages.GetServerInfoRequest()
         )
+
+    def _call(self, kind: type[_Response], method: str, request: Message) -> _Response:
+        response = self.connection.call(method, request)
+        assert isinstance(response, kind)
         return response
 
     def _job(self, method: str, request: Message) -> job_pb2.Job:
         job: job_pb2.Job = self.connection.call(method, request).job
         return job
+
+
+def _repeatable(request: _Making) -> _Making:
+    """The request with an id, so that a repeat of it makes nothing new."""
+    repeatable = type(request)()
+    repeatable.CopyFrom(request)
+    repeatable.client_request_id = request.client_request_id or str(uuid.uuid4())
+    return repeatable
 
 
 def export_job(connection: Connection, job: str) -> bytes:

@@ -12,7 +12,7 @@ from remy_services.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
-from remy_services.specification.networks import draw_specimen_columns, draw_specimens, extent
+from remy_services.specification.networks import draw_specimen_columns, extent
 from remy_services.specification.schema import SpecError, Violation
 from remy_services.specification.writing import (
     content_digest,
@@ -28,7 +28,6 @@ __all__ = [
     "check_spec",
     "content_digest",
     "draw_specimen_columns",
-    "draw_specimens",
     "extent",
     "first_digest",
     "load_spec",

@@ -31,8 +31,6 @@ from remy_services.specification.schema import (
     show,
 )
 
-# What every mode of search has, each in its own options.
-
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
     """Networks on which a design's mode compares its tables."""
@@ -41,9 +39,6 @@ def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
     if spec.search.mode == spec_pb2.SEARCH_MODE_PATTERN:
         return spec.search.pattern.validation_specimens
     return spec.search.paper.validation_specimens
-
-
-# Rules that involve several fields, by the message that they hold in.
 
 
 _Range: TypeAlias = (
@@ -190,9 +185,6 @@ _RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
 }
 
 
-# What is wrong with a complete message: one walk over the descriptors and their constraints.
-
-
 def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Iterator[Violation]:
     """Everything that is wrong with a complete message."""
     bounds = bounds or Bounds()
@@ -261,9 +253,6 @@ def _must_be_present(field: FieldDescriptor) -> bool:
     if is_submessage(field):
         return constraint.required or bool(constraint.default)
     return not constraint.may_be_absent and not is_alternative(field)
-
-
-# From a file to a specification that can be relied on.
 
 
 MAXIMUM_BYTES = 1 << 20

@@ -7,7 +7,6 @@ from typing import Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_simulator.columns import unpack_specimens
 
 # A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
@@ -31,22 +30,6 @@ class Quantity(IntEnum):
     SHUFFLE = 8
     JITTER = 9
     TIMESTAMP_RESOLUTION = 10
-
-
-def draw_specimens(
-    spec: spec_pb2.DesignSpec,
-    *,
-    seed: int,
-    count: int,
-    first_index: int = 0,
-    stratified: bool = False,
-) -> list[evaluation_pb2.Specimen]:
-    """The networks of `draw_specimen_columns`, one by one."""
-    return unpack_specimens(
-        draw_specimen_columns(
-            spec, seed=seed, count=count, first_index=first_index, stratified=stratified
-        )
-    )
 
 
 def draw_specimen_columns(
@@ -163,11 +146,8 @@ def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, k
             traffic.exponential_bytes.mean_bytes = on
         case _:
             flows = spec.traffic.flow_lengths
-            traffic.pareto_bytes.scale_bytes = flows.scale_bytes
-            traffic.pareto_bytes.shape = flows.shape
-            traffic.pareto_bytes.shift_bytes = flows.shift_bytes
-            traffic.pareto_bytes.extra_bytes = flows.extra_bytes
-            traffic.pareto_bytes.maximum_bytes = flows.maximum_bytes
+            for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
+                setattr(traffic.pareto_bytes, name, getattr(flows, name))
     traffic.mean_off_ms = mean_off_ms
 
 
@@ -214,12 +194,9 @@ def quantiles(distribution: spec_pb2.Distribution, probabilities: Sequence[float
 def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
     """The smallest and the largest value that can be drawn."""
     match distribution.WhichOneof("kind"):
-        case "uniform":
-            return distribution.uniform.low, distribution.uniform.high
-        case "log_uniform":
-            return distribution.log_uniform.low, distribution.log_uniform.high
-        case "integer_uniform":
-            return distribution.integer_uniform.low, distribution.integer_uniform.high
+        case "uniform" | "log_uniform" | "integer_uniform" as kind:
+            limits = getattr(distribution, kind)
+            return limits.low, limits.high
         case "list":
             return min(distribution.list.values), max(distribution.list.values)
         case _:

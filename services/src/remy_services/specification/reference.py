@@ -24,9 +24,6 @@ from remy_services.specification.schema import (
     submessage_of,
 )
 
-# The comments of the proto files, which generated code does not keep.
-
-
 _SPEC: Final = "remy_farm/v1/spec.proto"
 
 

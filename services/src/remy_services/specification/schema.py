@@ -19,8 +19,6 @@ from google.protobuf.message import Message
 
 from remy_farm.completion import constraint_of, is_alternative
 
-# Descriptors of messages, fields and enums under the types that the rest relies on.
-
 
 def descriptor_of(message: Message | type[Message]) -> Descriptor:
     """The descriptor of a message or of its type."""
@@ -54,9 +52,6 @@ def oneofs_of(message: Message) -> list[list[str]]:
         for oneof in descriptor_of(message).oneofs
     ]
     return [fields for name, fields in names if fields != [name.removeprefix("_")]]
-
-
-# What is wrong with a specification.
 
 
 # More would not help whoever reads the message.
@@ -136,9 +131,6 @@ def int_or_none(value: float) -> int | None:
     """The number as an integer, if it is one."""
     whole = isinstance(value, int) or value.is_integer()
     return int(value) if whole else None
-
-
-# What the proto files declare about a field, as reading, checking and printing use it.
 
 
 _INTEGER_RANGES: Final = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -42,9 +42,6 @@ from remy_services.specification.schema import (
     short_name,
     show,
 )
-
-# A complete specification as text, and as a name for its content.
-
 
 _LINE_WIDTH = 100
 # A section (network, objective, ...) has a line for each of its keys.
@@ -217,9 +214,6 @@ def _plain(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-# A specification with one of its values changed.
-
-
 _SPEC = descriptor_of(spec_pb2.DesignSpec)
 
 
@@ -242,38 +236,35 @@ def vary(tree: Tree, path: str, value: Tree, *, source: str = "the specification
     there shows when the tree is read. Raises SpecError, naming path and value, if the path leads
     nowhere.
     """
-    keys = path.split(".")
-    return _with(tree, _SPEC, keys, value, _Place(source, path, value))
+
+    def refuse(problem: str) -> NoReturn:
+        shown = f"cannot be set to {show(value)}: {problem}"
+        raise SpecError(source, [Violation(path or show(""), shown)])
+
+    return _with(tree, _SPEC, path.split("."), value, refuse)
 
 
-class _Place:
-    """What is to be said of a path that leads nowhere."""
-
-    def __init__(self, source: str, path: str, value: Tree) -> None:
-        self._source = source
-        self._path = path
-        self._value = value
-
-    def error(self, problem: str) -> SpecError:
-        shown = f"cannot be set to {show(self._value)}: {problem}"
-        return SpecError(self._source, [Violation(self._path or show(""), shown)])
-
-
-def _with(tree: Tree, descriptor: Descriptor, keys: list[str], value: Tree, place: _Place) -> Tree:
+def _with(
+    tree: Tree,
+    descriptor: Descriptor,
+    keys: list[str],
+    value: Tree,
+    refuse: Callable[[str], NoReturn],
+) -> Tree:
     key, *rest = keys
     field = descriptor.fields_by_name.get(key)
     if field is None:
         known = [each.name for each in descriptor.fields]
-        raise place.error(f"{show(key)} is not a known key; {nearest(key, known)}")
+        refuse(f"{show(key)} is not a known key; {nearest(key, known)}")
     mapping = {} if tree is None else expand(tree, descriptor)
     if not isinstance(mapping, dict):
-        raise place.error(f"what is above {show(key)} is {show(tree)}, which has no keys")
+        refuse(f"what is above {show(key)} is {show(tree)}, which has no keys")
     if not rest:
         changed = value
     elif field.message_type is None or field.is_repeated:
-        raise place.error(f"{show(key)} holds a value and has no keys")
+        refuse(f"{show(key)} holds a value and has no keys")
     else:
-        changed = _with(mapping.get(key), field.message_type, rest, value, place)
+        changed = _with(mapping.get(key), field.message_type, rest, value, refuse)
     oneof = field.containing_oneof
     excluded = {each.name for each in oneof.fields} - {key} if oneof is not None else set()
     return {**{name: old for name, old in mapping.items() if name not in excluded}, key: changed}
