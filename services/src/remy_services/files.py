@@ -7,8 +7,6 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-# What goes wrong with a file.
-
 
 class FileError(Exception):
     """One sentence about a file that cannot be read or written, or that holds something else."""
@@ -18,9 +16,6 @@ def reason(error: OSError) -> str:
     """Why the operating system refused, in lower case and without numbers or names."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
-
-
-# Reading a file of bounded size.
 
 
 def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
@@ -37,9 +32,6 @@ def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
     if len(data) > limit:
         raise FileError(f"{os.fspath(path)} is too large; at most {limit} bytes are allowed")
     return data
-
-
-# Writing a file so that a crash at any moment leaves the old content or the new, never a part.
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:

@@ -21,8 +21,6 @@ from remy_services.specification.schema import short_name
 from remy_simulator import InvalidTable, RuleTable
 from remy_simulator.messages import from_native, signal_of, to_native
 
-# A RemyCC as its file holds it.
-
 
 class RemyCCError(FileError):
     """A file that does not hold a RemyCC, or whose name does not say how to write one."""
@@ -49,9 +47,6 @@ class RemyCC:
         message = from_native(self.table)
         message.dna_metadata = self.dna_metadata
         return message
-
-
-# What the reference tool wants to know of a table's design, as metadata of a .dna file.
 
 
 # How the reference tool says that a buffer is infinite.
@@ -165,9 +160,6 @@ def _clause(error: json_format.ParseError) -> str:
     return text.encode("ascii", "backslashreplace").decode().rstrip(".")[:_LONGEST_CLAUSE]
 
 
-# The rules of a table for people to read.
-
-
 @dataclass(frozen=True)
 class ReadableRule:
     """One rule: where it applies, what it does, and how much it is used.
@@ -204,9 +196,6 @@ def signal_name(axis: int) -> str:
     """The name of a native axis as specifications spell it: 0 is send_ewma."""
     values = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     return short_name(values[signal_of(axis)])
-
-
-# Reading and writing RemyCC files.
 
 
 MAXIMUM_BYTES: Final = 64 << 20

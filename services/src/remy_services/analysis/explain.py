@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 
 import remy_simulator
 from remy_farm.v1 import spec_pb2
@@ -161,7 +162,7 @@ def columns(table: RuleTable, axis: int) -> Tree[Column]:
         side = 1 << bit
         pairs = [number for number in range(len(parts)) if not number & side]
         joined = tuple(
-            overlay(parts[low], parts[low | side], box.child(rest, position), _concatenate)
+            overlay(parts[low], parts[low | side], box.child(rest, position), add)
             for position, low in enumerate(pairs)
         )
         return Branch(rest, joined) if rest else joined[0]
@@ -197,10 +198,6 @@ def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> 
         return scale.mean([table.action(piece.rule) for piece in column], weights)
 
     return table_of(map_leaves(tree, merge), table.signals, table.domain_upper)
-
-
-def _concatenate(below: Column, above: Column) -> Column:
-    return below + above
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +265,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
         same_regions=_structure(first) == _structure(second),
         regions=regions,
         changes=tuple(changes),
-        share_of_lookups=_share(changes) if sample else None,
+        share_of_lookups=sum(each.before.use_share or 0.0 for each in changes) if sample else None,
         scores=sample.scores(before, after) if sample and before and after else None,
     )
 
@@ -277,10 +274,6 @@ def _rank(change: Change) -> tuple[float, float, int]:
     share = change.before.use_share
     weight = 1.0 if share is None else share
     return (-weight * change.distance, -change.distance, change.before.number)
-
-
-def _share(changes: list[Change]) -> float:
-    return sum(change.before.use_share or 0.0 for change in changes)
 
 
 def _structure(table: RuleTable) -> list[list[tuple[int, float]]]:

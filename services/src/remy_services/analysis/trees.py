@@ -138,24 +138,20 @@ def overlay(
     """
     count = 0
 
+    def divided(
+        thresholds: tuple[Threshold, ...], parts: Sequence[tuple[Tree[_A], Tree[_B]]], box: Box
+    ) -> Tree[_Value]:
+        children = (
+            walk(a, b, box.child(thresholds, number)) for number, (a, b) in enumerate(parts)
+        )
+        return Branch(thresholds, tuple(children))
+
     def walk(a: Tree[_A], b: Tree[_B], box: Box) -> Tree[_Value]:
         b = _inside(b, box)
         if isinstance(a, Branch):
-            return Branch(
-                a.thresholds,
-                tuple(
-                    walk(child, b, box.child(a.thresholds, number))
-                    for number, child in enumerate(a.children)
-                ),
-            )
+            return divided(a.thresholds, [(child, b) for child in a.children], box)
         if isinstance(b, Branch):
-            return Branch(
-                b.thresholds,
-                tuple(
-                    walk(a, child, box.child(b.thresholds, number))
-                    for number, child in enumerate(b.children)
-                ),
-            )
+            return divided(b.thresholds, [(a, child) for child in b.children], box)
         nonlocal count
         count += 1
         if count > _MOST_LEAVES:

@@ -23,7 +23,7 @@ class CommandReference(NamedTuple):
     place: str
     summary: str
     #: The heading that it stands under in the help text.
-    section: str = "Commands"
+    section: str
 
 
 class LazyGroup(click.Group):
@@ -111,77 +111,61 @@ def _summary(distribution: object) -> str:
     return f"{metadata.get('Summary') or 'Installed without a description'}."
 
 
-_COMMANDS = {
-    "design": CommandReference(
-        "remy_services.cli.design", "Design a RemyCC for the networks of a specification."
-    ),
-    "simulate": CommandReference(
-        "remy_services.cli.simulate:simulate_command", "Simulate RemyCCs on one network."
-    ),
-    "evaluate": CommandReference(
-        "remy_services.cli.simulate:evaluate_command",
+#: By name: the module of this package, after a colon the command in it where that is not
+#: `command`, and the summary.
+_LOCAL_COMMANDS = {
+    "design": ("design", "Design a RemyCC for the networks of a specification."),
+    "simulate": ("simulate:simulate_command", "Simulate RemyCCs on one network."),
+    "evaluate": (
+        "simulate:evaluate_command",
         "Score a RemyCC on networks drawn from a specification.",
     ),
-    "inspect": CommandReference(
-        "remy_services.cli.inspect", "Show the rules of a RemyCC: region, action, use."
-    ),
-    "convert": CommandReference(
-        "remy_services.cli.simulate:convert_command", "Convert a RemyCC between .dna and .json."
-    ),
-    "validate": CommandReference(
-        "remy_services.cli.simulate:validate_command",
-        "Check a specification and say what it asks for.",
-    ),
-    "coordinator": CommandReference(
-        "remy_services.cli.coordinator", "Serve design jobs to a team."
-    ),
-    "benchmark-search": CommandReference(
-        "remy_services.cli.benchmark_search",
+    "inspect": ("inspect", "Show the rules of a RemyCC: region, action, use."),
+    "convert": ("simulate:convert_command", "Convert a RemyCC between .dna and .json."),
+    "validate": ("simulate:validate_command", "Check a specification and say what it asks for."),
+    "coordinator": ("coordinator", "Serve design jobs to a team."),
+    "benchmark-search": (
+        "benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
     ),
-    "completion": CommandReference(
-        "remy_services.cli.simulate:completion_command",
+    "completion": (
+        "simulate:completion_command",
         "Print the script that has a shell complete these words.",
     ),
 }
-
-_SERVICE_COMMANDS = {
-    "submit": "Have a coordinator design a RemyCC.",
-    "list": "List jobs.",
-    "status": "Show how far a job is.",
-    "watch": "Follow a job, or a campaign, until it ends.",
-    "pause": "Have a job wait.",
-    "resume": "Have a paused job go on.",
-    "cancel": "End a job; its best RemyCC stays.",
-    "extend": "Give a job larger budgets.",
-    "fork": "Begin a new job with a table of another's.",
-    "delete": "Remove a job and all that is stored of it.",
-    "compare": "Show jobs side by side.",
-    "fetch": "Write a job's RemyCC to a file.",
-    "history": "Write a job's progress as CSV, JSON, Parquet or a plot.",
-    "export-job": "Write a job with everything stored of it to a file.",
-    "import-job": "Store a job that was exported.",
-    "info": "Show what a coordinator says of itself.",
-    "doctor": "Check the connection, the coordinator and its store, and say what to do.",
+_JOB_COMMANDS = {
+    "submit": ("submit:submit_command", "Have a coordinator design a RemyCC."),
+    "list": ("jobs:list_command", "List jobs."),
+    "status": ("jobs:status_command", "Show how far a job is."),
+    "watch": ("watch:watch_command", "Follow a job, or a campaign, until it ends."),
+    "pause": ("submit:pause_command", "Have a job wait."),
+    "resume": ("submit:resume_command", "Have a paused job go on."),
+    "cancel": ("submit:cancel_command", "End a job; its best RemyCC stays."),
+    "extend": ("submit:extend_command", "Give a job larger budgets."),
+    "fork": ("submit:fork_command", "Begin a new job with a table of another's."),
+    "delete": ("submit:delete_command", "Remove a job and all that is stored of it."),
+    "compare": ("jobs:compare_command", "Show jobs side by side."),
+    "fetch": ("jobs:fetch_command", "Write a job's RemyCC to a file."),
+    "history": ("jobs:history_command", "Write a job's progress as CSV, JSON, Parquet or a plot."),
+    "export-job": (
+        "submit:export_job_command",
+        "Write a job with everything stored of it to a file.",
+    ),
+    "import-job": ("submit:import_job_command", "Store a job that was exported."),
+    "info": ("doctor:info_command", "Show what a coordinator says of itself."),
+    "doctor": (
+        "doctor:doctor_command",
+        "Check the connection, the coordinator and its store, and say what to do.",
+    ),
 }
-_MODULES = {
-    "submit": "submit fork extend pause resume cancel delete export-job import-job",
-    "jobs": "list status compare fetch history",
-    "watch": "watch",
-    "doctor": "info doctor",
-}
-
-_COMMANDS |= {
-    name: CommandReference(
-        f"remy_services.cli.{module}:{name.replace('-', '_')}_command",
-        summary,
-        section="Commands for a coordinator's jobs",
+_COMMANDS = {
+    name: CommandReference(f"remy_services.cli.{place}", summary, section)
+    for section, commands in (
+        ("Commands", _LOCAL_COMMANDS),
+        ("Commands for a coordinator's jobs", _JOB_COMMANDS),
     )
-    for name, summary in _SERVICE_COMMANDS.items()
-    for module, names in _MODULES.items()
-    if name in names.split()
-}
-_COMMANDS |= plugged_in_commands()
+    for name, (place, summary) in commands.items()
+} | plugged_in_commands()
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:

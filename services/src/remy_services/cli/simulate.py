@@ -247,7 +247,20 @@ def simulate_command(
     results = measure_senders(*columns.specimen_outcomes(request, outcome))
     means = measure_specimen(specimen, results)
     if as_json:
-        _print_json(results, means, columns.digest(request, outcome), seconds, seed, cpu_seconds)
+        print_json(
+            {
+                "senders": [asdict(sender) for sender in results],
+                "throughput_over_link_rate": means.throughput_over_link_rate,
+                "delay_over_rtt": means.delay_over_rtt,
+                "normalized_score_per_sender": means.normalized_score_per_sender,
+                "senders_left_out": means.senders_left_out,
+                "packets_received": sum(sender.packets_received for sender in results),
+                "simulated_seconds": seconds,
+                "seed": seed,
+                "cpu_seconds": cpu_seconds,
+                "digest": columns.digest(request, outcome),
+            }
+        )
     else:
         _print_simulation(results, means, cpu_seconds)
 
@@ -260,30 +273,6 @@ def _interrupts_end_the_process() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-def _print_json(
-    results: list[SenderMeasures],
-    means: SpecimenMeasures,
-    digest: str,
-    seconds: float,
-    seed: int,
-    cpu_seconds: float,
-) -> None:
-    print_json(
-        {
-            "senders": [asdict(sender) for sender in results],
-            "throughput_over_link_rate": means.throughput_over_link_rate,
-            "delay_over_rtt": means.delay_over_rtt,
-            "normalized_score_per_sender": means.normalized_score_per_sender,
-            "senders_left_out": means.senders_left_out,
-            "packets_received": sum(sender.packets_received for sender in results),
-            "simulated_seconds": seconds,
-            "seed": seed,
-            "cpu_seconds": cpu_seconds,
-            "digest": digest,
-        }
-    )
 
 
 def _print_simulation(

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -138,21 +138,18 @@ _OPERATIONS = (
 _REASONS = {Fenced: "fenced", Conflict: "conflict", StoreUnavailable: "unavailable"}
 
 
+@dataclass(eq=False)
 class MeasuredStore:
     """Passes everything on to a CheckpointStore, and answers exactly as it does: it is one, with
     the operations below counted and timed."""
 
-    def __init__(
-        self,
-        store: CheckpointStore,
-        instruments: Instruments,
-        activity: JobActivity,
-        step_times: StepTimes,
-    ) -> None:
-        self._store = store
-        self._instruments = instruments
-        self._activity = activity
-        self._step_times = step_times
+    store: CheckpointStore
+    instruments: Instruments
+    activity: JobActivity
+    step_times: StepTimes
+
+    def __post_init__(self) -> None:
+        instruments = self.instruments
         for operation in _OPERATIONS:
             instruments.prepare(catalogue.STORE_ERRORS, operation)
             instruments.prepare(catalogue.STORE_OPERATION, operation)
@@ -163,34 +160,34 @@ class MeasuredStore:
         instruments.set(catalogue.STORE_AVAILABLE, 1)
 
     def __getattr__(self, operation: str) -> Any:
-        call = getattr(self._store, operation)
+        call = getattr(self.store, operation)
         return self._measured(operation)(call) if operation in _OPERATIONS else call
 
     def durability(self) -> Durability:
-        durability = self._store.durability()
-        self._instruments.set(catalogue.STORE_DURABLE, durability.durable)
+        durability = self.store.durability()
+        self.instruments.set(catalogue.STORE_DURABLE, durability.durable)
         return durability
 
     def acquire(self, job_id: str, holder: str) -> int:
         with self._measured("acquire"):
-            token = self._store.acquire(job_id, holder)
-        self._activity.taken(job_id)
+            token = self.store.acquire(job_id, holder)
+        self.activity.taken(job_id)
         return token
 
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
         began = time.perf_counter()
         try:
             with self._measured("commit"):
-                reached = self._store.commit(job_id, token, revision, commit)
+                reached = self.store.commit(job_id, token, revision, commit)
         except StoreError as error:
             if commit.snapshot is not None:
                 reason = _REASONS.get(type(error), "other")
-                self._instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
+                self.instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
             raise
         if commit.snapshot is not None:
-            self._instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
-            self._instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
-            self._activity.checkpointed(job_id, len(commit.snapshot))
+            self.instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
+            self.instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
+            self.activity.checkpointed(job_id, len(commit.snapshot))
         return reached
 
     @contextmanager
@@ -199,35 +196,29 @@ class MeasuredStore:
         try:
             yield
         except StoreError as error:
-            self._instruments.count(catalogue.STORE_ERRORS, operation)
+            self.instruments.count(catalogue.STORE_ERRORS, operation)
             if isinstance(error, Fenced):
-                self._instruments.count(catalogue.FENCING_CONFLICTS)
+                self.instruments.count(catalogue.FENCING_CONFLICTS)
             if isinstance(error, StoreUnavailable):
-                self._instruments.set(catalogue.STORE_AVAILABLE, 0)
+                self.instruments.set(catalogue.STORE_AVAILABLE, 0)
             raise
         seconds = time.perf_counter() - began
-        self._instruments.set(catalogue.STORE_AVAILABLE, 1)
-        self._instruments.observe(catalogue.STORE_OPERATION, seconds, operation)
-        self._step_times.add(StepPhase.STORE, seconds)
+        self.instruments.set(catalogue.STORE_AVAILABLE, 1)
+        self.instruments.observe(catalogue.STORE_OPERATION, seconds, operation)
+        self.step_times.add(StepPhase.STORE, seconds)
 
 
 _MS_PER_SECOND = 1000.0
 
 
+@dataclass(eq=False)
 class MeasuredEvaluator:
     """Passes everything on to a SharedEvaluator, and answers exactly as it does."""
 
-    def __init__(
-        self,
-        evaluator: SharedEvaluator,
-        instruments: Instruments,
-        activity: JobActivity,
-        step_times: StepTimes,
-    ) -> None:
-        self._evaluator = evaluator
-        self._instruments = instruments
-        self._activity = activity
-        self._step_times = step_times
+    evaluator: SharedEvaluator
+    instruments: Instruments
+    activity: JobActivity
+    step_times: StepTimes
 
     async def evaluate(
         self,
@@ -235,53 +226,53 @@ class MeasuredEvaluator:
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        self._activity.requested(share.job_id)
-        tally = _Tally(self._instruments, request.duration_ms / _MS_PER_SECOND)
+        self.activity.requested(share.job_id)
+        tally = _Tally(self.instruments, request.duration_ms / _MS_PER_SECOND)
 
         def watch(progress: EvaluationProgress) -> None:
             if tally.reach(progress.simulations_done, progress.simulated_packets):
-                self._activity.evaluated(share.job_id)
+                self.activity.evaluated(share.job_id)
             if on_progress is not None:
                 on_progress(progress)
 
         try:
-            evaluation = await self._evaluator.evaluate(
+            evaluation = await self.evaluator.evaluate(
                 replace(share, trace_parent=trace_parent()), request, watch
             )
         except Exception:
-            self._instruments.count(catalogue.REQUESTS_FAILED)
+            self.instruments.count(catalogue.REQUESTS_FAILED)
             raise
         packets = evaluation.outcome.packets_sent
         tally.reach(len(packets), sum(packets))
-        self._activity.evaluated(share.job_id)
-        self._instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
-        self._step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
+        self.activity.evaluated(share.job_id)
+        self.instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
+        self.step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
         return evaluation
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return self._evaluator.info()
+        return self.evaluator.info()
 
     async def close(self) -> None:
-        await self._evaluator.close()
+        await self.evaluator.close()
 
 
+@dataclass(eq=False)
 class _Tally:
     """Counts what one request's evaluation has come to, each simulation once."""
 
-    def __init__(self, instruments: Instruments, simulation_seconds: float) -> None:
-        self._instruments = instruments
-        self._simulation_seconds = simulation_seconds
-        self._simulations = 0
-        self._packets = 0
+    instruments: Instruments
+    simulation_seconds: float
+    simulations: int = 0
+    packets: int = 0
 
     def reach(self, simulations: int, packets: int) -> bool:
         """So much is done; whether that is more than before."""
-        more = max(simulations - self._simulations, 0)
-        self._instruments.count(catalogue.EVALUATIONS, by=more)
-        self._instruments.count(catalogue.SIMULATED_SECONDS, by=more * self._simulation_seconds)
-        self._instruments.count(catalogue.SIMULATED_PACKETS, by=max(packets - self._packets, 0))
-        self._simulations = max(simulations, self._simulations)
-        self._packets = max(packets, self._packets)
+        more = max(simulations - self.simulations, 0)
+        self.instruments.count(catalogue.EVALUATIONS, by=more)
+        self.instruments.count(catalogue.SIMULATED_SECONDS, by=more * self.simulation_seconds)
+        self.instruments.count(catalogue.SIMULATED_PACKETS, by=max(packets - self.packets, 0))
+        self.simulations = max(simulations, self.simulations)
+        self.packets = max(packets, self.packets)
         return more > 0
 
 
