@@ -57,7 +57,7 @@ def test_submitted_here_and_designed_there_it_is_the_same_remycc(
 
 
 def test_the_beginning_of_an_id_is_enough_for_every_command(
-    run: Any, run_json: RunJson, spec_file: Path, tmp_path: Path
+    run: Any, run_json: RunJson, spec_file: Path, tmp_path: Path, until: Until
 ) -> None:
     first = run_json("submit", spec_file, "--watch", "--quiet")["id"]
     other = run_json("submit", spec_file, "--watch", "--quiet")["id"]
@@ -79,11 +79,18 @@ def test_the_beginning_of_an_id_is_enough_for_every_command(
         "delete": (unique, "--yes"),
     }
     assert set(calls) == {name for name in COMMANDS if _takes_a_job(name)}
+    settled = {"resume": "paused", "delete": "cancelled"}
     for name, words in calls.items():
+        if name in settled:
+            until(first, _is(settled[name]))
         result = run(name, *words)
         assert result.exit_code == 0, (name, result.output)
     assert run("status", first).exit_code == 6
     assert run_json("status", other)["state"] == "succeeded"
+
+
+def _is(state: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda job: bool(job["state"] == state)
 
 
 def _takes_a_job(name: str) -> bool:
