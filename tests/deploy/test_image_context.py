@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import PurePosixPath
 
 import pytest
@@ -31,3 +33,11 @@ def test_what_is_copied_is_there_and_not_ignored(source: str) -> None:
     assert (ROOT / path).exists()
     # A folder may be sent in parts.
     assert any(path.is_relative_to(sent) or sent.is_relative_to(path) for sent in _sent())
+
+
+@pytest.mark.parametrize("extra", ["kubernetes", "s3"])
+def test_the_coordinators_image_holds_what_the_chart_may_ask_it_for(extra: str) -> None:
+    project = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text())["project"]
+    wanted = {re.split(r"[^a-z0-9-]", each)[0] for each in project["optional-dependencies"][extra]}
+    locked = (ROOT / "requirements" / "services.txt").read_text()
+    assert wanted <= set(re.findall(r"^([a-z0-9-]+)==", locked, re.MULTILINE))

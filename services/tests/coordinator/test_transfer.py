@@ -34,7 +34,8 @@ def _export(client: Client, job: str) -> bytes:
     return b"".join(each.part for each in parts)
 
 
-def _import(client: Client, archive: bytes) -> job_pb2.Job:
+def import_archive(client: Client, archive: bytes) -> job_pb2.Job:
+    """Brings a job to a farm, in two parts."""
     half = len(archive) // 2
     parts = [messages.ImportJobRequest(part=part) for part in (archive[:half], archive[half:])]
     job: job_pb2.Job = client.stub.ImportJob(iter(parts), timeout=DEADLINE_SECONDS).job
@@ -76,7 +77,7 @@ def test_a_finished_job_is_the_same_on_another_farm(
     gate.open()
     here, there = first.client(), second.client()
     job = here.until_final(here.submit(_SPEC, name="moved").id)
-    moved = _import(there, _export(here, job.id))
+    moved = import_archive(there, _export(here, job.id))
     assert moved == job
     assert there.history(job.id) == here.history(job.id)
     assert there.remycc(job.id) == here.remycc(job.id)
@@ -91,7 +92,7 @@ def test_a_job_under_way_rests_until_it_is_resumed(
     job = here.submit(_SPEC)
     gate.let_pass(8)
     here.until(job.id, lambda shown: shown.progress.step == 8)
-    moved = _import(there, _export(here, job.id))
+    moved = import_archive(there, _export(here, job.id))
     assert moved.state == PAUSED
     assert moved.status_message == "was brought here from another farm"
 
@@ -110,7 +111,7 @@ def test_the_mirror_has_what_the_store_lost(
     job = here.until_final(here.submit(_SPEC).id)
     path = tmp_path / "mirror" / f"{job.id}.remyjob"
     first.until(lambda: path.exists() and _final(path))
-    assert _import(there, path.read_bytes()) == job
+    assert import_archive(there, path.read_bytes()) == job
 
     here.call("DeleteJob", messages.DeleteJobRequest(job=job.id))
     first.until(lambda: not path.exists())
@@ -122,7 +123,7 @@ def _final(path: Path) -> bool:
 
 def _code(client: Client, archive: bytes) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(grpc.RpcError) as caught:
-        _import(client, archive)
+        import_archive(client, archive)
     return refusal(caught.value)
 
 
@@ -176,7 +177,7 @@ def test_archives_that_no_farm_would_have_made_are_refused(
     for archive in (state, revision, spec, path, weight, time, table):
         assert _code(client, seal_archive(archive))[0] == grpc.StatusCode.INVALID_ARGUMENT
     # The rest of it is in order.
-    assert _import(client, seal_archive(forged())).id == "forged"
+    assert import_archive(client, seal_archive(forged())).id == "forged"
 
 
 def test_a_forged_snapshot_makes_its_job_fail_and_nothing_else(
@@ -189,7 +190,7 @@ def test_a_forged_snapshot_makes_its_job_fail_and_nothing_else(
     archive.record.job.id = "forged"
     archive.record.job.state = PAUSED
     archive.snapshot = b"nonsense"
-    _import(client, seal_archive(archive))
+    import_archive(client, seal_archive(archive))
     client.call("ResumeJob", messages.ResumeJobRequest(job="forged"))
     failed = client.until_final("forged")
     assert failed.failure_reason == job_pb2.FAILURE_REASON_SNAPSHOTS_LOST
