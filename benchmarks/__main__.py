@@ -9,6 +9,7 @@ import sys
 from benchmarks import (
     codecs,
     coordinator,
+    designer_step,
     digests,
     fidelity,
     instructions,
@@ -35,6 +36,7 @@ FIGURES = {
         digests,
         stores,
         coordinator,
+        designer_step,
         telemetry,
         worker_overhead,
         ray_overhead,

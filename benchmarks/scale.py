@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,13 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.evaluation import Share
 from remy_services.evaluation.scheduler import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
-from remy_simulator.columns import Slice, packed, shared_part, slice_request, specimen_count
+from remy_simulator.columns import (
+    Slice,
+    pack_specimens,
+    shared_part,
+    slice_request,
+    specimen_count,
+)
 from remy_simulator.messages import from_native
 
 _WORKERS = 1000
@@ -112,32 +119,33 @@ async def _ask_for_ever(
 def _request(load: Load) -> evaluation_pb2.EvaluationRequest:
     """A job's share of the work of all workers for some seconds."""
     simulations = int(_WORKERS * _SECONDS_PER_REQUEST / load.simulation_seconds / _JOBS)
-    specimens = [
-        evaluation_pb2.Specimen(
-            key=key,
-            link_rate_packets_per_ms=_LINK_RATE_PACKETS_PER_MS,
-            rtt_ms=150.0,
-            senders=[
-                evaluation_pb2.SenderGroup(
-                    count=_SENDERS,
-                    traffic=evaluation_pb2.Traffic(
-                        exponential_time={"mean_ms": 1000.0}, mean_off_ms=1000.0
-                    ),
-                )
-            ],
-        )
-        for key in range(simulations // 2)
-    ]
-    return packed(
-        evaluation_pb2.EvaluationRequest(
-            objective=complete(spec_pb2.Objective()),
-            tables=[from_native(eight_rules())],
-            candidates=[evaluation_pb2.Candidate(), evaluation_pb2.Candidate()],
-            specimens=specimens,
-            duration_ms=_SIMULATED_MS,
-            seed=1,
-            recording=evaluation_pb2.RECORDING_USED,
-        )
+    specimens = simulations // 2
+    one = evaluation_pb2.Specimen(
+        link_rate_packets_per_ms=_LINK_RATE_PACKETS_PER_MS,
+        rtt_ms=150.0,
+        senders=[
+            evaluation_pb2.SenderGroup(
+                count=_SENDERS,
+                traffic=evaluation_pb2.Traffic(
+                    exponential_time={"mean_ms": 1000.0}, mean_off_ms=1000.0
+                ),
+            )
+        ],
+    )
+    # Not packed one by one: that many messages would take more memory than all that is measured.
+    columns = pack_specimens([one])
+    columns.keys = array("Q", range(specimens)).tobytes()
+    columns.link_rates_packets_per_ms *= specimens
+    columns.rtts_ms *= specimens
+    columns.sender_counts.extend(columns.sender_counts[:] * (specimens - 1))
+    return evaluation_pb2.EvaluationRequest(
+        objective=complete(spec_pb2.Objective()),
+        tables=[from_native(eight_rules())],
+        candidates=[evaluation_pb2.Candidate(), evaluation_pb2.Candidate()],
+        specimen_columns=columns,
+        duration_ms=_SIMULATED_MS,
+        seed=1,
+        recording=evaluation_pb2.RECORDING_USED,
     )
 
 
