@@ -32,6 +32,8 @@ _DOTS_PER_INCH = 80
 _CURVES = {"timeseries", "trend"}
 _CURVE_MARGINS, _MARGINS = (0.56, 0.58, 0.21, 0.38), (0.18, 0.14, 0.18, 0.38)
 _TICKS = 5
+#: Seconds between two marks of a time axis.
+_TIME_STEPS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 86400)
 _SCALES: Final[dict[str, tuple[tuple[float, str], ...]]] = {
     "s": ((86400, " d"), (3600, " h"), (60, " min"), (1, " s"), (1e-3, " ms"), (1e-6, " µs")),
     "bytes": ((1 << 30, " GiB"), (1 << 20, " MiB"), (1 << 10, " KiB"), (1, " B")),
@@ -144,8 +146,10 @@ def _draw_time_series(axes: Axes, panel: Tree, found: list[Lines], choice: Choic
         name: {time - choice.start: value for time, value in series.points}
         for name, series in found[0]
     }
-    axes.set_xlim(0, choice.end - choice.start)
-    axes.xaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 1.5, 3, 6, 10]))
+    span = choice.end - choice.start
+    axes.set_xlim(0, span)
+    step = next((each for each in _TIME_STEPS if span <= _TICKS * each), _TIME_STEPS[-1])
+    axes.xaxis.set_major_locator(MultipleLocator(step))
     axes.xaxis.set_major_formatter(lambda seconds, _: worded(seconds, "s"))
     _draw_curves(axes, panel, lines)
 
