@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -358,6 +359,74 @@ class TestNetwork:
         assert found
         assert all(workers.items() <= labels.items() for labels in found)
 
+    def test_metrics_are_not_published_with_the_coordinator(self) -> None:
+        service = {
+            "type": "LoadBalancer",
+            "loadBalancerClass": "internal",
+            "loadBalancerSourceRanges": ["192.0.2.0/24"],
+        }
+        rendered = render({"coordinator": {"service": service}})
+        published = [each["spec"] for each in rendered.all("Service")]
+        (balanced,) = [each for each in published if each.get("type") == "LoadBalancer"]
+        assert [port["name"] for port in balanced["ports"]] == ["grpc"]
+        assert balanced["loadBalancerClass"] == "internal"
+        assert balanced["loadBalancerSourceRanges"] == ["192.0.2.0/24"]
+        metrics = rendered.one("Service", "-metrics")["spec"]
+        assert (metrics["type"], metrics["selector"]) == ("ClusterIP", balanced["selector"])
+
+    def test_what_comes_by_a_load_balancer_is_let_in(self) -> None:
+        def open_to_all(values: dict[str, Any]) -> list[list[int]]:
+            rules = render(values).one("NetworkPolicy", "-coordinator")["spec"]["ingress"]
+            return [
+                [port["port"] for port in rule["ports"]] for rule in rules if "from" not in rule
+            ]
+
+        assert open_to_all({}) == []
+        assert open_to_all({"coordinator": {"service": {"type": "LoadBalancer"}}}) == [[7390]]
+
+    def test_gateways_lead_to_the_coordinator(self) -> None:
+        ingress = {"enabled": True, "host": "farm.example", "className": "nginx"}
+        route = {"enabled": True, "parentRefs": [{"name": "gateway"}]}
+        rendered = render({"coordinator": {"ingress": ingress, "grpcRoute": route}})
+        service = rendered.one("Service", "-coordinator")
+        (rule,) = rendered.one("Ingress")["spec"]["rules"]
+        assert rule["host"] == "farm.example"
+        (path,) = rule["http"]["paths"]
+        assert path["backend"]["service"] == {
+            "name": service["metadata"]["name"],
+            "port": {"name": service["spec"]["ports"][0]["name"]},
+        }
+        (routed,) = rendered.one("GRPCRoute")["spec"]["rules"]
+        assert routed["backendRefs"] == [{"name": service["metadata"]["name"], "port": 7390}]
+        assert "coordinator.ingress.host is needed" in refusal(
+            {"coordinator": {"ingress": {"enabled": True}}}
+        )
+
+    def test_the_mirror_reaches_its_credentials_and_all_pods_a_name_server(self) -> None:
+        mirrored = {"mirror": {"url": "s3://bucket/farm"}}
+        policy = render(mirrored).one("NetworkPolicy", "-coordinator")["spec"]
+        agent = {"ipBlock": {"cidr": "169.254.170.23/32"}}
+        (found,) = [rule for rule in policy["egress"] if agent in rule.get("to", [])]
+        assert found["ports"] == [{"port": 80, "protocol": "TCP"}]
+        workers = render(mirrored).one("NetworkPolicy", "-workers")["spec"]
+        assert not [rule for rule in workers["egress"] if agent in rule.get("to", [])]
+        for each in (policy, workers):
+            ports = {port["port"] for port in each["egress"][0]["ports"]}
+            assert ports == {53, 5353}
+
+    def test_egress_that_is_switched_off_is_not_allowed(self) -> None:
+        switches = {"dns": False, "podIdentity": False, "objectStore": False}
+        rendered = render(
+            {
+                "mirror": {"url": "s3://bucket/farm"},
+                "networkPolicy": {"egressAllowRules": switches},
+                "workers": {"backend": "deployment"},
+            }
+        )
+        for name in ("coordinator", "workers"):
+            rules = rendered.one("NetworkPolicy", f"-{name}")["spec"]["egress"]
+            assert {port["port"] for rule in rules for port in rule["ports"]} <= {6379, 7390}
+
 
 def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Components on the other side of rules, where labels name them."""
@@ -367,6 +436,41 @@ def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
         for peer in rule.get("from", []) + rule.get("to", [])
         for labels in [peer["podSelector"]["matchLabels"]]
     ]
+
+
+@needs_helm
+class TestSecrets:
+    def test_with_secrets_of_your_own_each_rendering_is_the_same(self) -> None:
+        """Whoever renders again and again, as Argo CD does, must not rotate anything."""
+        values = {
+            "tls": {"existingSecret": "farm-tls"},
+            "tokens": {"existingSecret": "farm-tokens"},
+            "redis": {"existingSecret": "farm-redis"},
+            "mirror": {"url": "s3://bucket/farm", "environmentSecret": "farm-bucket"},
+        }
+        first, second = (
+            helm("template", "farm", str(CHART), "--values=-", given=json.dumps(values)).stdout
+            for _ in range(2)
+        )
+        assert first == second
+        assert "kind: Secret" not in first
+        for name in ("farm-tls", "farm-tokens", "farm-redis", "farm-bucket"):
+            assert name in first
+
+    def test_so_it_is_with_cert_manager(self) -> None:
+        rendered = render(
+            {
+                "tls": {"source": "cert-manager"},
+                "tokens": {"existingSecret": "farm-tokens"},
+                "redis": {"existingSecret": "farm-redis"},
+            }
+        )
+        assert not rendered.all("Secret")
+
+    def test_what_signs_the_certificate_is_in_no_pod(self) -> None:
+        rendered = render()
+        assert rendered.one("Secret", "-authority")["data"].keys() == {"tls.crt", "tls.key"}
+        assert "-authority" not in yaml.safe_dump(rendered.pods())
 
 
 @needs_helm
@@ -410,7 +514,7 @@ class TestMonitoring:
 
     def test_monitors_select_what_they_are_meant_for(self) -> None:
         rendered = render({"monitoring": {"serviceMonitor": {"enabled": True}}})
-        service = rendered.one("Service", "-coordinator")
+        service = rendered.one("Service", "-metrics")
         monitor = rendered.one("ServiceMonitor")["spec"]
         assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
         ports = {each["name"] for each in service["spec"]["ports"]}

@@ -19,7 +19,7 @@ pytestmark = needs_helm
 VERSIONS = ("1.29", "1.34")
 OPERATED = {"workers": {"backend": "ray", "ray": {"operator": True, "address": ""}}}
 #: Groups whose objects others define.
-FOREIGN = ("cert-manager.io", "monitoring.coreos.com", "ray.io")
+FOREIGN = ("cert-manager.io", "gateway.networking.k8s.io", "monitoring.coreos.com", "ray.io")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -72,7 +72,6 @@ _VALUES: Final[dict[str, tuple[str, ...]]] = {
     "eks": ("--values", str(ROOT / "deploy" / "eks" / "values.yaml")),
 }
 _RELEASE: Final = ("farm", str(CHART), "--namespace", "research", "--kube-version", "1.35.0")
-_DRAWN: Final = re.compile(r"helm-test-\w{8}\b")
 
 
 def _chart(_: Path) -> Any:
@@ -80,8 +79,7 @@ def _chart(_: Path) -> Any:
     for name, flags in _VALUES.items():
         done = helm("template", *_RELEASE, *flags)
         assert done.returncode == 0, done.stderr
-        text = _DRAWN.sub("helm-test-(drawn)", done.stdout)
-        objects = [each for each in yaml.safe_load_all(text) if each]
+        objects = [each for each in yaml.safe_load_all(done.stdout) if each]
         found[name] = {
             f"{each['kind']}/{each['metadata']['name']}": _parts(each) for each in objects
         }
