@@ -8,7 +8,7 @@ from benchmarks.programs import ROOT
 from remy_farm.v1 import checkpoint_pb2, job_pb2, progress_pb2
 from remy_services.designer.checkpoint import seal
 from remy_services.specification import load_spec
-from remy_services.stores import Commit
+from remy_services.stores.contract import Commit
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
 

@@ -17,7 +17,7 @@ from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_in
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import Share
+from remy_services.evaluation.interface import Share
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.ray_cluster import RayCluster, wait_until
 from benchmarks.worker_farm import Fleet
-from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.evaluation.transport.ray import RayFleet, RaySettings
 
 

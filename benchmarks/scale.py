@@ -19,8 +19,8 @@ from benchmarks.tables import eight_rules
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import SchedulerSettings
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from remy_simulator.columns import (
     Slice,

@@ -11,7 +11,9 @@ from contextlib import closing
 from benchmarks.disk import folder_on_disk
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.job_at_work import step_commit
-from remy_services.stores import CheckpointStore, SqliteStore, open_store, retire_snapshots
+from remy_services.stores import open_store
+from remy_services.stores.contract import CheckpointStore, retire_snapshots
+from remy_services.stores.sqlite import SqliteStore
 from services.tests.stores.local_redis import PROGRAM, LocalRedis
 
 _JOB = "job"

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
 from benchmarks.worker_farm import Fleet, WorkerFarm
-from remy_services.evaluation import Evaluator
+from remy_services.evaluation.interface import Evaluator
 from remy_services.evaluation.local import LocalEvaluator, ThreadPoolEvaluator
 
 

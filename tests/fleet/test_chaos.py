@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.worker_farm import WorkerFarm
 from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.scheduler import Effects, SchedulerSettings, TaskScheduler
+from remy_services.evaluation.scheduler.records import Effects, SchedulerSettings
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler
 from remy_services.evaluation.transport.grpc import WorkerFleetSettings
 from tests.fleet.designs import design, joint_spec
 from tests.fleet.network import Network

@@ -9,7 +9,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import EvaluationProgress, Evaluator
+from remy_services.evaluation.interface import EvaluationProgress, Evaluator
 from remy_services.evaluation.local import LocalEvaluator
 from tests.fleet.designs import SEARCHES, design, requests, short_spec
 from tests.fleet.evaluators import EVALUATORS

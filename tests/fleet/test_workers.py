@@ -16,7 +16,7 @@ import pytest
 import remy_simulator
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import Evaluation, Share, TaskQuarantined
+from remy_services.evaluation.interface import Evaluation, Share, TaskQuarantined
 from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleetSettings
 from remy_simulator.columns import pack_specimens, unpack_specimens
 from tests.fleet.designs import first_simulation, requests

@@ -5,7 +5,7 @@ import pytest
 from remy_farm.v1 import progress_pb2
 from remy_services.cli.design import DesignProgress
 from remy_services.cli.views import PlainView, event_sentence
-from remy_services.driver import RunStarted, StepProgress
+from remy_services.driver.progress import RunStarted, StepProgress
 
 PROGRESS = StepProgress(
     step=14,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.driver import DesignRun, OutDirectory, read_events
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.progress import read_events
+from remy_services.driver.run import DesignRun
 
 _DESIGNED: dict[bytes, tuple[bytes, list[progress_pb2.ProgressEvent]]] = {}
 

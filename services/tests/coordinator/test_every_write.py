@@ -13,7 +13,7 @@ from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import FINAL, SUCCEEDED
-from remy_services.stores import CheckpointStore
+from remy_services.stores.contract import CheckpointStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import RunningServer, settings_for

@@ -18,7 +18,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import PAUSED, SUCCEEDED
-from remy_services.stores import unseal_archive
+from remy_services.stores.archive import unseal_archive
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import RunningServer, settings_for

@@ -14,7 +14,7 @@ from remy_farm.v1 import job_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import FAILED, PAUSED, PENDING, RECOVERING, RUNNING, SUCCEEDED
-from remy_services.stores import Commit
+from remy_services.stores.contract import Commit
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
 from services.tests.coordinator.running_server import DEADLINE_SECONDS, RunningServer, settings_for

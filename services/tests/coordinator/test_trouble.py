@@ -19,7 +19,7 @@ from remy_farm.v1 import job_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.evaluation import ResultsDiffer, TaskQuarantined
+from remy_services.evaluation.interface import ResultsDiffer, TaskQuarantined
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by

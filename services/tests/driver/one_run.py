@@ -10,7 +10,9 @@ import signal
 import sys
 
 from remy_farm.v1 import progress_pb2
-from remy_services.driver import DesignObserver, DesignRun, OutDirectory, RunStarted
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.progress import DesignObserver, RunStarted
+from remy_services.driver.run import DesignRun
 from remy_services.files import FileError
 from services.tests.driver.test_design_run import SPEC
 

@@ -1,7 +1,7 @@
 """Budgets for a run."""
 
 from remy_farm.v1 import spec_pb2
-from remy_services.driver import with_budget
+from remy_services.driver.run import with_budget
 from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec
 

@@ -12,7 +12,7 @@ from remy_services.designer import Designer
 from remy_services.designer.search import with_steps
 from remy_services.driver.loop import RunLoop
 from remy_services.driver.run import Interrupt
-from remy_services.evaluation import Share
+from remy_services.evaluation.interface import Share
 from remy_services.evaluation.local import LocalEvaluator, ThreadPoolEvaluator
 from remy_services.specification import check_spec
 from services.tests.designer.small_spec import small_spec

@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.driver import (
-    DesignObserver,
-    DesignResult,
-    DesignRun,
-    OutDirectory,
-    RunStarted,
-    StepProgress,
-    read_events,
-    with_budget,
-)
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.progress import DesignObserver, RunStarted, StepProgress, read_events
+from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.files import FileError
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from remy_services.designer import Designer, DesignerError
-from remy_services.driver import DesignRun, OutDirectory, with_budget
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.run import DesignRun, with_budget
 from remy_services.files import FileError
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.driver import DesignRun
+from remy_services.driver.run import DesignRun
 from services.tests.driver.test_design_run import SPEC, published, timeless
 from tests.children import ends_with_its_test
 

@@ -13,8 +13,10 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.driver import DesignResult, DesignRun, OutDirectory, read_events, with_budget
-from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.progress import read_events
+from remy_services.driver.run import DesignResult, DesignRun, with_budget
+from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
-from remy_services.driver import DesignRun, OutDirectory
+from remy_services.driver.directory import OutDirectory
 from remy_services.driver.pareto import ParetoFile, ParetoPoint, pareto_point, read_points, to_csv
+from remy_services.driver.run import DesignRun
 from remy_services.files import FileError
 from remy_simulator.columns import pack_specimens
 from services.tests.designer.small_spec import small_spec

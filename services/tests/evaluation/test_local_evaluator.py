@@ -11,7 +11,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import EvaluationProgress, PacketLimitReached
+from remy_services.evaluation.interface import EvaluationProgress, PacketLimitReached
 from remy_services.evaluation.local import LocalEvaluator
 from remy_simulator.columns import packed, specimen_count
 from services.tests.designer.small_spec import small_spec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.dispatcher import describe_quarantine
-from remy_services.evaluation.scheduler import Quarantine
+from remy_services.evaluation.scheduler.records import Quarantine
 from services.tests.evaluation.requests import numbered_request
 
 _QUARANTINE = Quarantine(numbered_request(2, 3), ("one", "three", "two"))

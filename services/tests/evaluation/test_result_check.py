@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import worker_service_pb2
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import Completion, TaskScheduler, WorkerFacts
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Completion
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_services.evaluation.transport.grpc import Traffic, WorkerStream, hear
 from services.tests.evaluation.requests import numbered_outcome, numbered_request
 

@@ -13,7 +13,8 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from remy_services.stores import CheckpointStore, Commit, Conflict, StoreUnavailable, open_store
+from remy_services.stores import open_store
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict, StoreUnavailable
 
 JOB = "job"
 _ROOT = Path(__file__).parents[3]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import CheckpointStore, RedisStore, SqliteStore
+from remy_services.stores.contract import CheckpointStore
 from remy_services.stores.redis.connection import parse_address
+from remy_services.stores.redis.store import RedisStore
+from remy_services.stores.sqlite import SqliteStore
 from services.tests.stores.local_redis import LocalRedis
 
 NewStore = Callable[[], CheckpointStore]

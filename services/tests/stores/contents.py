@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from remy_services.stores import CheckpointStore, Snapshot, StoredJob
+from remy_services.stores.contract import CheckpointStore, Snapshot, StoredJob
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from remy_services.stores import CheckpointStore, RedisStore, SqliteStore
+from remy_services.stores.contract import CheckpointStore
+from remy_services.stores.redis.store import RedisStore
+from remy_services.stores.sqlite import SqliteStore
 
 
 def damage_snapshot(store: CheckpointStore, job_id: str, revision: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from remy_services.stores import (
+from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
     Durability,

@@ -9,7 +9,8 @@ import signal
 import sys
 from contextlib import closing
 
-from remy_services.stores import Commit, SqliteStore, StoreUnavailable
+from remy_services.stores.contract import Commit, StoreUnavailable
+from remy_services.stores.sqlite import SqliteStore
 
 _LARGE = bytes(300_000)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from remy_services.stores import (
+from remy_services.stores.contract import (
     Commit,
     Conflict,
     Durability,

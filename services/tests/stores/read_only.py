@@ -8,7 +8,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from remy_services.stores import CheckpointStore, Commit, SqliteStore, StoreError, StoreUnavailable
+from remy_services.stores.contract import CheckpointStore, Commit, StoreError, StoreUnavailable
+from remy_services.stores.sqlite import SqliteStore
 
 _READ_ONLY = stat.S_IRUSR
 

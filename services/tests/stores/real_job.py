@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.stores import CheckpointStore, Commit
+from remy_services.stores.contract import CheckpointStore, Commit
 
 _EPOCHS = 3
 _SCHEMA_VERSION = 4

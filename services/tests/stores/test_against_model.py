@@ -12,7 +12,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from remy_services.stores import CheckpointStore, Commit, Conflict, StoreError
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict, StoreError
 from services.tests.stores.conftest import NewStore
 from services.tests.stores.contents import contents
 from services.tests.stores.model_store import ModelStore

@@ -8,19 +8,21 @@ from dataclasses import replace
 import pytest
 
 from remy_farm.v1 import job_pb2
-from remy_services.stores import (
+from remy_services.stores.archive import (
     ArchiveError,
-    CheckpointStore,
-    Commit,
-    JobExists,
-    JobMissing,
-    StoreUnavailable,
     export_job,
     import_job,
     put_archive,
     read_archive,
     seal_archive,
     unseal_archive,
+)
+from remy_services.stores.contract import (
+    CheckpointStore,
+    Commit,
+    JobExists,
+    JobMissing,
+    StoreUnavailable,
 )
 from services.tests.stores.conftest import NewStore
 from services.tests.stores.contents import JobContents, job_contents

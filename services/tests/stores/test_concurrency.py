@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from remy_services.stores import CheckpointStore, Commit, Conflict, SqliteStore
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict
+from remy_services.stores.sqlite import SqliteStore
 
 _THREADS = 6
 _COMMITS = 15

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from remy_services.stores import (
+from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
     Conflict,

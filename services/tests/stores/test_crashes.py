@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import CheckpointStore, StoreUnavailable, open_store
+from remy_services.stores import open_store
+from remy_services.stores.contract import CheckpointStore, StoreUnavailable
 from services.tests.stores import committer
 from services.tests.stores.local_redis import LocalRedis
 from tests.waiting import DEADLINE_SECONDS

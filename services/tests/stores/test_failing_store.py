@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from remy_services.stores import Commit, Conflict, StoreUnavailable
+from remy_services.stores.contract import Commit, Conflict, StoreUnavailable
 from services.tests.stores.failing_store import READS, FailingStore
 from services.tests.stores.model_store import ModelStore
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from remy_services.stores import Backup, SqliteStore, StoreError, export_job, import_job
+from remy_services.stores.archive import Backup, export_job, import_job
+from remy_services.stores.contract import StoreError
+from remy_services.stores.sqlite import SqliteStore
 from services.tests.stores.contents import contents
 from services.tests.stores.model_store import ModelStore
 from services.tests.stores.real_job import make_job

@@ -2,7 +2,7 @@
 
 import pytest
 
-from remy_services.stores import StoreError
+from remy_services.stores.contract import StoreError
 from remy_services.stores.redis.connection import RedisAddress, RedisTls, parse_address
 
 

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import (
-    Commit,
-    Conflict,
-    RedisStore,
-    StoreError,
-    StoreUnavailable,
-    open_store,
-)
+from remy_services.stores import open_store
+from remy_services.stores.contract import Commit, Conflict, StoreError, StoreUnavailable
 from remy_services.stores.redis.connection import parse_address
 from remy_services.stores.redis.server import Guarantee, ServerFacts, guarantee
+from remy_services.stores.redis.store import RedisStore
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 
 OLD = ServerFacts(

@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from remy_services.stores import (
-    Commit,
-    Conflict,
-    RedisStore,
-    StoreError,
-    StoreUnavailable,
-    open_store,
-)
+from remy_services.stores import open_store
+from remy_services.stores.contract import Commit, Conflict, StoreError, StoreUnavailable
 from remy_services.stores.redis.connection import parse_address
+from remy_services.stores.redis.store import RedisStore
 from services.tests.stores.local_redis import LocalRedis
 from tests.waiting import wait_until
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import Commit, StoreError, StoreUnavailable, open_store
+from remy_services.stores import open_store
+from remy_services.stores.contract import Commit, StoreError, StoreUnavailable
 from services.tests.stores.contents import contents
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 from services.tests.stores.local_sentinel import LocalSentinel

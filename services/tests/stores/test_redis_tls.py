@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import Commit, StoreUnavailable, open_store
+from remy_services.stores import open_store
+from remy_services.stores.contract import Commit, StoreUnavailable
 from services.tests.stores.certificates import Certificates, make_certificates
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 

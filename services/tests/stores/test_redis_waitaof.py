@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import Commit, Conflict, StoreUnavailable, open_store
+from remy_services.stores import open_store
+from remy_services.stores.contract import Commit, Conflict, StoreUnavailable
 from services.tests.stores.local_redis import PROGRAM, LocalRedis
 from services.tests.stores.redis_stand_in import RedisStandIn
 

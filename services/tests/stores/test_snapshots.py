@@ -4,8 +4,15 @@ from typing import Literal
 
 import pytest
 
-from remy_services.stores import CheckpointStore, Commit, Fenced, StoreUnavailable
-from remy_services.stores.contract import RefusedSnapshot, newest_snapshot, retire_snapshots
+from remy_services.stores.contract import (
+    CheckpointStore,
+    Commit,
+    Fenced,
+    RefusedSnapshot,
+    StoreUnavailable,
+    newest_snapshot,
+    retire_snapshots,
+)
 from services.tests.stores.damage import damage_snapshot
 from services.tests.stores.failing_store import READS, WRITES, FailingStore
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import Commit, SqliteStore, StoreError, StoreUnavailable
+from remy_services.stores.contract import Commit, StoreError, StoreUnavailable
+from remy_services.stores.sqlite import SqliteStore
 from services.tests.stores.running import run_module
 
 FIRST = Commit(b"record", [b"one"])

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from remy_services.evaluation import Share
+from remy_services.evaluation.interface import Share
 from remy_services.evaluation.local import ThreadPoolEvaluator
-from remy_services.evaluation.scheduler import SchedulerSettings, SchedulerSnapshot
+from remy_services.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.evaluation.requests import numbered_request
 from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet

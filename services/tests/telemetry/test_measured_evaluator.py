@@ -9,7 +9,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import EvaluationProgress, Share
+from remy_services.evaluation.interface import EvaluationProgress, Share
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.telemetry.telemetry import Telemetry
 from remy_simulator.columns import specimen_count

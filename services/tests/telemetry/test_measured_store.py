@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.stores import CheckpointStore, Commit, Conflict, Fenced, JobMissing
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict, Fenced, JobMissing
 from remy_services.stores.sqlite import SqliteStore
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import value

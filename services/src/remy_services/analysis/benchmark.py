@@ -19,7 +19,8 @@ from typing import Any, Final
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.analysis.wording import estimate_tree
-from remy_services.driver import DesignObserver, DesignResult, DesignRun
+from remy_services.driver.progress import DesignObserver
+from remy_services.driver.run import DesignResult, DesignRun
 from remy_services.evaluation.measures import Estimate, Evaluate, estimate, link_rate_mbps
 from remy_services.files import FileError
 from remy_services.specification import draw_specimen_columns, spec_of_tree, vary

@@ -53,7 +53,7 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_services.driver import with_steps
+from remy_services.designer.search import with_steps
 from remy_services.evaluation.measures import Evaluate
 from remy_services.files import write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc

@@ -280,7 +280,7 @@ def command(
     from remy_rpc.logs import set_up_logs
     from remy_services.coordinator.instrumentation import ExportSettings, exported
     from remy_services.coordinator.server import serve
-    from remy_services.stores import StoreError
+    from remy_services.stores.contract import StoreError
 
     set_up_logs(log_level)
     try:

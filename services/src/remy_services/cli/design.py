@@ -60,17 +60,10 @@ from remy_services.cli.common import (
     threads_option,
 )
 from remy_services.cli.views import ProgressView, print_members, progress_view
-from remy_services.driver import (
-    DesignObserver,
-    DesignResult,
-    DesignRun,
-    OutDirectory,
-    RunStarted,
-    StepProgress,
-    read_events,
-    with_budget,
-    with_steps,
-)
+from remy_services.designer.search import with_steps
+from remy_services.driver.directory import OutDirectory
+from remy_services.driver.progress import DesignObserver, RunStarted, StepProgress, read_events
+from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.evaluation.measures import Summary
 from remy_services.files import FileError, read_file, write_file
 from remy_services.remycc import read_remycc

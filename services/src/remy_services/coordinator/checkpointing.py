@@ -12,7 +12,7 @@ from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.job_handle import Checkpointed, Edit, Environment, JobHandle
 from remy_services.designer import CheckpointError, Designer, OtherVersionError
 from remy_services.driver.loop import DesignSession
-from remy_services.evaluation import Evaluation, EvaluationProgress, OnProgress
+from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.jobs.progress import RateMeter, cost, follow, measure
 from remy_services.jobs.states import (
     CANCELLED,
@@ -22,7 +22,7 @@ from remy_services.jobs.states import (
     SUCCEEDED,
     Draft,
 )
-from remy_services.stores import RefusedSnapshot, Snapshot, StoreError, retire_snapshots
+from remy_services.stores.contract import RefusedSnapshot, Snapshot, StoreError, retire_snapshots
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 

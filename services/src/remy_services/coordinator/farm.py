@@ -16,7 +16,7 @@ from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
 from remy_services.coordinator.job_run import JobRun
 from remy_services.coordinator.refusals import RequestIdTaken, bad_field
-from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.progress import Contender, QueueLimits, whose_turn
 from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
 from remy_services.jobs.states import (
@@ -30,7 +30,7 @@ from remy_services.jobs.states import (
     Draft,
     after_crash,
 )
-from remy_services.stores import Commit, JobExists, StoredJob, StoreUnavailable
+from remy_services.stores.contract import Commit, JobExists, StoredJob, StoreUnavailable
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.tls import ServerTls
 from remy_services.driver.loop import Clock
-from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.states import FINAL, JobObserver
-from remy_services.stores import CheckpointStore
+from remy_services.stores.contract import CheckpointStore
 from remy_services.telemetry.profiling import Profiler
 from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
 

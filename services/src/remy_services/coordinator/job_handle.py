@@ -20,7 +20,7 @@ from remy_services.coordinator.maintenance import BackupWriter, Threads
 from remy_services.coordinator.refusals import JobLost, StoreInTrouble
 from remy_services.driver.loop import Clock
 from remy_services.jobs.states import FINAL, Draft, JobObserver
-from remy_services.stores import (
+from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
     Conflict,

@@ -27,7 +27,7 @@ from remy_services.coordinator.refusals import JobLost
 from remy_services.designer import Designer, OtherVersionError
 from remy_services.designer.budgets import Elapsed
 from remy_services.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
-from remy_services.evaluation import (
+from remy_services.evaluation.interface import (
     PacketLimitReached,
     ResultsDiffer,
     Share,
@@ -45,7 +45,7 @@ from remy_services.jobs.states import (
     SCHEDULING,
     Draft,
 )
-from remy_services.stores import RefusedSnapshot, newest_snapshot
+from remy_services.stores.contract import RefusedSnapshot, newest_snapshot
 from remy_simulator import InvalidRequest
 
 _log = structlog.get_logger()

@@ -9,7 +9,8 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from remy_services.stores import Backup, CheckpointStore, StoreError
+from remy_services.stores.archive import Backup
+from remy_services.stores.contract import CheckpointStore, StoreError
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -18,7 +18,7 @@ from remy_services.designer import DesignerError
 from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
 from remy_services.jobs.states import NotNow
 from remy_services.specification import SpecError
-from remy_services.stores import JobMissing, StoreUnavailable
+from remy_services.stores.contract import JobMissing, StoreUnavailable
 from remy_services.telemetry.grpc_metrics import Context, Continuation, Handler, wrapped
 
 

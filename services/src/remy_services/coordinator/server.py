@@ -29,12 +29,13 @@ from remy_services.coordinator.job_handle import Environment, now, until_availab
 from remy_services.coordinator.maintenance import BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
-from remy_services.evaluation import SharedEvaluator
+from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.evaluation.transport.grpc import WorkerFleet
 from remy_services.evaluation.transport.ray import RayFleet, RaySettings, RayUnavailable
 from remy_services.files import write_file
-from remy_services.stores import Backup, open_store
+from remy_services.stores import open_store
+from remy_services.stores.archive import Backup
 
 
 @dataclass(frozen=True)

@@ -4,25 +4,3 @@
 in one process, with files, clocks and signals around. The other sink, a store, is the
 coordinator's.
 """
-
-from remy_services.designer.search import with_steps
-from remy_services.driver.directory import OutDirectory
-from remy_services.driver.progress import (
-    DesignObserver,
-    RunStarted,
-    StepProgress,
-    read_events,
-)
-from remy_services.driver.run import DesignResult, DesignRun, with_budget
-
-__all__ = [
-    "DesignObserver",
-    "DesignResult",
-    "DesignRun",
-    "OutDirectory",
-    "RunStarted",
-    "StepProgress",
-    "read_events",
-    "with_budget",
-    "with_steps",
-]

@@ -18,7 +18,7 @@ from remy_services.designer import CheckpointError, Designer
 from remy_services.driver.loop import Clock, DesignSession, Stopwatch
 from remy_services.driver.pareto import ParetoFile
 from remy_services.driver.progress import DesignObserver, ProgressLog, RunStarted, StepProgress
-from remy_services.evaluation import Evaluation, EvaluationProgress, OnProgress
+from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.files import FileError, read_file, reason, write_file
 from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
 from remy_services.specification import content_digest, to_yaml

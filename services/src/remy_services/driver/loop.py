@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.designer.budgets import Elapsed, Rehearsal, exhausted, is_by_budget, seconds_left
-from remy_services.evaluation import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
 from remy_simulator import RuleTable
 
 #: Tells seconds, and never goes back.

@@ -19,7 +19,7 @@ from remy_services.designer.search import with_steps
 from remy_services.driver.directory import DirectorySink, OutDirectory
 from remy_services.driver.loop import Clock, Directive, RunLoop
 from remy_services.driver.progress import DesignObserver
-from remy_services.evaluation import Share, SharedEvaluator
+from remy_services.evaluation.interface import Share, SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable

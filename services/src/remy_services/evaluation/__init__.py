@@ -3,27 +3,3 @@
 An evaluation is a pure function of its request. An evaluator is a transport around it: it may split
 a request into tasks, repeat and reorder them, and the outcome is the same, bit for bit.
 """
-
-from remy_services.evaluation.interface import (
-    Evaluation,
-    EvaluationProgress,
-    Evaluator,
-    OnProgress,
-    PacketLimitReached,
-    ResultsDiffer,
-    Share,
-    SharedEvaluator,
-    TaskQuarantined,
-)
-
-__all__ = [
-    "Evaluation",
-    "EvaluationProgress",
-    "Evaluator",
-    "OnProgress",
-    "PacketLimitReached",
-    "ResultsDiffer",
-    "Share",
-    "SharedEvaluator",
-    "TaskQuarantined",
-]

@@ -19,14 +19,14 @@ from remy_services.evaluation.interface import (
     Share,
     TaskQuarantined,
 )
-from remy_services.evaluation.scheduler import (
+from remy_services.evaluation.scheduler.records import (
     Assignment,
     Completion,
     Effects,
     Quarantine,
     SchedulerSnapshot,
-    TaskScheduler,
 )
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler
 from remy_services.files import FileError, write_file
 from remy_simulator.columns import assemble, packed
 

@@ -13,12 +13,9 @@ from functools import partial
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.dispatcher import Dispatcher
 from remy_services.evaluation.interface import OnProgress, Share
-from remy_services.evaluation.scheduler import (
-    Assignment,
-    SchedulerSettings,
-    TaskScheduler,
-    WorkerFacts,
-)
+from remy_services.evaluation.scheduler.records import Assignment, SchedulerSettings
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
 
 _WORKER = "local"

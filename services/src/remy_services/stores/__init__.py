@@ -10,63 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from remy_services.stores.archive import (
-    ArchiveError,
-    Backup,
-    export_job,
-    import_job,
-    put_archive,
-    read_archive,
-    seal_archive,
-    unseal_archive,
-)
-from remy_services.stores.contract import (
-    CheckpointStore,
-    Commit,
-    Conflict,
-    Durability,
-    Fenced,
-    JobExists,
-    JobMissing,
-    RefusedSnapshot,
-    Snapshot,
-    StoredJob,
-    StoreError,
-    StoreUnavailable,
-    newest_snapshot,
-    retire_snapshots,
-)
+from remy_services.stores.contract import CheckpointStore, StoreError
 from remy_services.stores.redis.connection import SCHEMES, find_password, parse_address
 from remy_services.stores.redis.store import RedisStore
 from remy_services.stores.sqlite import SqliteStore
-
-__all__ = [
-    "ArchiveError",
-    "Backup",
-    "CheckpointStore",
-    "Commit",
-    "Conflict",
-    "Durability",
-    "Fenced",
-    "JobExists",
-    "JobMissing",
-    "RedisStore",
-    "RefusedSnapshot",
-    "Snapshot",
-    "SqliteStore",
-    "StoreError",
-    "StoreUnavailable",
-    "StoredJob",
-    "export_job",
-    "import_job",
-    "newest_snapshot",
-    "open_store",
-    "put_archive",
-    "read_archive",
-    "retire_snapshots",
-    "seal_archive",
-    "unseal_archive",
-]
 
 
 def open_store(

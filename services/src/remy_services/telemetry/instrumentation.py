@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
 from remy_farm.v1.job_pb2 import JobState
 from remy_rpc.tracing import span, trace_parent
-from remy_services.evaluation import (
+from remy_services.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
     OnProgress,
@@ -25,7 +25,7 @@ from remy_services.evaluation import (
     SharedEvaluator,
 )
 from remy_services.jobs.states import FAILED, JobObserver, name_of
-from remy_services.stores import (
+from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
     Conflict,

@@ -7,16 +7,15 @@ import random
 from dataclasses import dataclass, field
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation import ResultsDiffer, Share
-from remy_services.evaluation.scheduler import (
+from remy_services.evaluation.interface import ResultsDiffer, Share
+from remy_services.evaluation.scheduler.records import (
     Assignment,
     Completion,
     Quarantine,
     SchedulerSettings,
-    TaskScheduler,
-    WorkerFacts,
-    WorkerQuarantined,
 )
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_simulator.columns import Slice, assemble
 from services.tests.evaluation.requests import numbered_outcome, numbered_request, slice_outcome
 

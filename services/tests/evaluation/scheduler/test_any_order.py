@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from remy_services.evaluation import ResultsDiffer, Share
-from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from remy_services.evaluation.interface import ResultsDiffer, Share
+from remy_services.evaluation.scheduler.records import Completion, SchedulerSettings
 from services.tests.evaluation.requests import numbered_request
 from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet, settle
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import Completion, Quarantine, SchedulerSettings
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Completion, Quarantine, SchedulerSettings
 from remy_simulator.columns import specimen_count, unpack_specimens
 from services.tests.evaluation.requests import numbered_request
 from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet

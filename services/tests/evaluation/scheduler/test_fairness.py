@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Completion, SchedulerSettings
 from services.tests.evaluation.requests import numbered_request
 from services.tests.evaluation.scheduler.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import (
-    Assignment,
-    Completion,
-    SchedulerSettings,
-    TaskScheduler,
-    WorkerFacts,
-)
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Assignment, Completion, SchedulerSettings
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from services.tests.evaluation.requests import numbered_request, slice_outcome
 from services.tests.evaluation.scheduler.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
 

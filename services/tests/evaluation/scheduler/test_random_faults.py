@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import Completion, SchedulerSettings
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Completion, SchedulerSettings
 from services.tests.evaluation.scheduler.simulated_fleet import (
     SimulatedFleet,
     random_request,

@@ -6,13 +6,10 @@ import hashlib
 
 import pytest
 
-from remy_services.evaluation import ResultsDiffer, Share
-from remy_services.evaluation.scheduler import (
-    Completion,
-    SchedulerSettings,
-    WorkerFacts,
-    WorkerQuarantined,
-)
+from remy_services.evaluation.interface import ResultsDiffer, Share
+from remy_services.evaluation.scheduler.records import Completion, SchedulerSettings
+from remy_services.evaluation.scheduler.scheduler import WorkerQuarantined
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_simulator import InvalidRequest
 from services.tests.evaluation.requests import numbered_request, slice_outcome
 from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet

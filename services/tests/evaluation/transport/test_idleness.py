@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remy_services.evaluation.scheduler import WorkerFacts
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_services.evaluation.transport.grpc import Traffic, WorkerStream, tell_the_idle
 
 

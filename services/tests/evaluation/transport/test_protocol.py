@@ -16,8 +16,8 @@ import remy_simulator
 from benchmarks.stand_in import hello, make_stub
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import Evaluation, ResultsDiffer, Share
-from remy_services.evaluation.scheduler import SchedulerSettings
+from remy_services.evaluation.interface import Evaluation, ResultsDiffer, Share
+from remy_services.evaluation.scheduler.records import SchedulerSettings
 from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
 from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.waiting import wait_in_loop

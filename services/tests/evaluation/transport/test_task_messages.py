@@ -10,8 +10,9 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation import Share
-from remy_services.evaluation.scheduler import Assignment, WorkerFacts
+from remy_services.evaluation.interface import Share
+from remy_services.evaluation.scheduler.records import Assignment
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_services.evaluation.transport.grpc import Traffic, WorkerFleet, WorkerStream
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec

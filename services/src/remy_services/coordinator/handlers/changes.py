@@ -27,7 +27,8 @@ from remy_services.jobs.requests import (
 )
 from remy_services.jobs.states import CANCELLED, CANCELLING, Draft, NotNow, Operation, state_after
 from remy_services.specification import check_spec, parse_spec
-from remy_services.stores import ArchiveError, JobExists, export_job, put_archive, unseal_archive
+from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
+from remy_services.stores.contract import JobExists
 from remy_simulator.messages import from_native, to_native
 
 

@@ -21,7 +21,7 @@ from remy_services.designer import OtherVersionError
 from remy_services.jobs.requests import Filter, differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.remycc import RemyCC, reference_config, to_bytes
-from remy_services.stores import Durability, Snapshot, newest_snapshot
+from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
 from remy_simulator.messages import from_native, to_native
 
 

@@ -33,30 +33,3 @@ What the scheduler promises:
    Until then it is done by idle workers only, and by none that was not heard of since the last one
    was lost: workers that vanish together were not ended by it.
 """
-
-from remy_services.evaluation.scheduler.records import (
-    DURATION_BUCKETS_SECONDS,
-    Assignment,
-    Completion,
-    Counts,
-    Effects,
-    Quarantine,
-    SchedulerSettings,
-    SchedulerSnapshot,
-)
-from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
-from remy_services.evaluation.scheduler.workers import WorkerFacts
-
-__all__ = [
-    "DURATION_BUCKETS_SECONDS",
-    "Assignment",
-    "Completion",
-    "Counts",
-    "Effects",
-    "Quarantine",
-    "SchedulerSettings",
-    "SchedulerSnapshot",
-    "TaskScheduler",
-    "WorkerFacts",
-    "WorkerQuarantined",
-]

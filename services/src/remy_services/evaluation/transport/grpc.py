@@ -21,13 +21,9 @@ import remy_simulator
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2, worker_service_pb2_grpc
 from remy_services.evaluation.dispatcher import Dispatcher
-from remy_services.evaluation.scheduler import (
-    Assignment,
-    SchedulerSettings,
-    TaskScheduler,
-    WorkerFacts,
-    WorkerQuarantined,
-)
+from remy_services.evaluation.scheduler.records import Assignment, SchedulerSettings
+from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
+from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_simulator import ImpossibleOutcome
 from remy_simulator.columns import check, shared_part
 
