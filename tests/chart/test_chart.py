@@ -13,8 +13,12 @@ import pytest
 import yaml
 
 from benchmarks.programs import ROOT
-from remy_services.kubernetes import LauncherSettings, read_settings
-from remy_services.kubernetes.manifest import JOB_VARIABLE, threads_of
+from remy_services.kubernetes.manifest import (
+    JOB_VARIABLE,
+    LauncherSettings,
+    read_settings,
+    threads_of,
+)
 from remy_services.kubernetes.observed import INTERRUPTED
 from remy_workers.command import command as worker_command
 from remy_workers.settings import settings_of

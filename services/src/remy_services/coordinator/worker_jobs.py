@@ -14,17 +14,16 @@ from remy_rpc.settings import SettingsError
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.maintenance import BackgroundTask
 from remy_services.jobs.states import FINAL
-from remy_services.kubernetes import (
+from remy_services.kubernetes.cluster import KubernetesCluster
+from remy_services.kubernetes.launcher import Launcher, Report
+from remy_services.kubernetes.manifest import (
     ConfigurationError,
     Design,
-    Launcher,
     LauncherSettings,
-    Report,
     beyond_limits,
     design_of,
     read_settings,
 )
-from remy_services.kubernetes.cluster import KubernetesCluster
 
 _log = structlog.get_logger()
 
