@@ -33,7 +33,8 @@ DIGESTS = {
     "services/src/remy_services/designer/joint/divisions.py",
     "simulator/python/remy_simulator/fingerprint.py",
 }
-#: How a client finds its coordinator, and what is around calls and threads: no part of a job.
+#: How a client finds its coordinator and knows a misspelt variable, and what is around calls and
+#: threads: no part of a job.
 AROUND = {
     "proto/src/remy_farm/v1/design_service_pb2_grpc.py",
     "rpc/src/remy_rpc/channel.py",
@@ -41,6 +42,7 @@ AROUND = {
     "rpc/src/remy_rpc/settings.py",
     "services/src/remy_services/cli/common.py",
     "services/src/remy_services/cli/connecting.py",
+    "services/src/remy_services/cli/coordinator.py",
     "services/src/remy_services/cli/failures.py",
     "services/src/remy_services/cli/views.py",
     "services/src/remy_services/client/settings.py",
