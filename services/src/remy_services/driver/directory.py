@@ -54,46 +54,22 @@ class OutDirectory:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-
-    @property
-    def checkpoint(self) -> Path:
-        """The designer's state: all that a resume needs."""
-        return self.path / "checkpoint.bin"
-
-    @property
-    def progress(self) -> Path:
-        """What happened, one event a line."""
-        return self.path / "progress.jsonl"
-
-    @property
-    def pareto(self) -> Path:
-        """Throughput and delay of each epoch's table."""
-        return self.path / "pareto.csv"
-
-    @property
-    def remycc_json(self) -> Path:
-        """The best table so far."""
-        return self.path / "remycc.json"
-
-    @property
-    def remycc_dna(self) -> Path:
-        """The same in the reference tool's format."""
-        return self.path / "remycc.dna"
-
-    @property
-    def first_table(self) -> Path:
-        """The table that the design was given to begin with; there is no file if it was none."""
-        return self.path / "first.json"
-
-    @property
-    def spec(self) -> Path:
-        """The specification in canonical form, with all defaults and the run's budgets."""
-        return self.path / "spec.yaml"
-
-    @property
-    def provenance(self) -> Path:
-        """Seed, digests and versions of what made the design."""
-        return self.path / "provenance.json"
+        #: The designer's state: all that a resume needs.
+        self.checkpoint = self.path / "checkpoint.bin"
+        #: What happened, one event a line.
+        self.progress = self.path / "progress.jsonl"
+        #: Throughput and delay of each epoch's table.
+        self.pareto = self.path / "pareto.csv"
+        #: The best table so far.
+        self.remycc_json = self.path / "remycc.json"
+        #: The same in the reference tool's format.
+        self.remycc_dna = self.path / "remycc.dna"
+        #: The table that the design was given to begin with; there is no file if it was none.
+        self.first_table = self.path / "first.json"
+        #: The specification in canonical form, with all defaults and the run's budgets.
+        self.spec = self.path / "spec.yaml"
+        #: Seed, digests and versions of what made the design.
+        self.provenance = self.path / "provenance.json"
 
     @property
     def is_begun(self) -> bool:

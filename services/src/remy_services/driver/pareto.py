@@ -14,11 +14,11 @@ from pathlib import Path
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.evaluation.measures import (
-    SpecimenMeasures,
     mean,
     measure_senders,
     measure_specimen,
     median,
+    present,
 )
 from remy_services.files import FileError, read_file, write_file
 from remy_simulator.columns import specimen_outcomes, unpack_specimens
@@ -64,7 +64,8 @@ def pareto_point(
         measure_specimen(specimen, measure_senders(result))
         for specimen, result in zip(specimens, results, strict=True)
     ]
-    throughputs, delays = _columns(measured)
+    throughputs = present(each.throughput_over_link_rate for each in measured)
+    delays = present(each.delay_over_rtt for each in measured)
     after = record.comparison.after
     return ParetoPoint(
         epoch=record.epoch,
@@ -138,15 +139,6 @@ def _damaged(path: Path, line: int) -> FileError:
     return FileError(f"{path}: line {line} does not hold the columns {', '.join(_HEAD)}")
 
 
-def _columns(measured: Sequence[SpecimenMeasures]) -> tuple[list[float], list[float]]:
-    throughputs = [each.throughput_over_link_rate for each in measured]
-    delays = [each.delay_over_rtt for each in measured]
-    return (
-        [value for value in throughputs if value is not None],
-        [value for value in delays if value is not None],
-    )
-
-
 def _cell(value: object) -> str:
     match value:
         case None:
@@ -165,14 +157,7 @@ def _point(row: Sequence[str]) -> ParetoPoint:
     throughput_median, throughput_mean, delay_median, delay_mean, score = (
         float(number) if number else None for number in numbers
     )
+    throughput, delay = (throughput_median, throughput_mean), (delay_median, delay_mean)
     return ParetoPoint(
-        epoch=int(epoch),
-        step=int(step),
-        rules=int(rules),
-        throughput_over_link_rate_median=throughput_median,
-        throughput_over_link_rate_mean=throughput_mean,
-        delay_over_rtt_median=delay_median,
-        delay_over_rtt_mean=delay_mean,
-        score=score,
-        accepted=accepted == "true",
+        int(epoch), int(step), int(rules), *throughput, *delay, score, accepted == "true"
     )

@@ -96,18 +96,8 @@ class Effects:
 
 #: Upper ends of the buckets of task durations, seconds; one more bucket is above all of them.
 DURATION_BUCKETS_SECONDS: Final = (
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    5.0,
-    10.0,
-    30.0,
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
+    *(0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
 
 
