@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
-from remy_services.coordinator.job_handle import Checkpointed, Edit, Environment, JobHandle
+from remy_services.coordinator.job_handle import SCHEMA_VERSION, Edit, Environment, JobHandle
 from remy_services.designer import CheckpointError, Designer, OtherVersionError
 from remy_services.driver.loop import DesignSession
 from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
@@ -39,10 +39,6 @@ class RunSettings:
     maximum_packets: int | None = None
     #: For the estimated cost of a job; None: there is none.
     price_per_cpu_hour: float | None = None
-
-
-#: Version of what snapshots hold: the designer's sealed checkpoint, whose own version is inside.
-SCHEMA_VERSION = 1
 
 
 class SnapshotsLost(Exception):
@@ -113,8 +109,8 @@ class LiveProgress:
         """All of it is done."""
         self._meter.worked(time.monotonic(), evaluation.workers)
 
-    def write(self, progress: job_pb2.JobProgress) -> None:
-        """Sets what is known now."""
+    def write(self, progress: job_pb2.JobProgress, stop: spec_pb2.Stop) -> None:
+        """Sets what is known now, and a guess at the time left where there is anything to go by."""
         now = time.monotonic()
         rates = self._meter.rates(now)
         progress.candidates = self._candidates
@@ -128,9 +124,6 @@ class LiveProgress:
             progress.wall_seconds = elapsed.wall_seconds
         if self._price is not None:
             progress.estimated_cost = cost(progress.cpu_seconds, self._price)
-
-    def write_eta(self, progress: job_pb2.JobProgress, stop: spec_pb2.Stop) -> None:
-        """Sets a guess at the time left, or none."""
         left = None if self.session is None else self.session.eta_seconds(stop, self._share_of_step)
         if left is None:
             progress.ClearField("eta_seconds")
@@ -297,13 +290,12 @@ class StoreCheckpointer:
             recoveries = draft.job.progress.recoveries
             draft.job.progress.CopyFrom(progress)
             draft.job.progress.recoveries = recoveries
-            self._live.write(draft.job.progress)
-            self._live.write_eta(draft.job.progress, draft.job.spec.stop)
+            self._live.write(draft.job.progress, draft.job.spec.stop)
             draft.made_progress(events)
+            draft.snapshot, draft.epochs = snapshot, epochs
             edit(draft)
 
-        by_number = {epoch.record.epoch: epoch for epoch in epochs}
-        await self._handle.change(whole, Checkpointed(snapshot, SCHEMA_VERSION, by_number))
+        await self._handle.change(whole)
         del self._events[: len(events)]
         del self._epochs[: len(epochs)]
         self._last_saved = time.monotonic()

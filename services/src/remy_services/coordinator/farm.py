@@ -13,11 +13,17 @@ import structlog
 
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
-from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
+from remy_services.coordinator.job_handle import (
+    Edit,
+    Environment,
+    JobHandle,
+    commit_of,
+    until_available,
+)
 from remy_services.coordinator.job_run import JobRun
 from remy_services.coordinator.refusals import RequestIdTaken, bad_field
 from remy_services.evaluation.interface import SharedEvaluator
-from remy_services.jobs.progress import Contender, QueueLimits, whose_turn
+from remy_services.jobs.progress import QueueLimits, whose_turn
 from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
 from remy_services.jobs.states import (
     ACTIVE,
@@ -30,7 +36,7 @@ from remy_services.jobs.states import (
     Draft,
     after_crash,
 )
-from remy_services.stores.contract import Commit, JobExists, StoredJob, StoreUnavailable
+from remy_services.stores.contract import JobExists, StoredJob, StoreUnavailable
 
 
 @dataclass(frozen=True)
@@ -115,11 +121,9 @@ class Catalogue:
         store, threads = self._environment.store, self._environment.threads
         while True:
             draft = self._new(record)
-            events = [event.SerializeToString() for event in draft.events]
-            commit = Commit(draft.record.SerializeToString(), events)
             try:
                 job_id = await threads.store(
-                    store.create, draft.job.id, commit, request_key=request_key
+                    store.create, draft.job.id, commit_of(draft), request_key=request_key
                 )
             except JobExists:
                 continue
@@ -231,14 +235,10 @@ class Scheduler:
         self._catalogue = catalogue
         self._evaluator = evaluator
         self._settings = settings
-        self._limits = limits
+        self.limits = limits
         self._runs: dict[str, JobRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._is_closing = False
-
-    @property
-    def limits(self) -> QueueLimits:
-        return self._limits
 
     @property
     def running(self) -> int:
@@ -261,7 +261,8 @@ class Scheduler:
             each.look()
         if self._is_closing:
             return
-        turns = whose_turn(self._contenders(), self._limits)
+        contenders = (handle.job for handle in self._catalogue if _contends(handle))
+        turns = whose_turn(contenders, self._runs, self.limits)
         for handle in self._catalogue:
             run = self._runs.get(handle.job_id)
             if run is None and handle.job_id in turns:
@@ -294,19 +295,6 @@ class Scheduler:
             del self._runs[handle.job_id]
             del self._tasks[handle.job_id]
             self.look()
-
-    def _contenders(self) -> list[Contender]:
-        return [
-            Contender(
-                handle.job_id,
-                handle.job.owner,
-                handle.job.priority,
-                handle.job.create_time.ToNanoseconds(),
-                handle.job_id in self._runs,
-            )
-            for handle in self._catalogue
-            if _contends(handle)
-        ]
 
 
 def _contends(handle: JobHandle) -> bool:

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import tenacity
@@ -131,14 +131,19 @@ class Feed:
 Edit = Callable[[Draft], None]
 
 
-@dataclass(frozen=True)
-class Checkpointed:
-    """What a commit keeps of a designer."""
+#: Version of what snapshots hold: the designer's sealed checkpoint, whose own version is inside.
+SCHEMA_VERSION = 1
 
-    snapshot: bytes
-    schema_version: int
-    #: New epochs by number.
-    epochs: Mapping[int, job_pb2.JobEpoch] = field(default_factory=dict)
+
+def commit_of(draft: Draft) -> Commit:
+    """What a store keeps of a draft."""
+    return Commit(
+        draft.record.SerializeToString(),
+        [event.SerializeToString() for event in draft.events],
+        snapshot=draft.snapshot,
+        schema_version=SCHEMA_VERSION,
+        epochs={epoch.record.epoch: epoch.SerializeToString() for epoch in draft.epochs},
+    )
 
 
 class JobHandle:
@@ -146,8 +151,10 @@ class JobHandle:
 
     def __init__(self, environment: Environment, stored: StoredJob) -> None:
         self._environment = environment
-        self._record = complete(job_pb2.JobRecord.FromString(stored.record))
-        self._token: int | None = None
+        #: Not to be modified.
+        self.record = complete(job_pb2.JobRecord.FromString(stored.record))
+        #: Fences off whoever had the job before; None while another coordinator may have it.
+        self.token: int | None = None
         self._lock = asyncio.Lock()
         self._changes: set[asyncio.Task[None]] = set()
         #: Rings at every change, and when something is wrong.
@@ -157,22 +164,12 @@ class JobHandle:
 
     @property
     def job_id(self) -> str:
-        return self._record.job.id
-
-    @property
-    def record(self) -> job_pb2.JobRecord:
-        """Not to be modified."""
-        return self._record
+        return self.record.job.id
 
     @property
     def job(self) -> job_pb2.Job:
         """Not to be modified."""
-        return self._record.job
-
-    @property
-    def token(self) -> int | None:
-        """Fences off whoever had the job before; None while another coordinator may have it."""
-        return self._token
+        return self.record.job
 
     async def hold(self) -> None:
         """Takes the job from whichever coordinator had it. Raises StoreError."""
@@ -180,21 +177,21 @@ class JobHandle:
         async with self._lock:
             token = await threads.store(store.acquire, self.job_id, self._environment.name)
             self._take(await threads.store(store.job, self.job_id))
-            self._token = token
+            self.token = token
 
     def refresh(self, stored: StoredJob) -> None:
         """Another coordinator has changed the job, unless this one holds it."""
-        if self._token is None and stored.revision > self.feed.revision:
+        if self.token is None and stored.revision > self.feed.revision:
             self._take(stored)
 
-    async def change(self, edit: Edit, checkpointed: Checkpointed | None = None) -> None:
+    async def change(self, edit: Edit) -> None:
         """Commits what `edit` makes of the present record; returns when it has been made.
 
         Whatever `edit` raises comes out, and nothing was changed. Waits for as long as the store is
         not available. Raises JobLost if this coordinator does not have the job.
         """
         # Whoever asked may leave; a commit that was begun is seen through.
-        task = asyncio.create_task(self._change(edit, checkpointed))
+        task = asyncio.create_task(self._change(edit))
         self._changes.add(task)
         task.add_done_callback(self._changes.discard)
         await asyncio.shield(task)
@@ -210,10 +207,10 @@ class JobHandle:
         """Removes all of the job. Raises StoreError or JobLost."""
         store = self._environment.store
         async with self._lock:
-            if self._token is None:
+            if self.token is None:
                 raise JobLost(f"job {self.job_id} belongs to another coordinator")
-            await self._environment.threads.store(store.delete, self.job_id, self._token)
-            self._token = None
+            await self._environment.threads.store(store.delete, self.job_id, self.token)
+            self.token = None
         self.feed.wake()
         if self._environment.backup is not None:
             self._environment.backup.remove(self.job_id)
@@ -238,28 +235,28 @@ class JobHandle:
             task.cancel()
         await asyncio.gather(*self._changes, return_exceptions=True)
 
-    async def _change(self, edit: Edit, checkpointed: Checkpointed | None) -> None:
+    async def _change(self, edit: Edit) -> None:
         async with self._lock:
-            if self._token is None:
+            if self.token is None:
                 raise JobLost(f"job {self.job_id} belongs to another coordinator")
-            draft = Draft(self._record, self._environment.clock())
+            draft = Draft(self.record, self._environment.clock())
             edit(draft)
             if not draft.events:
                 return
-            commit, token = _commit_of(draft, checkpointed), self._token
+            commit, token = commit_of(draft), self.token
             try:
                 await until_available(
                     lambda: self._commit(commit, token), on_trouble=self.in_trouble
                 )
             except (Fenced, JobMissing) as error:
-                self._token = None
+                self.token = None
                 self._environment.observer.lost(self.job_id, str(error))
                 self.feed.wake()
                 raise JobLost(str(error)) from error
             self._made(draft)
-            has_news = self.job.state in FINAL or (checkpointed is not None and checkpointed.epochs)
-            if has_news and self._environment.backup is not None:
-                self._environment.backup.save(self.job_id)
+            backup = self._environment.backup
+            if backup is not None and (self.job.state in FINAL or draft.epochs):
+                backup.save(self.job_id)
 
     async def _commit(self, commit: Commit, token: int) -> None:
         """One attempt."""
@@ -275,7 +272,7 @@ class JobHandle:
                 raise
 
     def _made(self, draft: Draft) -> None:
-        before, self._record = self.job.state, draft.record
+        before, self.record = self.job.state, draft.record
         observer = self._environment.observer
         self.well_again()
         self.feed.publish(draft.events)
@@ -288,19 +285,5 @@ class JobHandle:
             observer.state_changed(self.job, before)
 
     def _take(self, stored: StoredJob) -> None:
-        self._record = complete(job_pb2.JobRecord.FromString(stored.record))
+        self.record = complete(job_pb2.JobRecord.FromString(stored.record))
         self.feed.skip_to(stored.revision)
-
-
-def _commit_of(draft: Draft, checkpointed: Checkpointed | None) -> Commit:
-    record = draft.record.SerializeToString()
-    events = [event.SerializeToString() for event in draft.events]
-    if checkpointed is None:
-        return Commit(record, events)
-    return Commit(
-        record,
-        events,
-        snapshot=checkpointed.snapshot,
-        schema_version=checkpointed.schema_version,
-        epochs={number: epoch.SerializeToString() for number, epoch in checkpointed.epochs.items()},
-    )

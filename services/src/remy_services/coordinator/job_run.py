@@ -6,13 +6,12 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
 
-from remy_farm.v1 import job_pb2, spec_pb2
+from remy_farm.v1 import job_pb2
 from remy_services.coordinator.checkpointing import (
     LiveProgress,
     RunSettings,
@@ -70,69 +69,7 @@ def reason_for(error: Exception) -> tuple[job_pb2.FailureReason, str]:
     return job_pb2.FAILURE_REASON_INTERNAL, f"internal error, id {error_id} in the log"
 
 
-class JobControl:
-    """What is asked of a job's run. See `Control`."""
-
-    def __init__(self, handle: JobHandle) -> None:
-        self._handle = handle
-        self.changed = asyncio.Event()
-        #: One sentence for people; empty while the run may stay.
-        self.why_leave = ""
-        self._is_hurried = False
-
-    def leave(self, why: str) -> None:
-        """The job is to wait for another turn."""
-        self.why_leave = why
-        self.changed.set()
-
-    def hurry(self) -> None:
-        """A design that is stopped for good is to end without its closing evaluation."""
-        self._is_hurried = True
-        self.changed.set()
-
-    def directive(self) -> Directive:
-        if self._handle.token is None:
-            return Directive.ABANDON
-        state = self._handle.job.state
-        if state == CANCELLING and not self._is_hurried:
-            return Directive.CANCEL
-        if state in (PAUSING, CANCELLING) or self.why_leave:
-            return Directive.SUSPEND
-        return Directive.CONTINUE
-
-
 _EVENTS_PER_PAGE = 1000
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A designer that is ready to go on."""
-
-    designer: Designer
-    #: What it goes by.
-    spec: spec_pb2.DesignSpec
-    #: Snapshots that could not be used, newest first.
-    refused: tuple[RefusedSnapshot, ...]
-    #: Of the last progress event in the history.
-    last_sequence: int
-
-
-async def begin(environment: Environment, handle: JobHandle) -> tuple[Begun, bool]:
-    """The job's designer, and whether it is a new one.
-
-    Raises SnapshotsLost or DesignerError.
-    """
-    store, threads = environment.store, environment.threads
-    snapshot, refused = await until_available(
-        lambda: threads.store(newest_snapshot, store, handle.job_id), on_trouble=handle.in_trouble
-    )
-    handle.well_again()
-    record = handle.record
-    designer = await threads.compute(designer_of, record, snapshot, refused)
-    last_sequence = designer.event_sequence
-    if snapshot is not None and refused:
-        last_sequence = await _last_sequence(environment, handle, snapshot.revision)
-    return Begun(designer, record.job.spec, tuple(refused), last_sequence), snapshot is None
 
 
 async def _last_sequence(environment: Environment, handle: JobHandle, revision: int) -> int:
@@ -160,16 +97,17 @@ def schedule(draft: Draft) -> None:
         draft.move(SCHEDULING)
 
 
-def started(environment: Environment, begun: Begun) -> Edit:
-    """The designer is there. Whoever has asked for something else meanwhile is heard later."""
+def started(session: DesignSession, refused: Sequence[RefusedSnapshot], coordinator: str) -> Edit:
+    """The designer is there, after these snapshots could not be used. Whoever has asked for
+    something else meanwhile is heard later."""
 
     def edit(draft: Draft) -> None:
-        for refused in begun.refused:
-            draft.refused_snapshot(refused.revision, refused.why)
-        if begun.spec.search != draft.job.spec.search:
-            draft.measured_length(begun.spec)
+        for each in refused:
+            draft.refused_snapshot(each.revision, each.why)
+        if session.spec.search != draft.job.spec.search:
+            draft.measured_length(session.spec)
         if draft.job.state == RECOVERING:
-            draft.recovered(begun.designer.steps, environment.name)
+            draft.recovered(session.designer.steps, coordinator)
         if draft.job.state in (SCHEDULING, RECOVERING):
             draft.move(RUNNING)
 
@@ -187,7 +125,7 @@ def failed(reason: job_pb2.FailureReason, message: str) -> Edit:
 
 
 class JobRun:
-    """Drives the designer of one job that this coordinator holds."""
+    """Drives the designer of one job that this coordinator holds; also the loop's `Control`."""
 
     def __init__(
         self,
@@ -199,27 +137,41 @@ class JobRun:
         self._environment = environment
         self._handle = handle
         self._settings = settings
-        self._control = JobControl(handle)
+        self.changed = asyncio.Event()
+        # One sentence for people; empty while the run may stay.
+        self._why_leave = ""
+        self._is_hurried = False
         self._live = LiveProgress(handle.job.progress, settings.price_per_cpu_hour)
-        self._loop = RunLoop(evaluator, self._control, self._share, compute=self._compute)
+        self._loop = RunLoop(evaluator, self, self._share, compute=self._compute)
         self._checkpointer: StoreCheckpointer | None = None
 
     def look(self) -> None:
         """The job's record has changed."""
-        self._control.changed.set()
+        self.changed.set()
 
     def leave(self, why: str) -> None:
         """Has the job keep what it has, and wait for another turn. `why` is for people."""
-        self._control.leave(why)
+        self._why_leave = why
+        self.changed.set()
 
     def hurry(self) -> None:
         """A job that is being cancelled ends at once, without its closing evaluation."""
-        self._control.hurry()
+        self._is_hurried = True
+        self.changed.set()
+
+    def directive(self) -> Directive:
+        if self._handle.token is None:
+            return Directive.ABANDON
+        state = self._handle.job.state
+        if state == CANCELLING and not self._is_hurried:
+            return Directive.CANCEL
+        if state in (PAUSING, CANCELLING) or self._why_leave:
+            return Directive.SUSPEND
+        return Directive.CONTINUE
 
     def write_live(self, progress: job_pb2.JobProgress) -> None:
         """Sets what is known besides what was committed."""
-        self._live.write(progress)
-        self._live.write_eta(progress, self._handle.job.spec.stop)
+        self._live.write(progress, self._handle.job.spec.stop)
 
     async def run(self) -> None:
         """Returns when the job is not active any more, or belongs to another coordinator."""
@@ -241,23 +193,32 @@ class JobRun:
         handle, environment = self._handle, self._environment
         if handle.job.state == PENDING:
             await handle.change(schedule)
-        begun, is_new = await begin(environment, handle)
-        if is_new:
-            spec = await self._loop.rehearse(begun.spec, self._live.reported)
-            if spec is None:
-                await handle.change(suspended(self._control.why_leave))
+        store, threads = environment.store, environment.threads
+        snapshot, refused = await until_available(
+            lambda: threads.store(newest_snapshot, store, handle.job_id),
+            on_trouble=handle.in_trouble,
+        )
+        handle.well_again()
+        record = handle.record
+        spec, first = record.job.spec, first_table(record)
+        designer = await threads.compute(designer_of, record, snapshot, refused)
+        last_sequence = designer.event_sequence
+        if snapshot is None:
+            resolved = await self._loop.rehearse(spec, self._live.reported)
+            if resolved is None:
+                await handle.change(suspended(self._why_leave))
                 return
-            if spec != begun.spec:
-                designer = await environment.threads.compute(
-                    Designer, spec, first_table=first_table(handle.record)
-                )
-                begun = replace(begun, designer=designer, spec=spec)
+            if resolved != spec:
+                spec = resolved
+                designer = await threads.compute(Designer, spec, first_table=first)
+        elif refused:
+            last_sequence = await _last_sequence(environment, handle, snapshot.revision)
         used = handle.job.progress
         session = DesignSession(
-            begun.designer,
-            begun.spec,
+            designer,
+            spec,
             Stopwatch(Elapsed(used.wall_seconds, used.cpu_seconds), environment.monotonic),
-            first_table=first_table(handle.record),
+            first_table=first,
             compute=self._compute,
         )
         self._checkpointer = StoreCheckpointer(
@@ -266,12 +227,12 @@ class JobRun:
             session,
             self._live,
             self._settings,
-            last_sequence=begun.last_sequence,
-            refused=[each.revision for each in begun.refused],
-            why_suspended=lambda: self._control.why_leave,
+            last_sequence=last_sequence,
+            refused=[each.revision for each in refused],
+            why_suspended=lambda: self._why_leave,
             on_failure=self.look,
         )
-        await self._checkpointer.save(started(environment, begun))
+        await self._checkpointer.save(started(session, refused, environment.name))
         await self._loop.run(session, self._checkpointer)
 
     def _share(self) -> Share:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from remy_services.evaluation.transport.ray import RayFleet, RaySettings, RayUna
 from remy_services.files import write_file
 from remy_services.stores import open_store
 from remy_services.stores.archive import Backup
+from remy_services.stores.contract import CheckpointStore
 
 
 @dataclass(frozen=True)
@@ -139,51 +140,22 @@ _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-class Health:
-    """Says what the coordinator knows of itself."""
-
-    def __init__(self) -> None:
-        self.servicer = health.aio.HealthServicer()
-
-    async def begin(self) -> None:
-        """Alive, not ready."""
-        await self.servicer.set(LIVENESS, _SERVING)
-        await self.set_ready(False)
-
-    async def set_ready(self, is_ready: bool) -> None:
-        """Whether calls can be answered and jobs go on."""
-        for service in (READINESS, ""):
-            await self.servicer.set(service, _SERVING if is_ready else _NOT_SERVING)
-
-
 _WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].full_name
 
 
-@dataclass(frozen=True)
-class Evaluators:
-    """An evaluator, and what it serves to its workers."""
-
-    evaluator: SharedEvaluator
-    #: Adds that to a server.
-    add_to: Callable[[grpc.aio.Server], None] = lambda _server: None
-    #: Full names of what was added.
-    services: tuple[str, ...] = ()
-
-
-def make_evaluators(settings: ServerSettings, work_left: Callable[[str], bool]) -> Evaluators:
-    """Those of the settings, to be used in the running event loop.
+def make_evaluator(settings: ServerSettings, work_left: Callable[[str], bool]) -> SharedEvaluator:
+    """That of the settings, to be used in the running event loop.
 
     `work_left(job_id)` says whether a job, or any if empty, may still have something to evaluate.
     Raises SettingsError.
     """
     match settings.evaluator:
         case "local":
-            return Evaluators(ThreadPoolEvaluator(settings.threads))
+            return ThreadPoolEvaluator(settings.threads)
         case "workers":
-            fleet = WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
-            return Evaluators(fleet, fleet.add_to, (_WORKER_SERVICE,))
+            return WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
         case "ray":
-            return Evaluators(_ray_fleet(settings, work_left))
+            return _ray_fleet(settings, work_left)
     raise SettingsError(
         f"--evaluator is {settings.evaluator}, which this coordinator does not have"
     )
@@ -204,80 +176,7 @@ _SHARE_FOR_MIRROR = 0.2
 _log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What there is to serve."""
-
-    farm: Farm
-    store_watch: StoreWatch
-    evaluators: Evaluators
-
-
-async def open_farm(
-    settings: ServerSettings,
-    around: Instrumentation,
-    ending: AsyncExitStack,
-    *,
-    has_work: Callable[[str], bool],
-    on_store_changed: Callable[[str], Awaitable[None]],
-) -> Opened:
-    """Waits for a store that is not available; everything is closed by `ending`.
-
-    `has_work(job_id)` says whether a job, or any if empty, may still have something to evaluate;
-    `on_store_changed` is told the store's trouble, or "" when it is over. Raises SettingsError or
-    StoreError.
-    """
-    threads = Threads()
-    ending.push_async_callback(threads.close)
-    opened = await until_available(
-        lambda: threads.store(
-            open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
-        ),
-        on_trouble=lambda why: _log.warning("waiting for the store", why=why),
-    )
-    ending.push_async_callback(asyncio.to_thread, opened.close)
-    evaluators = make_evaluators(settings, has_work)
-    store = around.store(opened)
-    backup = None
-    if settings.mirror_url is not None:
-        backup = BackupWriter(Backup(settings.mirror_url), store)
-        ending.push_async_callback(backup.close, settings.grace_seconds * _SHARE_FOR_MIRROR)
-    environment = Environment(
-        store, threads, now, around.observer, settings.name, backup, around.clock
-    )
-    watch = StoreWatch(store, threads, settings.farm.store_check_seconds, on_store_changed)
-    farm = Farm(environment, around.evaluator(evaluators.evaluator), settings.farm)
-    around.on_farm(farm)
-    return Opened(farm, watch, evaluators)
-
-
 _DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
-
-
-def add_services(
-    server: grpc.aio.Server, opened: Opened, our_health: Health, *, has_reflection: bool
-) -> None:
-    """Adds everything that is called over the network."""
-    farm, evaluators = opened.farm, opened.evaluators
-    durability = farm.environment.store.durability()
-    information = ServerInformation(
-        farm, opened.store_watch, durability, remy_simulator.fingerprint()
-    )
-    service = DesignService(farm, information)
-    # What is generated has no types.
-    add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
-    add_design_service(service, server)
-    health_pb2_grpc.add_HealthServicer_to_server(our_health.servicer, server)
-    evaluators.add_to(server)
-    if has_reflection:
-        names = (
-            _DESIGN_SERVICE,
-            *evaluators.services,
-            health.SERVICE_NAME,
-            reflection.SERVICE_NAME,
-        )
-        reflection.enable_server_reflection(names, server)
-
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
 # Of the grace period: for the jobs to be kept, and for calls that are being answered after that.
@@ -295,7 +194,7 @@ class CoordinatorServer:
         settings.check()
         self._settings = settings
         self._instrumentation = instrumentation or Instrumentation()
-        self._health = Health()
+        self._health = health.aio.HealthServicer()
         self._farm: Farm | None = None
         self._server: grpc.aio.Server | None = None
         # Frees what was opened, the last first.
@@ -312,7 +211,8 @@ class CoordinatorServer:
         Raises SettingsError, FileError or StoreError.
         """
         settings = self._settings
-        await self._health.begin()
+        await self._health.set(LIVENESS, _SERVING)
+        await self._set_ready(False)
         authorizer = Authorizer(None)
         if settings.tokens_file is not None:
             tokens = TokenWatch(settings.tokens_file, authorizer)
@@ -322,27 +222,30 @@ class CoordinatorServer:
             _log.warning("nobody is asked for a token: whoever can call here is an administrator")
         credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
         await self._serve_health()
-        opened = await open_farm(
-            settings,
-            self._instrumentation,
-            self._ending,
-            has_work=self._has_work,
-            on_store_changed=self._store_changed,
+        threads = Threads()
+        self._ending.push_async_callback(threads.close)
+        store = await self._open_store(threads)
+        evaluator = make_evaluator(settings, self._has_work)
+        self._farm = farm = self._new_farm(store, threads, evaluator)
+        store_watch = StoreWatch(
+            store,
+            threads,
+            settings.farm.store_check_seconds,
+            lambda trouble: self._set_ready(not trouble),
         )
-        self._farm = farm = opened.farm
         self._server = new_server(
             [*self._instrumentation.interceptors, Interceptor(authorizer)],
             maximum_message_bytes=settings.maximum_message_bytes,
             maximum_streams=settings.maximum_streams,
         )
-        add_services(self._server, opened, self._health, has_reflection=settings.has_reflection)
+        self._add_services(self._server, farm, store_watch, evaluator)
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
         self._start_workers(farm)
-        await self._health.set_ready(True)
-        opened.store_watch.begin()
-        self._ending.push_async_callback(opened.store_watch.close)
+        await self._set_ready(True)
+        store_watch.begin()
+        self._ending.push_async_callback(store_watch.close)
         _log.info("serving", address=str(address), coordinator=settings.name)
         if settings.ready_file is not None:
             write_file(settings.ready_file, f"{address}\n")
@@ -351,7 +254,7 @@ class CoordinatorServer:
     async def stop(self) -> None:
         """Takes no more work, leaves a checkpoint of every job, and ends in the grace period."""
         _log.info("shutting down")
-        await self._health.servicer.enter_graceful_shutdown()
+        await self._health.enter_graceful_shutdown()
         for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
         if self._farm is not None:
             await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds * _SHARE_FOR_JOBS)
@@ -362,6 +265,56 @@ class CoordinatorServer:
         await self._ending.aclose()
         _log.info("ended")
 
+    async def _open_store(self, threads: Threads) -> CheckpointStore:
+        """Waits for a store that is not available."""
+        settings = self._settings
+        opened = await until_available(
+            lambda: threads.store(
+                open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
+            ),
+            on_trouble=lambda why: _log.warning("waiting for the store", why=why),
+        )
+        self._ending.push_async_callback(asyncio.to_thread, opened.close)
+        return self._instrumentation.store(opened)
+
+    def _new_farm(
+        self, store: CheckpointStore, threads: Threads, evaluator: SharedEvaluator
+    ) -> Farm:
+        settings, around = self._settings, self._instrumentation
+        backup = None
+        if settings.mirror_url is not None:
+            backup = BackupWriter(Backup(settings.mirror_url), store)
+            grace_seconds = settings.grace_seconds * _SHARE_FOR_MIRROR
+            self._ending.push_async_callback(backup.close, grace_seconds)
+        environment = Environment(
+            store, threads, now, around.observer, settings.name, backup, around.clock
+        )
+        farm = Farm(environment, around.evaluator(evaluator), settings.farm)
+        around.on_farm(farm)
+        return farm
+
+    def _add_services(
+        self,
+        server: grpc.aio.Server,
+        farm: Farm,
+        store_watch: StoreWatch,
+        evaluator: SharedEvaluator,
+    ) -> None:
+        """Adds everything that is called over the network."""
+        durability = farm.environment.store.durability()
+        information = ServerInformation(farm, store_watch, durability, remy_simulator.fingerprint())
+        # What is generated has no types.
+        add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
+        add_design_service(DesignService(farm, information), server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        names = [_DESIGN_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME]
+        # Actors of Ray call at a port of their own.
+        if isinstance(evaluator, WorkerFleet) and not isinstance(evaluator, RayFleet):
+            evaluator.add_to(server)
+            names.append(_WORKER_SERVICE)
+        if self._settings.has_reflection:
+            reflection.enable_server_reflection(names, server)
+
     async def _serve_health(self) -> None:
         """Health alone, in plain text, for whoever starts and stops this process."""
         if self._settings.health_listen is None:
@@ -369,7 +322,7 @@ class CoordinatorServer:
         server = new_server(
             maximum_message_bytes=1 << 16, maximum_streams=self._settings.maximum_streams
         )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         open_port(server, self._settings.health_listen, None)
         await server.start()
         self._ending.push_async_callback(server.stop, None)
@@ -391,8 +344,9 @@ class CoordinatorServer:
         jobs.begin()
         self._ending.push_async_callback(jobs.close)
 
-    async def _store_changed(self, trouble: str) -> None:
-        await self._health.set_ready(not trouble)
+    async def _set_ready(self, is_ready: bool) -> None:
+        for service in (READINESS, ""):
+            await self._health.set(service, _SERVING if is_ready else _NOT_SERVING)
 
 
 async def serve(settings: ServerSettings, instrumentation: Instrumentation | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from remy_farm.v1 import job_pb2, progress_pb2
@@ -132,19 +132,6 @@ class RateMeter:
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A job that runs or could."""
-
-    job_id: str
-    owner: str
-    #: Higher runs first.
-    priority: int
-    #: When it was submitted, in nanoseconds since the epoch.
-    create_time_ns: int
-    is_running: bool
-
-
-@dataclass(frozen=True)
 class QueueLimits:
     """How many jobs run at once."""
 
@@ -152,27 +139,24 @@ class QueueLimits:
     running_jobs_per_owner: int
 
 
-def whose_turn(contenders: Iterable[Contender], limits: QueueLimits) -> frozenset[str]:
-    """The ids of those that should run now.
+def whose_turn(
+    jobs: Iterable[job_pb2.Job], running: Container[str], limits: QueueLimits
+) -> frozenset[str]:
+    """The ids of those, out of the jobs that run or could, that should run now.
 
-    By priority, higher first; among equals those that run already, then first come, first served.
+    By priority, higher first; among equals those in `running`, then first come, first served.
     A job that only its owner's limit holds back lets others pass.
     """
     chosen: set[str] = set()
     by_owner: Counter[str] = Counter()
-    for contender in sorted(contenders, key=_precedence):
+
+    def precedence(job: job_pb2.Job) -> tuple[int, bool, int, str]:
+        return (-job.priority, job.id not in running, job.create_time.ToNanoseconds(), job.id)
+
+    for job in sorted(jobs, key=precedence):
         if len(chosen) == limits.running_jobs:
             break
-        if by_owner[contender.owner] < limits.running_jobs_per_owner:
-            chosen.add(contender.job_id)
-            by_owner[contender.owner] += 1
+        if by_owner[job.owner] < limits.running_jobs_per_owner:
+            chosen.add(job.id)
+            by_owner[job.owner] += 1
     return frozenset(chosen)
-
-
-def _precedence(contender: Contender) -> tuple[int, bool, int, str]:
-    return (
-        -contender.priority,
-        not contender.is_running,
-        contender.create_time_ns,
-        contender.job_id,
-    )

@@ -6,12 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
-from remy_farm.v1.job_pb2 import JobState
 from remy_services.designer import DesignerError
 from remy_services.designer.search import with_steps
 from remy_services.jobs.states import CANCELLED, CANCELLING, FINAL, PAUSED, TRANSITIONS, Draft
@@ -95,22 +95,14 @@ class BadPageToken(Exception):
     """Not a token that a page came with."""
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Which jobs; what is empty lets all pass."""
-
-    states: frozenset[JobState] = field(default_factory=frozenset)
-    owner: str = ""
-    name_contains: str = ""
-    campaign: str = ""
-
-    def passes(self, job: job_pb2.Job) -> bool:
-        return (
-            (not self.states or job.state in self.states)
-            and (not self.owner or job.owner == self.owner)
-            and self.name_contains in job.name
-            and (not self.campaign or job.campaign == self.campaign)
-        )
+def passes(wanted: messages.ListJobsRequest, job: job_pb2.Job) -> bool:
+    """Whether the job is wanted; what is empty lets all pass."""
+    return (
+        (not wanted.states or job.state in wanted.states)
+        and (not wanted.owner or job.owner == wanted.owner)
+        and wanted.name_contains in job.name
+        and (not wanted.campaign or job.campaign == wanted.campaign)
+    )
 
 
 @dataclass(frozen=True)
@@ -121,12 +113,14 @@ class Page:
     next_token: str
 
 
-def page_of(jobs: Iterable[job_pb2.Job], wanted: Filter, *, size: int, token: str) -> Page:
-    """At most `size` >= 1 of the jobs that pass, newest first, from where the token says.
+def page_of(
+    jobs: Iterable[job_pb2.Job], wanted: messages.ListJobsRequest, *, size: int, token: str
+) -> Page:
+    """At most `size` >= 1 of the jobs that are wanted, newest first, from where the token says.
 
     Jobs that come and go between two pages neither shift nor repeat others. Raises BadPageToken.
     """
-    passing = sorted((job for job in jobs if wanted.passes(job)), key=_place, reverse=True)
+    passing = sorted((job for job in jobs if passes(wanted, job)), key=_place, reverse=True)
     if token:
         last = _place_of(token)
         passing = [job for job in passing if _place(job) < last]
@@ -265,20 +259,17 @@ def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: 
     archive.events.extend(draft.events)
 
 
-@dataclass(frozen=True)
-class SpecDifference:
-    """A setting, and what each of the specifications says of it; empty where nothing."""
-
-    path: str
-    values: tuple[str, ...]
-
-
-def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[SpecDifference]:
-    """The settings in which they are not all alike, in the order of a specification file."""
+def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[messages.SettingDifference]:
+    """The settings in which they are not all alike, in the order of a specification file; empty
+    where a specification says nothing."""
     settings = [dict(_leaves(read_yaml(to_yaml(spec), "the specification"))) for spec in specs]
     paths = dict.fromkeys(path for each in settings for path in each)
-    rows = [SpecDifference(path, tuple(each.get(path, "") for each in settings)) for path in paths]
-    return [row for row in rows if len(set(row.values)) > 1]
+    rows = [(path, [each.get(path, "") for each in settings]) for path in paths]
+    return [
+        messages.SettingDifference(path=path, values=values)
+        for path, values in rows
+        if len(set(values)) > 1
+    ]
 
 
 def _leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, str]]:

@@ -132,6 +132,10 @@ class Draft:
         self.record = job_pb2.JobRecord()
         self.record.CopyFrom(record)
         self.events: list[job_pb2.JobEvent] = []
+        #: The designer's state to be kept with them; None: the last one stays the newest.
+        self.snapshot: bytes | None = None
+        #: New epochs, or those that take the place of others of their numbers.
+        self.epochs: Sequence[job_pb2.JobEpoch] = ()
         self._now = now
 
     @property

@@ -18,7 +18,7 @@ from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import StoreWatch
 from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
 from remy_services.designer import OtherVersionError
-from remy_services.jobs.requests import Filter, differences, page_of
+from remy_services.jobs.requests import differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.remycc import RemyCC, reference_config, to_bytes
 from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
@@ -81,16 +81,10 @@ async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.L
     if not 0 <= request.page_size <= _LARGEST_PAGE:
         raise bad_field("page_size", f"is {request.page_size}, but must be 0 to {_LARGEST_PAGE}")
     farm.catalogue.refresh_soon()
-    wanted = Filter(
-        states=frozenset(request.states),
-        owner=request.owner,
-        name_contains=request.name_contains,
-        campaign=request.campaign,
-    )
     handles = {handle.job_id: handle for handle in farm.catalogue}
     page = page_of(
         (handle.job for handle in handles.values()),
-        wanted,
+        request,
         size=request.page_size or _PAGE_SIZE,
         token=request.page_token,
     )
@@ -146,7 +140,7 @@ async def compare_jobs(
     )
     return messages.CompareJobsResponse(
         jobs=[farm.shown(handle, with_spec=False) for handle in handles],
-        differences=[messages.SettingDifference(path=row.path, values=row.values) for row in rows],
+        differences=rows,
     )
 
 
