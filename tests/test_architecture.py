@@ -98,8 +98,6 @@ _SHARED_NAMES = {
     "TrySplits",
     # What a coordinator answers, as its clients and as its workers see it.
     "Refused",
-    # The doctor's, of a check; a search's, of its last epoch.
-    "Verdict",
 }
 
 
@@ -135,12 +133,6 @@ def test_a_file_is_a_chapter(member: str) -> None:
     assert statistics.median(count for count in lines if count > MARKER_LINES) > least_median
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        pytest.param("services", marks=pytest.mark.xfail(reason="still to be consolidated")),
-        "workers",
-    ],
-)
+@pytest.mark.parametrize("member", MOST_LINES)
 def test_a_member_can_be_held_in_one_head(member: str) -> None:
     assert sum(lines_of_modules(member)) <= MOST_LINES[member]

@@ -97,10 +97,8 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _NAME = re.compile(r"[A-Za-z0-9._@+-]{1,100}")
 
 
-@dataclass(frozen=True)
-class _Entry:
-    caller: Caller
-    sha256: bytes
+#: The SHA-256 of a token, and whose it is.
+_Entry = tuple[bytes, Caller]
 
 
 class Tokens:
@@ -125,8 +123,7 @@ class Tokens:
             entry, token_file = _entry(source, f"tokens[{place}]", tree)
             entries.append(entry)
             paths += [token_file] if token_file is not None else []
-        digests = {entry.sha256 for entry in entries}
-        if len(digests) < len(entries):
+        if len({digest for digest, _ in entries}) < len(entries):
             raise FileError(f"{source} has one token for several names; each needs its own")
         return cls(tuple(entries), tuple(paths))
 
@@ -137,9 +134,9 @@ class Tokens:
         """
         digest = hashlib.sha256(token.encode()).digest()
         found = None
-        for entry in self._entries:
-            if hmac.compare_digest(entry.sha256, digest):
-                found = entry.caller
+        for known, caller in self._entries:
+            if hmac.compare_digest(known, digest):
+                found = caller
         return found
 
 
@@ -173,9 +170,9 @@ def _entry(path: Path, place: str, tree: Tree) -> tuple[_Entry, Path | None]:
         digest = tree["sha256"]
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             raise FileError(f"{path}: {place}.sha256 must be 64 hexadecimal digits")
-        return _Entry(caller, bytes.fromhex(digest)), None
+        return (bytes.fromhex(digest), caller), None
     token_file = path.parent / str(tree["file"])
-    return _Entry(caller, hashlib.sha256(_token_in(token_file)).digest()), token_file
+    return (hashlib.sha256(_token_in(token_file)).digest(), caller), token_file
 
 
 def _token_in(path: Path) -> bytes:

@@ -22,17 +22,13 @@ from remy_services.stores.contract import JobMissing, StoreUnavailable
 from remy_services.telemetry.grpc_metrics import Context, Continuation, Handler, wrapped
 
 
-class Undecodable:
-    """Stands for a request that is not a message of its type."""
-
-
 class UndecodableRequest(Exception):
-    """The request could not be read."""
+    """The request is not a message of its type; takes its place until a handler would have it."""
 
 
 def _checked(request: Any) -> Any:
-    if isinstance(request, Undecodable):
-        raise UndecodableRequest
+    if isinstance(request, UndecodableRequest):
+        raise request
     return _all_checked(request) if hasattr(request, "__aiter__") else request
 
 
@@ -103,7 +99,7 @@ class Interceptor(grpc.aio.ServerInterceptor):
             try:
                 return handler.request_deserializer(data) if handler.request_deserializer else data
             except DecodeError:
-                return Undecodable()
+                return UndecodableRequest()
 
         @asynccontextmanager
         async def refusing(context: Context) -> AsyncIterator[None]:

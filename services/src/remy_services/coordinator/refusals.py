@@ -80,20 +80,14 @@ def not_now(kind: str, subject: str, message: str) -> CallRefused:
 
 def not_found(kind: str, name: str, message: str) -> CallRefused:
     """There is no such thing."""
-    return CallRefused(
-        grpc.StatusCode.NOT_FOUND,
-        message,
-        error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name),
-    )
+    resource = error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name)
+    return CallRefused(grpc.StatusCode.NOT_FOUND, message, resource)
 
 
 def already_exists(kind: str, name: str, message: str) -> CallRefused:
     """There is such a thing already, and it is another one."""
-    return CallRefused(
-        grpc.StatusCode.ALREADY_EXISTS,
-        message,
-        error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name),
-    )
+    resource = error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name)
+    return CallRefused(grpc.StatusCode.ALREADY_EXISTS, message, resource)
 
 
 def unavailable(message: str, retry_seconds: float = _DEFAULT_RETRY_SECONDS) -> CallRefused:

@@ -219,28 +219,25 @@ class ServerInformation:
 
     def response(self) -> messages.GetServerInfoResponse:
         """As it is now, for whoever calls."""
-        farm, caller = self.farm, current_caller()
+        farm, caller, durability = self.farm, current_caller(), self.durability
+        trouble = self.store_watch.trouble
         return messages.GetServerInfoResponse(
             version=version("remy-farm"),
             simulator_version=version("remy-simulator"),
             simulator_digest=self.simulator_digest,
             coordinator=farm.environment.name,
             unix_seconds=time.time(),
-            store=self._store(),
+            store=messages.StoreInfo(
+                kind=durability.kind,
+                version=durability.version,
+                durability=durability.description,
+                durable=durability.durable,
+                available=not trouble,
+                trouble=trouble,
+            ),
             evaluators=farm.evaluator.info(),
             caller=caller.name,
             role=caller.role,
             running_jobs=farm.scheduler.running,
             waiting_jobs=sum(handle.job.state == PENDING for handle in farm.catalogue),
-        )
-
-    def _store(self) -> messages.StoreInfo:
-        trouble = self.store_watch.trouble
-        return messages.StoreInfo(
-            kind=self.durability.kind,
-            version=self.durability.version,
-            durability=self.durability.description,
-            durable=self.durability.durable,
-            available=not trouble,
-            trouble=trouble,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import count
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import (
@@ -62,8 +63,8 @@ class TaskScheduler:
         that a late answer to one means nothing to the next.
         """
         self.settings = settings or SchedulerSettings()
-        self._next_lease_id = first_lease_id
-        self._next_evaluation_id = 1
+        self._lease_ids = count(first_lease_id)
+        self._evaluation_ids = count(1)
         self._registry = WorkerRegistry()
         self._queue = WorkQueue()
         # Copies of tasks by the time from which another copy is worth its cost, and the tasks with
@@ -83,8 +84,7 @@ class TaskScheduler:
 
     def submit(self, share: Share, request: evaluation_pb2.EvaluationRequest) -> int:
         """A packed request to evaluate. Returns the number by which its end is told."""
-        evaluation_id = self._next_evaluation_id
-        self._next_evaluation_id += 1
+        evaluation_id = next(self._evaluation_ids)
         job = self._queue.remember(share)
         stated = stated_packets(request)
         slicer = Slicer(len(request.candidates), job.cost.expected_packets(stated))
@@ -542,8 +542,7 @@ class TaskScheduler:
         evaluation, settings = task.evaluation, self.settings
         job = self._queue.job_of(evaluation)
         seconds = task.packets * job.cost.seconds_per_packet
-        lease = Lease(self._next_lease_id, task, worker.facts.worker_id, now, seconds)
-        self._next_lease_id += 1
+        lease = Lease(next(self._lease_ids), task, worker.facts.worker_id, now, seconds)
         before = len(worker.held) // worker.facts.threads
         self._leases[lease.lease_id] = task.leases[lease.lease_id] = lease
         worker.held[lease.lease_id] = lease
