@@ -105,6 +105,12 @@ def _field(message: Any, path: tuple[str, ...]) -> FieldDescriptor:
     return field
 
 
+def _came_later(message: Any, path: tuple[str, ...]) -> bool:
+    """Whether the field, or one that it lies in, was added when there were editions."""
+    fields = (_field(message, path[:depth]) for depth in range(1, len(path) + 1))
+    return any(constraint_of(field).added_later for field in fields)
+
+
 def _messages(descriptors: Any) -> Iterator[Descriptor]:
     for descriptor in descriptors:
         yield descriptor
@@ -155,9 +161,12 @@ def test_it_may_know_no_editions_either(path: tuple[str, ...]) -> None:
     field = _field(whole, path)
     if constraint_of(field).required or is_alternative(field) or path == ("edition",):
         return
-    # Where all that is missing may be a zero, it is edition 1, whose default is that zero.
+    # Where all that is missing may be a zero, or came after there were editions, it is edition 1,
+    # whose default is that zero, or what everybody did before.
     assert _without(heard, ("edition",)) == _without(whole, ("edition",))
-    assert heard.HasField("edition") or path == ("objective", "minimum_on_ms")
+    assert heard.HasField("edition") != (
+        path == ("objective", "minimum_on_ms") or _came_later(whole, path)
+    )
 
 
 def test_a_zero_that_is_meant_stays() -> None:

@@ -59,8 +59,18 @@ std::vector<Threshold> to_thresholds(const std::vector<ThresholdTuple>& threshol
   return result;
 }
 
+// As messages number them.
+Rules to_rules(unsigned number) {
+  if (number != static_cast<unsigned>(Rules::kAbsolute) &&
+      number != static_cast<unsigned>(Rules::kScaleFree)) {
+    throw InvalidTable("rules " + std::to_string(number) +
+                       " are not one of 1 (absolute) and 2 (scale_free)");
+  }
+  return static_cast<Rules>(number);
+}
+
 RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector<NodeTuple>& nodes,
-                     double domain_upper) {
+                     double domain_upper, unsigned rules) {
   std::vector<Signal> axes;
   for (const std::uint8_t axis : signals) {
     axes.push_back(to_signal(axis));
@@ -70,7 +80,7 @@ RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector
   for (const auto& [thresholds, action] : nodes) {
     preorder.push_back({to_thresholds(thresholds), to_action(action)});
   }
-  return RuleTable(std::move(axes), std::move(preorder), domain_upper);
+  return RuleTable(std::move(axes), std::move(preorder), domain_upper, to_rules(rules));
 }
 
 std::vector<NodeTuple> list_nodes(const RuleTable& table) {
@@ -325,15 +335,14 @@ void bind_table(nb::module_& module) {
       .def(
           "__init__",
           [](RuleTable* self, const std::vector<std::uint8_t>& signals,
-             const std::vector<NodeTuple>& nodes, double domain_upper) {
-            new (self) RuleTable(make_table(signals, nodes, domain_upper));
+             const std::vector<NodeTuple>& nodes, double domain_upper, unsigned rules) {
+            new (self) RuleTable(make_table(signals, nodes, domain_upper, rules));
           },
           "signals"_a, "nodes"_a, "domain_upper"_a = RuleTable::kDefaultDomainUpper,
+          "rules"_a = static_cast<unsigned>(Rules::kAbsolute),
           "From nodes in pre-order, each (thresholds, action); a rule has no thresholds. A "
-          "threshold "
-          "is (axis, value), an action (window multiple, window increment, intersend in ms). "
-          "Raises "
-          "InvalidTable.")
+          "threshold is (axis, value), an action (window multiple, window increment, intersend in "
+          "ms), both in the units of `rules` (remy_farm.v1.Rules). Raises InvalidTable.")
       .def_static(
           "from_dna",
           [](const nb::bytes& data, double time_unit_ms) {
@@ -361,6 +370,9 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("signals", &list_signals, "The axes that the table may look at.")
       .def_prop_ro("domain_upper", &RuleTable::domain_upper, "Upper end of the domain.")
       .def_prop_ro("rule_count", &RuleTable::rule_count, "Number of rules.")
+      .def_prop_ro(
+          "rules", [](const RuleTable& table) { return static_cast<unsigned>(table.rules()); },
+          "The units in which the rules speak, as remy_farm.v1.Rules.")
       .def("nodes", &list_nodes, "All nodes in pre-order, as the constructor takes them.")
       .def(
           "action",

@@ -16,16 +16,17 @@ SpecimenOutcome simulate_fast(const RuleTable& table, const Specimen& specimen, 
   return evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, recording}, 1).front();
 }
 
-class AgainstTheSlowSimulator : public testing::TestWithParam<std::uint64_t> {};
+class AgainstTheSlowSimulator : public testing::TestWithParam<std::tuple<Rules, std::uint64_t>> {};
 
 // Equal but for sums whose terms are grouped differently (time spent on).
 TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
-  RandomCase random(GetParam());
-  const RuleTable table = random.table();
+  const auto [rules, seed] = GetParam();
+  RandomCase random(seed);
+  const RuleTable table = random.table(rules);
   const Specimen specimen = random.specimen();
   const double duration_ms = 3000;
-  const SpecimenOutcome fast = simulate_fast(table, specimen, duration_ms, GetParam());
-  SlowDumbbell slow(table, specimen, GetParam());
+  const SpecimenOutcome fast = simulate_fast(table, specimen, duration_ms, seed);
+  SlowDumbbell slow(table, specimen, seed);
   const auto expected = slow.run(duration_ms);
   ASSERT_EQ(fast.senders.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -40,7 +41,9 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
   EXPECT_EQ(fast.rule_uses, slow.rule_uses());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator, testing::Range<std::uint64_t>(0, 300));
+INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
+                         testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
+                                          testing::Range<std::uint64_t>(0, 300)));
 
 // One sender that is always on, with a fixed window: throughput is the window an RTT until the link
 // is full, and the queue holds the rest.

@@ -28,24 +28,35 @@ class RandomCase {
             chance(0.2) ? 0 : uniform(0.05, 5)};
   }
 
+  // With extremes at which ratios and windows leave what fits a number or a window.
+  Action relative_action() {
+    return {chance(0.2) ? 0 : uniform(0.3, 1.05),
+            chance(0.05) ? 1e9 : static_cast<double>(integer(0, 120)) - 5,
+            chance(0.1) ? 0 : uniform(0.02, 3)};
+  }
+
   // Up to a few dozen rules over a random subset of the signals.
-  RuleTable table() {
+  RuleTable table(Rules rules = Rules::kAbsolute) {
+    const bool is_scale_free = rules == Rules::kScaleFree;
     std::vector<Signal> signals;
     for (std::size_t axis = 0; axis < kSignals; ++axis) {
-      if (chance(0.7)) {
-        signals.push_back(static_cast<Signal>(axis));
+      const auto signal = static_cast<Signal>(axis);
+      if (chance(0.7) && !(is_scale_free && signal == Signal::kRecEwma)) {
+        signals.push_back(signal);
       }
     }
     if (signals.empty()) {
       signals.push_back(Signal::kRttRatio);
     }
-    RuleTable table = RuleTable::single_rule(signals, action());
+    RuleTable table(signals, {Node{{}, action()}}, RuleTable::kDefaultDomainUpper, rules);
     for (std::uint32_t splits = integer(0, 4); splits > 0; --splits) {
       const std::size_t rule = integer(0, static_cast<std::uint32_t>(table.rule_count() - 1));
       std::vector<Threshold> thresholds;
       for (const Signal signal : signals) {
         const auto axis = static_cast<std::size_t>(signal);
-        const double value = signal == Signal::kRttRatio ? uniform(1, 2.5) : uniform(0.01, 8);
+        const double value = is_scale_free                 ? uniform(0.01, 2)
+                             : signal == Signal::kRttRatio ? uniform(1, 2.5)
+                                                           : uniform(0.01, 8);
         if (value > table.region(rule).lower[axis] && value < table.region(rule).upper[axis]) {
           thresholds.push_back({signal, value});
         }
@@ -55,7 +66,7 @@ class RandomCase {
       }
     }
     for (std::size_t rule = 0; rule < table.rule_count(); ++rule) {
-      table.set_action(rule, action());
+      table.set_action(rule, is_scale_free ? relative_action() : action());
     }
     return table;
   }

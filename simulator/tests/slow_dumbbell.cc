@@ -96,9 +96,25 @@ std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
 }
 
 void SlowDumbbell::look_up(SlowSender& sender) {
-  const std::size_t rule = table_.find(sender.memory);
+  MemoryPoint looked_up = sender.memory;
+  const double rec_ewma_ms = sender.memory[1];
+  const bool is_relative = table_.rules() == Rules::kScaleFree && rec_ewma_ms > 0;
+  if (is_relative) {
+    for (const std::size_t axis : {0, 1, 3}) {
+      looked_up[axis] = sender.memory[axis] / rec_ewma_ms;
+    }
+  } else if (table_.rules() == Rules::kScaleFree) {
+    looked_up = {};
+  }
+  const std::size_t rule = table_.find(looked_up);
   ++rule_uses_[rule];
-  const Action& action = table_.action(rule);
+  Action action = table_.action(rule);
+  if (is_relative) {
+    const double unit_ms = rec_ewma_ms;
+    action.window_increment *= sender.minimum_rtt_ms;
+    action.window_increment /= 100 * unit_ms;
+    action.intersend_ms *= unit_ms;
+  }
   const double window = sender.window * action.window_multiple + action.window_increment;
   sender.window = static_cast<int>(std::clamp(window, 0.0, 1e6));
   sender.intersend_ms = action.intersend_ms;

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.v1 import constraints_pb2, spec_pb2
+from remy_farm.v1 import constraints_pb2, rule_table_pb2, spec_pb2
 
 #: The edition of a specification that is completed now and names none.
 NEWEST_EDITION: Final = 1
@@ -34,6 +34,11 @@ _SIMULATED_SECONDS: Final = {
     spec_pb2.SEARCH_MODE_JOINT: 30.0,
     spec_pb2.SEARCH_MODE_PATTERN: 30.0,
 }
+_SCALE_FREE_SIGNALS: Final = (
+    rule_table_pb2.SIGNAL_SEND_RATIO,
+    rule_table_pb2.SIGNAL_RTT_RATIO,
+    rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+)
 _TOKEN: Final = re.compile(r"[^\s,:{}\[\]]+")
 
 
@@ -127,6 +132,14 @@ def simulated_seconds(mode: int) -> float:
     return _SIMULATED_SECONDS.get(mode, _SIMULATED_SECONDS[spec_pb2.SEARCH_MODE_PAPER])
 
 
+def signals(rules: int, edition: int) -> list[int]:
+    """The default of `signals`, which depends on the rules."""
+    if rules == rule_table_pb2.RULES_SCALE_FREE:
+        return list(_SCALE_FREE_SIGNALS)
+    field = spec_pb2.DesignSpec.DESCRIPTOR.fields_by_name["signals"]
+    return [scalar(field, word) for word in default_of(field, edition) or ()]
+
+
 def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None:
     if message.DESCRIPTOR.full_name != _SPEC:
         _fill(message, edition, inherited)
@@ -138,7 +151,11 @@ def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None
             edition = FIRST_EDITION
         else:
             spec.edition = edition
-    _fill(spec, spec.edition or FIRST_EDITION, inherited)
+    edition = spec.edition or FIRST_EDITION
+    has_signals = bool(spec.signals)
+    _fill(spec, edition, inherited)
+    if not has_signals:
+        spec.signals[:] = signals(spec.rules, edition)
     if not spec.search.HasField("simulated_seconds"):
         spec.search.simulated_seconds = simulated_seconds(spec.search.mode)
 

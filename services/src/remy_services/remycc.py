@@ -186,16 +186,25 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
     rules = []
     for number in range(table.rule_count):
         lower, upper = table.region(number)
-        region = {signal_name(axis): (lower[axis], upper[axis]) for axis in table.signals}
+        region = {
+            signal_name(axis, table.rules): (lower[axis], upper[axis]) for axis in table.signals
+        }
         share = None if uses is None else (uses[number] / total if total else 0.0)
         rules.append(ReadableRule(number, region, *table.action(number), use_share=share))
     return rules
 
 
-def signal_name(axis: int) -> str:
-    """The name of a native axis as specifications spell it: 0 is send_ewma."""
+def signal_name(axis: int, rules: int) -> str:
+    """The name of a native axis as specifications spell it: 0 is send_ewma of absolute rules, and
+    send_ratio of scale-free ones."""
     values = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
-    return short_name(values[signal_of(axis)])
+    return short_name(values[signal_of(axis, rules)])
+
+
+def file_suffixes(table: RuleTable) -> tuple[str, ...]:
+    """Which files can hold a table: a .dna file has no scale-free rules."""
+    is_scale_free = table.rules == rule_table_pb2.RULES_SCALE_FREE
+    return (".json",) if is_scale_free else (".json", ".dna")
 
 
 MAXIMUM_BYTES: Final = 64 << 20

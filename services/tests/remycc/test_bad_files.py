@@ -46,8 +46,8 @@ _NOT_TABLES = {
     b"[" * 100_000: "is nested too deeply to be a rule table",
     b'{"a":' * 100_000: "is nested too deeply to be a rule table",
     b'{"nodes": [' + b"{}," * 2_500_000: "holds too much; at most 4000000 elements are allowed",
-    b'{"rules": 1}': 'is not a rule table (Message type "remy_farm.v1.RuleTable" has no field '
-    'named "rules" at "RuleTable")',
+    b'{"whiskers": 1}': 'is not a rule table (Message type "remy_farm.v1.RuleTable" has no field '
+    'named "whiskers" at "RuleTable")',
     b'{"\\ud800": 1}': "holds \\ud800, which is no part of a name",
     b'{"signals": ["\\uDfff"]}': "holds \\uDfff, which is no part of a name",
     b'{"\xc3\xa4": 1}': 'is not a rule table (Message type "remy_farm.v1.RuleTable" has no field '

@@ -9,22 +9,35 @@ ActionTuple = tuple[float, float, float]
 #: A sender's results, in the order of SpecimenOutcome's fields.
 SenderRow = tuple[int, int, int, float, float, float, float]
 
-_SIGNALS: Final = (
+# By axis. Scale-free rules look at the same axes over rec_ewma, and not at rec_ewma itself.
+_ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
     rule_table_pb2.SIGNAL_REC_EWMA,
     rule_table_pb2.SIGNAL_RTT_RATIO,
     rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
 )
+_SCALE_FREE_SIGNALS: Final = (
+    rule_table_pb2.SIGNAL_SEND_RATIO,
+    rule_table_pb2.SIGNAL_REC_EWMA,
+    rule_table_pb2.SIGNAL_RTT_RATIO,
+    rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+)
+_AXES: Final = {
+    signal: axis
+    for signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
+    for axis, signal in enumerate(signals)
+}
 
 
 def axis_of(signal: int) -> int:
-    """The native axis (from 0) of a Signal (from 1; 0 is unspecified)."""
-    return signal - 1
+    """The native axis (from 0) of a Signal; no axis of one that does not exist."""
+    return _AXES.get(signal, signal - 1)
 
 
-def signal_of(axis: int) -> rule_table_pb2.Signal:
-    """The inverse of axis_of."""
-    return _SIGNALS[axis]
+def signal_of(axis: int, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> rule_table_pb2.Signal:
+    """The inverse of axis_of, for tables of such rules."""
+    is_scale_free = rules == rule_table_pb2.RULES_SCALE_FREE
+    return (_SCALE_FREE_SIGNALS if is_scale_free else _ABSOLUTE_SIGNALS)[axis]
 
 
 def action_tuple(action: rule_table_pb2.Action) -> ActionTuple:

@@ -34,9 +34,11 @@ void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, Compi
     x.window_increment += perturbation.scale * epsilon[1];
     x.intersend += perturbation.scale * epsilon[2];
     Action action = to_action(x, bounds);
-    action.window_increment = std::clamp(
-        std::floor(action.window_increment + unit_interval(random_bits(rounding, rule))),
-        std::ceil(bounds.window_increment_minimum), std::floor(bounds.window_increment_maximum));
+    if (table.rules() == Rules::kAbsolute) {
+      action.window_increment = std::clamp(
+          std::floor(action.window_increment + unit_interval(random_bits(rounding, rule))),
+          std::ceil(bounds.window_increment_minimum), std::floor(bounds.window_increment_maximum));
+    }
     table.set_action(rule, action);
   }
 }

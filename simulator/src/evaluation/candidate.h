@@ -18,7 +18,7 @@ struct ActionChanges {
   std::vector<std::pair<std::uint32_t, Action>> changes;
 };
 
-// The box that actions are clamped to.
+// The box that actions are clamped to, in the units of the table's rules.
 struct ActionBounds {
   double window_multiple_minimum = 0;
   double window_multiple_maximum = 1;
@@ -69,7 +69,7 @@ class PerturbationNoise {
 // Throws std::invalid_argument if the candidate cannot be applied to a table of this many rules.
 void validate(const Candidate& candidate, std::size_t rules);
 
-// Changes the actions of a compiled table. An increment that is not integral is rounded
+// Changes the actions of a compiled table. An absolute increment that is not integral is rounded
 // stochastically, by a draw of (seed, specimen key, rule) that antithetic candidates share.
 void apply(const Candidate& candidate, std::uint64_t specimen_key, CompiledTable& table);
 

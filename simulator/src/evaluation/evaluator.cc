@@ -80,14 +80,17 @@ class MemoryRecorder {
 
 namespace {
 
+template <class Controller>
 struct Senders {
-  std::vector<RemyController> controllers;
+  std::vector<Controller> controllers;
   std::vector<Schedule> schedules;
 };
 
-Senders make_senders(std::span<const CompiledTable> tables, const CompiledTable& candidate_table,
-                     const Specimen& specimen, std::uint64_t specimen_seed) {
-  Senders senders;
+template <class Controller>
+Senders<Controller> make_senders(std::span<const CompiledTable> tables,
+                                 const CompiledTable& candidate_table, const Specimen& specimen,
+                                 std::uint64_t specimen_seed) {
+  Senders<Controller> senders;
   std::uint64_t index = 0;
   for (const SenderGroup& group : specimen.senders) {
     const CompiledTable& table = group.table == 0 ? candidate_table : tables[group.table];
@@ -101,17 +104,17 @@ Senders make_senders(std::span<const CompiledTable> tables, const CompiledTable&
   return senders;
 }
 
-template <class Path, class Clock, class Observer>
-std::vector<SenderResults> run(const PathParameters& parameters, const Senders& senders,
+template <class Path, class Controller, class Clock, class Observer>
+std::vector<SenderResults> run(const PathParameters& parameters, const Senders<Controller>& senders,
                                const Clock& clock, double duration_ms, Observer& observer,
                                Interruption* interruption) {
-  return Dumbbell<RemyController, Path, Clock, Observer>(
+  return Dumbbell<Controller, Path, Clock, Observer>(
              parameters, senders.controllers, senders.schedules, clock, observer, interruption)
       .run(duration_ms);
 }
 
-template <class Clock, class Observer>
-std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
+template <class Controller, class Clock, class Observer>
+std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controller>& senders,
                                std::uint64_t specimen_seed, const Clock& clock, double duration_ms,
                                Observer& observer, Interruption* interruption) {
   PathParameters parameters;
@@ -133,8 +136,8 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
                                          interruption);
 }
 
-template <class Observer>
-std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
+template <class Controller, class Observer>
+std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controller>& senders,
                                std::uint64_t specimen_seed, double duration_ms, Observer& observer,
                                Interruption* interruption) {
   const MeasurementNoise& noise = specimen.measurement;
@@ -144,6 +147,23 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders& senders,
   const NoisyClock clock(noise,
                          derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
   return run(specimen, senders, specimen_seed, clock, duration_ms, observer, interruption);
+}
+
+// The senders follow `table` where their group's is the first, and others as they are.
+template <class Observer>
+std::vector<SenderResults> run(std::span<const CompiledTable> tables, const CompiledTable& table,
+                               const Specimen& specimen, double duration_ms, std::uint64_t seed,
+                               Observer& observer, Interruption* interruption) {
+  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
+  const bool is_absolute = std::all_of(
+      specimen.senders.begin(), specimen.senders.end(),
+      [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
+  const auto run_with = [&]<class Controller>() {
+    const auto senders = make_senders<Controller>(tables, table, specimen, specimen_seed);
+    return run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
+  };
+  return is_absolute ? run_with.template operator()<RemyController<false>>()
+                     : run_with.template operator()<RemyController<true>>();
 }
 
 std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
@@ -177,25 +197,26 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
                          Recording recording, Interruption* interruption) {
   CompiledTable table = tables.front();
   apply(candidate, specimen.key, table);
-  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
-  const Senders senders = make_senders(tables, table, specimen, specimen_seed);
+  const auto run_with = [&](auto& observer) {
+    return run(tables, table, specimen, duration_ms, seed, observer, interruption);
+  };
   SpecimenOutcome outcome;
   switch (recording) {
     case Recording::kNothing: {
       NoObserver observer;
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
+      outcome.senders = run_with(observer);
       break;
     }
     case Recording::kUses:
     case Recording::kUsed: {
       UseCounter observer(&table, table.rule_count());
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
+      outcome.senders = run_with(observer);
       outcome.rule_uses = observer.uses();
       break;
     }
     case Recording::kMemory: {
       MemoryRecorder observer(&table, table.rule_count());
-      outcome.senders = run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
+      outcome.senders = run_with(observer);
       outcome.rule_uses = observer.uses();
       outcome.rule_memory = summarize(observer);
       break;

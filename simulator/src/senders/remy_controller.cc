@@ -2,7 +2,7 @@
 
 namespace remy {
 
-alignas(16) const double RemyController::kWeight[2] = {1.0 / 8, 1.0 / 8};
-alignas(16) const double RemyController::kKeep[2] = {1 - 1.0 / 8, 1 - 1.0 / 8};
+alignas(16) const double EwmaWeights::kNew[2] = {1.0 / 8, 1.0 / 8};
+alignas(16) const double EwmaWeights::kKeep[2] = {1 - 1.0 / 8, 1 - 1.0 / 8};
 
 }  // namespace remy

@@ -22,15 +22,29 @@ inline std::int32_t truncate_between(double x, double low, double high) {
 #endif
 }
 
+// Of send_ewma and rec_ewma, which are updated as one vector; in memory, as the compiler builds
+// constant vectors anew each time.
+struct EwmaWeights {
+  alignas(16) static const double kNew[2];
+  alignas(16) static const double kKeep[2];
+};
+
 // A RemyCC at work (TCP ex Machina, sections 4.1 and 4.2): its memory, and the window and pacing
-// that the rule for it sets.
+// that the rule for it sets. Composed at compile time for absolute rules alone, or for any.
+template <bool kAnyRules>
 class RemyController {
  public:
   explicit RemyController(const CompiledTable& table) : table_(&table) {}
 
   double intersend_ms() const { return intersend_ms_; }
   std::uint32_t window_packets() const { return window_packets_; }
-  const double* memory() const { return memory_; }
+  // What the last rule was looked up by.
+  const double* memory() const {
+    if constexpr (kAnyRules) {
+      return is_scale_free() ? ratios_ : memory_;
+    }
+    return memory_;
+  }
   const CompiledTable& table() const { return *table_; }
 
   // An on period starts: "the memory starts in a well-known all-zeroes initial state". Returns the
@@ -51,8 +65,8 @@ class RemyController {
       minimum_rtt_ms_ = rtt_ms;
     } else {
       for (std::size_t axis = 0; axis < 2; ++axis) {
-        memory_[axis] =
-            kKeep[axis] * memory_[axis] + kWeight[axis] * (times_ms[axis] - last_ms_[axis]);
+        memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
+                        EwmaWeights::kNew[axis] * (times_ms[axis] - last_ms_[axis]);
       }
       memory_[3] = (1 - kSlowWeight) * memory_[3] + kSlowWeight * (received_ms - last_ms_[1]);
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
@@ -68,23 +82,59 @@ class RemyController {
   std::uint32_t acknowledge_earlier_period() { return apply_rule(); }
 
  private:
-  // Of send_ewma and rec_ewma, which are updated as one vector; in memory, as the compiler builds
-  // constant vectors anew each time.
-  alignas(16) static const double kWeight[2];
-  alignas(16) static const double kKeep[2];
   static constexpr double kSlowWeight = 1.0 / 256;
   static constexpr double kMaximumWindow = 1e6;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
+  bool is_scale_free() const { return table_->rules() == Rules::kScaleFree; }
+
   [[gnu::always_inline]] std::uint32_t apply_rule() {
+    if constexpr (kAnyRules) {
+      if (is_scale_free()) {
+        if (memory_[1] > 0) [[likely]] {
+          return apply_scale_free_rule();
+        }
+        return apply_start_rule();
+      }
+    }
     const std::uint32_t rule = table_->find(memory_);
     const Action& action = table_->action(rule);
+    set(action, action.window_increment, action.intersend_ms);
+    return rule;
+  }
+
+  [[gnu::always_inline]] std::uint32_t apply_scale_free_rule() {
+    const double scale_ms = memory_[1];
+    ratios_[0] = memory_[0] / scale_ms;
+    ratios_[1] = 1;
+    ratios_[2] = memory_[2];
+    ratios_[3] = memory_[3] / scale_ms;
+    const std::uint32_t rule = table_->find(ratios_);
+    const Action& action = table_->action(rule);
+    // In an order that makes no NaN of 0 and infinity.
+    set(action, action.window_increment * minimum_rtt_ms_ / (100 * unit_ms()),
+        action.intersend_ms * unit_ms());
+    return rule;
+  }
+
+  // Nothing is measured yet.
+  [[gnu::noinline]] std::uint32_t apply_start_rule() {
+    std::fill(std::begin(ratios_), std::end(ratios_), 0.0);
+    const std::uint32_t rule = table_->find(ratios_);
+    const Action& action = table_->action(rule);
+    set(action, action.window_increment, action.intersend_ms);
+    return rule;
+  }
+
+  // The measured time between two packets, which scale-free actions are relative to.
+  double unit_ms() const { return memory_[1]; }
+
+  [[gnu::always_inline]] void set(const Action& action, double increment, double intersend_ms) {
     const double window =
         static_cast<double>(static_cast<std::int32_t>(window_packets_)) * action.window_multiple +
-        action.window_increment;
+        increment;
     window_packets_ = static_cast<std::uint32_t>(truncate_between(window, 0, kMaximumWindow));
-    intersend_ms_ = action.intersend_ms;
-    return rule;
+    intersend_ms_ = intersend_ms;
   }
 
   alignas(64) double memory_[kSignals] = {};  // indexed by Signal
@@ -93,6 +143,8 @@ class RemyController {
   double intersend_ms_ = 0;
   const CompiledTable* table_;
   std::uint32_t window_packets_ = 0;
+  // The memory in units of rec_ewma, as scale-free rules look at it; indexed by Signal.
+  alignas(16) double ratios_[kAnyRules ? kSignals : 1] = {};
 };
 
 }  // namespace remy

@@ -23,7 +23,7 @@ std::size_t orthant_of(const Open& parent) {
 
 }  // namespace
 
-CompiledTable::CompiledTable(const RuleTable& table) {
+CompiledTable::CompiledTable(const RuleTable& table) : rules_(table.rules()) {
   actions_.reserve(table.rule_count());
   std::vector<Open> path;
   for (const Node& node : table.nodes()) {

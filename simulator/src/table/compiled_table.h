@@ -49,6 +49,7 @@ class CompiledTable {
   const Action& action(std::uint32_t rule) const { return actions_[rule]; }
   void set_action(std::uint32_t rule, const Action& action) { actions_[rule] = action; }
   std::size_t rule_count() const { return actions_.size(); }
+  Rules rules() const { return rules_; }
 
  private:
   // Children are inner nodes (their offset in bytes, not negative) or rules (the complement of
@@ -63,6 +64,7 @@ class CompiledTable {
 
   std::vector<Inner> inner_;  // the root first, which is there even if there is only one rule
   std::vector<Action> actions_;
+  Rules rules_;
 };
 
 }  // namespace remy

@@ -438,6 +438,9 @@ DnaFile read_dna(std::string_view bytes, double time_unit_ms) {
 }
 
 std::string write_dna(const RuleTable& table, std::string_view metadata) {
+  if (table.rules() != Rules::kAbsolute) {
+    throw InvalidTable("its rules are scale-free, which a .dna file cannot say; keep it as .json");
+  }
   check_metadata(metadata);
   Region everything;
   everything.upper.fill(table.domain_upper());

@@ -13,15 +13,34 @@ namespace {
 using wire::Field;
 using wire::Type;
 
-// On the wire signals are counted from 1.
-std::uint64_t number_of(Signal signal) { return static_cast<std::uint64_t>(signal) + 1; }
+// The number of each axis on the wire, where signals are counted from 1; rtt_ratio is a ratio
+// anyway.
+constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4};
+constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6};
+constexpr std::uint64_t kNumbers = 6;
 
-Signal signal_of(std::uint64_t number, const std::string& place) {
-  if (number < 1 || number > kSignals) {
-    throw InvalidTable(place + " " + std::to_string(static_cast<std::int32_t>(number)) +
-                       ", which is not a congestion signal");
+std::uint64_t number_of(Signal signal, Rules rules) {
+  return (rules == Rules::kScaleFree ? kScaleFreeNumbers
+                                     : kAbsoluteNumbers)[static_cast<std::size_t>(signal)];
+}
+
+Signal signal_of(std::uint64_t number, Rules rules, const std::string& place) {
+  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    const auto signal = static_cast<Signal>(axis);
+    if (number == number_of(signal, rules) &&
+        (rules == Rules::kAbsolute || signal != Signal::kRecEwma)) {
+      return signal;
+    }
   }
-  return static_cast<Signal>(number - 1);
+  const std::string named = place + " " + std::to_string(static_cast<std::int32_t>(number));
+  if (number < 1 || number > kNumbers) {
+    throw InvalidTable(named + ", which is not a congestion signal");
+  }
+  throw InvalidTable(
+      named + (rules == Rules::kScaleFree
+                   ? ", which is absolute; scale-free rules look at send_ratio, rtt_ratio and "
+                     "slow_rec_ratio only"
+                   : ", which only scale-free rules look at"));
 }
 
 template <class Handle>
@@ -47,7 +66,7 @@ Action read_action(std::string_view message) {
   return action;
 }
 
-Threshold read_threshold(std::string_view message, const std::string& place) {
+Threshold read_threshold(std::string_view message, Rules rules, const std::string& place) {
   std::uint64_t signal = 0;
   double value = 0;
   for_each_field(message, [&](const Field& field) {
@@ -57,10 +76,10 @@ Threshold read_threshold(std::string_view message, const std::string& place) {
       value = double_of(field);
     }
   });
-  return {signal_of(signal, place), value};
+  return {signal_of(signal, rules, place), value};
 }
 
-Node read_node(std::string_view message, std::size_t index) {
+Node read_node(std::string_view message, Rules rules, std::size_t index) {
   const std::string place = "nodes[" + std::to_string(index) + "]";
   Node node;
   bool is_rule = false;
@@ -69,7 +88,8 @@ Node read_node(std::string_view message, std::size_t index) {
       is_rule = false;
       for_each_field(field.bytes, [&](const Field& inner) {
         if (inner.number == 1 && inner.type == Type::kBytes) {
-          node.thresholds.push_back(read_threshold(inner.bytes, place + ".split names signal"));
+          node.thresholds.push_back(
+              read_threshold(inner.bytes, rules, place + ".split names signal"));
         }
       });
     } else if (field.number == 2 && field.type == Type::kBytes) {
@@ -84,13 +104,28 @@ Node read_node(std::string_view message, std::size_t index) {
   return node;
 }
 
+// What a table is divided on depends on it, and it comes last.
+Rules read_rules(std::string_view message) {
+  Rules rules = Rules::kAbsolute;
+  for_each_field(message, [&](const Field& field) {
+    if (field.number == 5 && field.type == Type::kVarint) {
+      if (field.integer > 2) {
+        throw InvalidTable("rules is " + std::to_string(static_cast<std::int32_t>(field.integer)) +
+                           ", but must be 1 (absolute) or 2 (scale_free)");
+      }
+      rules = field.integer == 2 ? Rules::kScaleFree : Rules::kAbsolute;
+    }
+  });
+  return rules;
+}
+
 }  // namespace
 
 std::string write_message(const RuleTable& table) {
   std::string message;
   std::string signals;
   for (const Signal signal : table.signals()) {
-    signals.push_back(static_cast<char>(number_of(signal)));
+    signals.push_back(static_cast<char>(number_of(signal, table.rules())));
   }
   if (!signals.empty()) {
     wire::append_bytes(message, 1, signals);
@@ -99,7 +134,7 @@ std::string write_message(const RuleTable& table) {
     std::string kind;
     for (const Threshold& threshold : node.thresholds) {
       std::string entry;
-      wire::append_varint(entry, 1, number_of(threshold.signal));
+      wire::append_varint(entry, 1, number_of(threshold.signal, table.rules()));
       wire::append_double(entry, 2, threshold.value);
       wire::append_bytes(kind, 1, entry);
     }
@@ -113,6 +148,9 @@ std::string write_message(const RuleTable& table) {
     wire::append_bytes(message, 2, whole);
   }
   wire::append_double(message, 3, table.domain_upper());
+  if (table.rules() != Rules::kAbsolute) {
+    wire::append_varint(message, 5, static_cast<std::uint64_t>(table.rules()));
+  }
   return message;
 }
 
@@ -120,16 +158,18 @@ RuleTable read_message(std::string_view message) {
   std::vector<Signal> signals;
   std::vector<Node> nodes;
   double domain_upper = 0;
+  Rules rules = Rules::kAbsolute;
   try {
+    rules = read_rules(message);
     for_each_field(message, [&](const Field& field) {
       if (field.number == 1 && field.type == Type::kVarint) {
-        signals.push_back(signal_of(field.integer, "signals names"));
+        signals.push_back(signal_of(field.integer, rules, "signals names"));
       } else if (field.number == 1 && field.type == Type::kBytes) {
         for (std::string_view packed = field.bytes; !packed.empty();) {
-          signals.push_back(signal_of(wire::take_varint(packed), "signals names"));
+          signals.push_back(signal_of(wire::take_varint(packed), rules, "signals names"));
         }
       } else if (field.number == 2 && field.type == Type::kBytes) {
-        nodes.push_back(read_node(field.bytes, nodes.size()));
+        nodes.push_back(read_node(field.bytes, rules, nodes.size()));
       } else if (field.number == 3 && field.type == Type::kFixed64) {
         domain_upper = double_of(field);
       }
@@ -137,7 +177,7 @@ RuleTable read_message(std::string_view message) {
   } catch (const wire::Malformed& problem) {
     throw InvalidTable(std::string("the rule table's message ") + problem.what());
   }
-  return RuleTable(std::move(signals), std::move(nodes), domain_upper);
+  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules);
 }
 
 }  // namespace remy

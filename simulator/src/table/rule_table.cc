@@ -31,7 +31,8 @@ struct Open {
   }
 };
 
-void check_domain(std::span<const Signal> signals, double domain_upper) {
+void check_domain(std::span<const Signal> signals, double domain_upper, Rules rules) {
+  const bool is_scale_free = rules == Rules::kScaleFree;
   if (signals.empty()) {
     throw InvalidTable("The table has no signals; it must have at least one.");
   }
@@ -40,11 +41,17 @@ void check_domain(std::span<const Signal> signals, double domain_upper) {
       throw InvalidTable("Signal number " + std::to_string(axis_of(signals[i])) +
                          " does not exist; the last is 3, slow_rec_ewma.");
     }
+    if (is_scale_free && signals[i] == Signal::kRecEwma) {
+      throw InvalidTable(
+          "The table looks at rec_ewma, an absolute rate; scale-free rules look at send_ratio, "
+          "rtt_ratio and slow_rec_ratio only.");
+    }
     if (i > 0 && signals[i] <= signals[i - 1]) {
-      throw InvalidTable("Signal " + std::string(signal_name(signals[i])) + " follows " +
-                         std::string(signal_name(signals[i - 1])) +
-                         "; signals must be listed once each, in the order send_ewma, rec_ewma, "
-                         "rtt_ratio, slow_rec_ewma.");
+      throw InvalidTable("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
+                         std::string(signal_name(signals[i - 1], rules)) +
+                         "; signals must be listed once each, in the order " +
+                         (is_scale_free ? "send_ratio, rtt_ratio, slow_rec_ratio."
+                                        : "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma."));
     }
   }
   if (!std::isfinite(domain_upper) || domain_upper <= 0) {
@@ -53,7 +60,7 @@ void check_domain(std::span<const Signal> signals, double domain_upper) {
   }
 }
 
-void check_action(std::string_view owner, std::size_t number, const Action& action) {
+void check_action(std::string_view owner, std::size_t number, const Action& action, Rules rules) {
   const auto refuse = [&](std::string_view field, double value, std::string_view allowed) {
     throw InvalidTable(std::string(owner) + " " + std::to_string(number) + " has " +
                        std::string(field) + " " + text(value) + "; it must be a finite number" +
@@ -68,30 +75,38 @@ void check_action(std::string_view owner, std::size_t number, const Action& acti
   if (!std::isfinite(action.intersend_ms) || action.intersend_ms < 0) {
     refuse("intersend_ms", action.intersend_ms, " not below 0");
   }
+  if (rules == Rules::kScaleFree &&
+      std::max({action.window_multiple, std::abs(action.window_increment), action.intersend_ms}) >
+          RuleTable::kLargestRelative) {
+    throw InvalidTable(std::string(owner) + " " + std::to_string(number) + " has the action " +
+                       text(action.window_multiple) + ", " + text(action.window_increment) + ", " +
+                       text(action.intersend_ms) +
+                       "; no part of a scale-free action may be above 1e9.");
+  }
 }
 
 void check_thresholds(std::size_t number, const Node& node, const Region& region,
-                      std::span<const Signal> signals) {
+                      std::span<const Signal> signals, Rules rules) {
   const std::string name = "Node " + std::to_string(number);
   for (std::size_t j = 0; j < node.thresholds.size(); ++j) {
     const auto [signal, value] = node.thresholds[j];
     if (std::find(signals.begin(), signals.end(), signal) == signals.end()) {
       const std::string divided_on = axis_of(signal) < kSignals
-                                         ? std::string(signal_name(signal))
+                                         ? std::string(signal_name(signal, rules))
                                          : "signal number " + std::to_string(axis_of(signal));
       throw InvalidTable(name + " divides on " + divided_on +
                          ", which is not one of the table's signals.");
     }
     for (std::size_t i = 0; i < j; ++i) {
       if (node.thresholds[i].signal == signal) {
-        throw InvalidTable(name + " divides on " + std::string(signal_name(signal)) +
+        throw InvalidTable(name + " divides on " + std::string(signal_name(signal, rules)) +
                            " twice; a node must divide on each signal at most once.");
       }
     }
     const double lower = region.lower[axis_of(signal)];
     const double upper = region.upper[axis_of(signal)];
     if (!(lower <= value && value < upper)) {
-      throw InvalidTable(name + " divides on " + std::string(signal_name(signal)) + " at " +
+      throw InvalidTable(name + " divides on " + std::string(signal_name(signal, rules)) + " at " +
                          text(value) + "; the threshold must be at least " + text(lower) +
                          " and below " + text(upper) + ", the bounds of its region.");
     }
@@ -100,10 +115,12 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
 
 }  // namespace
 
-std::string_view signal_name(Signal signal) {
-  static constexpr std::array<std::string_view, kSignals> kNames{"send_ewma", "rec_ewma",
-                                                                 "rtt_ratio", "slow_rec_ewma"};
-  return kNames[axis_of(signal)];
+std::string_view signal_name(Signal signal, Rules rules) {
+  static constexpr std::array<std::string_view, kSignals> kAbsolute{"send_ewma", "rec_ewma",
+                                                                    "rtt_ratio", "slow_rec_ewma"};
+  static constexpr std::array<std::string_view, kSignals> kScaleFree{"send_ratio", "rec_ewma",
+                                                                     "rtt_ratio", "slow_rec_ratio"};
+  return (rules == Rules::kScaleFree ? kScaleFree : kAbsolute)[axis_of(signal)];
 }
 
 std::string text(double value) {
@@ -112,9 +129,13 @@ std::string text(double value) {
   return error == std::errc{} ? std::string(buffer.data(), end) : "?";
 }
 
-RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper)
-    : signals_(std::move(signals)), nodes_(std::move(preorder)), domain_upper_(domain_upper) {
-  check_domain(signals_, domain_upper_);
+RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper,
+                     Rules rules)
+    : signals_(std::move(signals)),
+      nodes_(std::move(preorder)),
+      domain_upper_(domain_upper),
+      rules_(rules) {
+  check_domain(signals_, domain_upper_, rules_);
   if (nodes_.empty()) {
     throw InvalidTable("The table has no nodes; it must have at least one rule.");
   }
@@ -131,7 +152,7 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       region = path.back().take_child_region();
     }
     if (node.thresholds.empty()) {
-      check_action("Node", i, node.action);
+      check_action("Node", i, node.action, rules_);
       if (rule_nodes_.size() == kMaximumRules) {
         throw InvalidTable("The table has more than " + std::to_string(kMaximumRules) +
                            " rules, the most allowed.");
@@ -139,7 +160,7 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       rule_nodes_.push_back(i);
       regions_.push_back(region);
     } else {
-      check_thresholds(i, node, region, signals_);
+      check_thresholds(i, node, region, signals_, rules_);
       node.action = Action{};
       if (path.size() == kMaximumDepth) {
         throw InvalidTable("The children of node " + std::to_string(i) + " lie more than " +
@@ -167,7 +188,7 @@ RuleTable RuleTable::single_rule(std::vector<Signal> signals, const Action& acti
 }
 
 void RuleTable::set_action(std::size_t rule, const Action& action) {
-  check_action("Rule", rule, action);
+  check_action("Rule", rule, action, rules_);
   nodes_[rule_nodes_[rule]].action = action;
 }
 
@@ -196,7 +217,7 @@ RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> threshol
     const std::size_t axis = axis_of(threshold.signal);
     if (axis < kSignals && threshold.value == region.lower[axis]) {
       throw InvalidTable("Rule " + std::to_string(rule) + " cannot be split on " +
-                         std::string(signal_name(threshold.signal)) + " at " +
+                         std::string(signal_name(threshold.signal, rules_)) + " at " +
                          text(threshold.value) +
                          ", the lower bound of its region; the threshold must lie above it.");
     }
@@ -209,11 +230,12 @@ RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> threshol
     nodes.insert(nodes.end(), std::size_t{1} << thresholds.size(), Node{{}, action});
   }
   nodes.insert(nodes.end(), nodes_.begin() + position + 1, nodes_.end());
-  return {signals_, std::move(nodes), domain_upper_};
+  return {signals_, std::move(nodes), domain_upper_, rules_};
 }
 
 bool operator==(const RuleTable& a, const RuleTable& b) {
-  return a.domain_upper_ == b.domain_upper_ && a.signals_ == b.signals_ && a.nodes_ == b.nodes_;
+  return a.domain_upper_ == b.domain_upper_ && a.rules_ == b.rules_ && a.signals_ == b.signals_ &&
+         a.nodes_ == b.nodes_;
 }
 
 }  // namespace remy

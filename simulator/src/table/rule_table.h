@@ -16,17 +16,24 @@ namespace remy {
 enum class Signal : std::uint8_t { kSendEwma = 0, kRecEwma = 1, kRttRatio = 2, kSlowRecEwma = 3 };
 inline constexpr std::size_t kSignals = 4;
 
+// The units in which rules speak: milliseconds and packets, or the sender's own measured scale
+// (docs/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes, with EWMAs over
+// rec_ewma in place of EWMAs in ms, and have none for rec_ewma itself.
+enum class Rules : std::uint8_t { kAbsolute = 1, kScaleFree = 2 };
+
 // The signal's name in specs and error messages.
-std::string_view signal_name(Signal signal);
+std::string_view signal_name(Signal signal, Rules rules);
 
 // The shortest decimal text that reads back as the same number, for error messages.
 std::string text(double value);
 
-// A point of memory space, indexed by Signal. EWMAs in ms.
+// A point of memory space, indexed by Signal. EWMAs in ms, or over rec_ewma.
 using MemoryPoint = std::array<double, kSignals>;
 
 // What a sender does after an ACK (section 4.2):
-// window = clamp(int(window * window_multiple + window_increment), 0, 1e6).
+// window = clamp(int(window * window_multiple + window_increment), 0, 1e6). Of scale-free rules the
+// increment is in percent of the packets that the smallest RTT holds at the measured rate, and the
+// intersend time a multiple of the measured interval; while nothing is measured, both are absolute.
 struct Action {
   double window_multiple = 1;
   double window_increment = 1;
@@ -67,7 +74,8 @@ class InvalidTable : public std::runtime_error {
 // A RemyCC: a tree that divides memory space into rules. Rules are numbered in pre-order from 0.
 // Immutable but for its actions. Every instance is valid: signals are in axis order, at least one;
 // thresholds lie in their node's region (lower <= value < upper) and on signals of the table, each
-// signal at most once a node; actions are finite, window_multiple and intersend_ms not negative. A
+// signal at most once a node; actions are finite, window_multiple and intersend_ms not negative,
+// and of scale-free rules within kLargestRelative, so that what they come to is a number. A
 // threshold on the lower bound leaves the regions below it empty: their rules are never used. The
 // published tables of 2013 have such rules.
 class RuleTable {
@@ -75,10 +83,11 @@ class RuleTable {
   static constexpr double kDefaultDomainUpper = 163840;
   static constexpr std::size_t kMaximumRules = 1'000'000;
   static constexpr std::size_t kMaximumDepth = 64;
+  static constexpr double kLargestRelative = 1e9;
 
   // Throws InvalidTable.
   RuleTable(std::vector<Signal> signals, std::vector<Node> preorder,
-            double domain_upper = kDefaultDomainUpper);
+            double domain_upper = kDefaultDomainUpper, Rules rules = Rules::kAbsolute);
 
   // One rule for all of memory space.
   static RuleTable single_rule(std::vector<Signal> signals, const Action& action,
@@ -87,6 +96,7 @@ class RuleTable {
   std::span<const Signal> signals() const { return signals_; }
   std::span<const Node> nodes() const { return nodes_; }
   double domain_upper() const { return domain_upper_; }
+  Rules rules() const { return rules_; }
 
   std::size_t rule_count() const { return rule_nodes_.size(); }
   const Action& action(std::size_t rule) const { return nodes_[rule_nodes_[rule]].action; }
@@ -109,6 +119,7 @@ class RuleTable {
   std::vector<Signal> signals_;
   std::vector<Node> nodes_;
   double domain_upper_;
+  Rules rules_;
   std::vector<std::size_t> rule_nodes_;
   std::vector<Region> regions_;
 };

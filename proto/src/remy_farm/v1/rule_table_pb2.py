@@ -24,15 +24,17 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/rule_table.proto\x12\x0cremy_farm.v1\"\x9a\x01\n\x06\x41\x63tion\x12\x1c\n\x0fwindow_multiple\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10window_increment\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cintersend_ms\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\x12\n\x10_window_multipleB\x13\n\x11_window_incrementB\x0f\n\r_intersend_ms\"_\n\tThreshold\x12)\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.SignalH\x00\x88\x01\x01\x12\x12\n\x05value\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_signalB\x08\n\x06_value\"4\n\x05Split\x12+\n\nthresholds\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\"\\\n\x04Node\x12$\n\x05split\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.SplitH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.ActionH\x00\x42\x06\n\x04kind\"\xad\x01\n\tRuleTable\x12%\n\x07signals\x18\x01 \x03(\x0e\x32\x14.remy_farm.v1.Signal\x12!\n\x05nodes\x18\x02 \x03(\x0b\x32\x12.remy_farm.v1.Node\x12\x19\n\x0c\x64omain_upper\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64na_metadata\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x42\x0f\n\r_domain_upperB\x0f\n\r_dna_metadata*{\n\x06Signal\x12\x16\n\x12SIGNAL_UNSPECIFIED\x10\x00\x12\x14\n\x10SIGNAL_SEND_EWMA\x10\x01\x12\x13\n\x0fSIGNAL_REC_EWMA\x10\x02\x12\x14\n\x10SIGNAL_RTT_RATIO\x10\x03\x12\x18\n\x14SIGNAL_SLOW_REC_EWMA\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/rule_table.proto\x12\x0cremy_farm.v1\"\x9a\x01\n\x06\x41\x63tion\x12\x1c\n\x0fwindow_multiple\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10window_increment\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cintersend_ms\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\x12\n\x10_window_multipleB\x13\n\x11_window_incrementB\x0f\n\r_intersend_ms\"_\n\tThreshold\x12)\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.SignalH\x00\x88\x01\x01\x12\x12\n\x05value\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_signalB\x08\n\x06_value\"4\n\x05Split\x12+\n\nthresholds\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\"\\\n\x04Node\x12$\n\x05split\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.SplitH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.ActionH\x00\x42\x06\n\x04kind\"\xe0\x01\n\tRuleTable\x12%\n\x07signals\x18\x01 \x03(\x0e\x32\x14.remy_farm.v1.Signal\x12!\n\x05nodes\x18\x02 \x03(\x0b\x32\x12.remy_farm.v1.Node\x12\x19\n\x0c\x64omain_upper\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64na_metadata\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\'\n\x05rules\x18\x05 \x01(\x0e\x32\x13.remy_farm.v1.RulesH\x02\x88\x01\x01\x42\x0f\n\r_domain_upperB\x0f\n\r_dna_metadataB\x08\n\x06_rules*\xad\x01\n\x06Signal\x12\x16\n\x12SIGNAL_UNSPECIFIED\x10\x00\x12\x14\n\x10SIGNAL_SEND_EWMA\x10\x01\x12\x13\n\x0fSIGNAL_REC_EWMA\x10\x02\x12\x14\n\x10SIGNAL_RTT_RATIO\x10\x03\x12\x18\n\x14SIGNAL_SLOW_REC_EWMA\x10\x04\x12\x15\n\x11SIGNAL_SEND_RATIO\x10\x05\x12\x19\n\x15SIGNAL_SLOW_REC_RATIO\x10\x06*H\n\x05Rules\x12\x15\n\x11RULES_UNSPECIFIED\x10\x00\x12\x12\n\x0eRULES_ABSOLUTE\x10\x01\x12\x14\n\x10RULES_SCALE_FREE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.rule_table_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIGNAL']._serialized_start=625
-  _globals['_SIGNAL']._serialized_end=748
+  _globals['_SIGNAL']._serialized_start=677
+  _globals['_SIGNAL']._serialized_end=850
+  _globals['_RULES']._serialized_start=852
+  _globals['_RULES']._serialized_end=924
   _globals['_ACTION']._serialized_start=48
   _globals['_ACTION']._serialized_end=202
   _globals['_THRESHOLD']._serialized_start=204
@@ -42,5 +44,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NODE']._serialized_start=355
   _globals['_NODE']._serialized_end=447
   _globals['_RULETABLE']._serialized_start=450
-  _globals['_RULETABLE']._serialized_end=623
+  _globals['_RULETABLE']._serialized_end=674
 # @@protoc_insertion_point(module_scope)

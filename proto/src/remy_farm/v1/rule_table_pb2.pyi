@@ -14,11 +14,24 @@ class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNAL_REC_EWMA: _ClassVar[Signal]
     SIGNAL_RTT_RATIO: _ClassVar[Signal]
     SIGNAL_SLOW_REC_EWMA: _ClassVar[Signal]
+    SIGNAL_SEND_RATIO: _ClassVar[Signal]
+    SIGNAL_SLOW_REC_RATIO: _ClassVar[Signal]
+
+class Rules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RULES_UNSPECIFIED: _ClassVar[Rules]
+    RULES_ABSOLUTE: _ClassVar[Rules]
+    RULES_SCALE_FREE: _ClassVar[Rules]
 SIGNAL_UNSPECIFIED: Signal
 SIGNAL_SEND_EWMA: Signal
 SIGNAL_REC_EWMA: Signal
 SIGNAL_RTT_RATIO: Signal
 SIGNAL_SLOW_REC_EWMA: Signal
+SIGNAL_SEND_RATIO: Signal
+SIGNAL_SLOW_REC_RATIO: Signal
+RULES_UNSPECIFIED: Rules
+RULES_ABSOLUTE: Rules
+RULES_SCALE_FREE: Rules
 
 class Action(_message.Message):
     __slots__ = ("window_multiple", "window_increment", "intersend_ms")
@@ -53,13 +66,15 @@ class Node(_message.Message):
     def __init__(self, split: _Optional[_Union[Split, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
 
 class RuleTable(_message.Message):
-    __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata")
+    __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata", "rules")
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_UPPER_FIELD_NUMBER: _ClassVar[int]
     DNA_METADATA_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     signals: _containers.RepeatedScalarFieldContainer[Signal]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
     domain_upper: float
     dna_metadata: bytes
-    def __init__(self, signals: _Optional[_Iterable[_Union[Signal, str]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., domain_upper: _Optional[float] = ..., dna_metadata: _Optional[bytes] = ...) -> None: ...
+    rules: Rules
+    def __init__(self, signals: _Optional[_Iterable[_Union[Signal, str]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., domain_upper: _Optional[float] = ..., dna_metadata: _Optional[bytes] = ..., rules: _Optional[_Union[Rules, str]] = ...) -> None: ...

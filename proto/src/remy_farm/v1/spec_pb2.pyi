@@ -208,7 +208,7 @@ class ComponentRange(_message.Message):
     def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ...) -> None: ...
 
 class JointSearch(_message.Message):
-    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "splits", "tuned_for_specimens", "simulated_packets")
+    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "splits", "tuned_for_specimens", "simulated_packets", "window_increment_percent", "intersend_ratio")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     STARTS_FIELD_NUMBER: _ClassVar[int]
@@ -227,6 +227,8 @@ class JointSearch(_message.Message):
     SPLITS_FIELD_NUMBER: _ClassVar[int]
     TUNED_FOR_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_RATIO_FIELD_NUMBER: _ClassVar[int]
     steps: int
     cpu_seconds: float
     starts: int
@@ -245,10 +247,12 @@ class JointSearch(_message.Message):
     splits: JointSplits
     tuned_for_specimens: int
     simulated_packets: int
-    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., splits: _Optional[_Union[JointSplits, str]] = ..., tuned_for_specimens: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
+    window_increment_percent: ComponentRange
+    intersend_ratio: ComponentRange
+    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., splits: _Optional[_Union[JointSplits, str]] = ..., tuned_for_specimens: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., window_increment_percent: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ratio: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
 
 class PatternSearch(_message.Message):
-    __slots__ = ("steps", "maximum_rules", "race_specimens", "first_step", "minimum_step", "growth_threshold", "epochs_per_split", "validation_specimens", "window_multiple", "window_increment", "intersend_ms")
+    __slots__ = ("steps", "maximum_rules", "race_specimens", "first_step", "minimum_step", "growth_threshold", "epochs_per_split", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "window_increment_percent", "intersend_ratio")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_RULES_FIELD_NUMBER: _ClassVar[int]
     RACE_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
@@ -260,6 +264,8 @@ class PatternSearch(_message.Message):
     WINDOW_MULTIPLE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_INCREMENT_FIELD_NUMBER: _ClassVar[int]
     INTERSEND_MS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_INCREMENT_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    INTERSEND_RATIO_FIELD_NUMBER: _ClassVar[int]
     steps: int
     maximum_rules: int
     race_specimens: int
@@ -271,7 +277,9 @@ class PatternSearch(_message.Message):
     window_multiple: ComponentRange
     window_increment: ComponentRange
     intersend_ms: ComponentRange
-    def __init__(self, steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., race_specimens: _Optional[int] = ..., first_step: _Optional[float] = ..., minimum_step: _Optional[float] = ..., growth_threshold: _Optional[float] = ..., epochs_per_split: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
+    window_increment_percent: ComponentRange
+    intersend_ratio: ComponentRange
+    def __init__(self, steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., race_specimens: _Optional[int] = ..., first_step: _Optional[float] = ..., minimum_step: _Optional[float] = ..., growth_threshold: _Optional[float] = ..., epochs_per_split: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment_percent: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ratio: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
 
 class Search(_message.Message):
     __slots__ = ("mode", "specimens", "simulated_seconds", "seed", "paper", "joint", "pattern")
@@ -322,13 +330,14 @@ class Workers(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
 
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "edition", "network", "traffic", "objective", "signals", "search", "stop", "workers")
+    __slots__ = ("name", "edition", "network", "traffic", "objective", "signals", "rules", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EDITION_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -338,7 +347,8 @@ class DesignSpec(_message.Message):
     traffic: TrafficModel
     objective: Objective
     signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
+    rules: _rule_table_pb2.Rules
     search: Search
     stop: Stop
     workers: Workers
-    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

@@ -18,6 +18,7 @@ from remy_services.analysis.trees import (
     ActionScale,
     Box,
     Branch,
+    ExplainError,
     Leaf,
     Tree,
     leaves,
@@ -113,6 +114,8 @@ class SignalWorth:
 class SignalStudy:
     """What the signals of a table are worth."""
 
+    rules: int
+    """The kind of the table."""
     score: Estimate | None
     """Of the table as it is."""
     signals: tuple[SignalWorth, ...]
@@ -142,7 +145,7 @@ def worth_of_signals(
         scores = sample.scores(original, sample.trial(without))
         worth.append(SignalWorth(axis, scores, without))
     worth.sort(key=lambda each: each.scores.difference.mean if each.scores.difference else 0.0)
-    return SignalStudy(original.summary().score, tuple(worth))
+    return SignalStudy(table.rules, original.summary().score, tuple(worth))
 
 
 def columns(table: RuleTable, axis: int) -> Tree[Column]:
@@ -185,19 +188,19 @@ def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTab
         threshold = (axis, column[middle].lower)
         return Branch((threshold,), (divide(column[:middle]), divide(column[middle:])))
 
-    return table_of(cut(tree), table.signals, table.domain_upper)
+    return table_of(cut(tree), table.signals, table.domain_upper, table.rules)
 
 
 def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> RuleTable:
     """The table with each column made one rule; `uses` are those of the pieces, in their order."""
-    scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
+    scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     remaining = iter(uses)
 
     def merge(column: Column) -> Action:
         weights = [next(remaining) for _ in column]
         return scale.mean([table.action(piece.rule) for piece in column], weights)
 
-    return table_of(map_leaves(tree, merge), table.signals, table.domain_upper)
+    return table_of(map_leaves(tree, merge), table.signals, table.domain_upper, table.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,8 @@ class Change:
 class Difference:
     """What the second of two tables does differently."""
 
+    rules: int
+    """The kind of both tables."""
     signals: tuple[int, ...]
     """Axes of either table."""
     domain_upper: float
@@ -238,15 +243,19 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
     look-ups are counted exactly; without one, changes are ranked by distance alone. Raises
     ExplainError if the tables are too fine or too deep to be laid over each other.
     """
+    if first.rules != second.rules:
+        raise ExplainError("of the two tables one has absolute rules and one has scale-free rules")
     # Beyond a table's domain its outermost rules go on, so that the larger domain serves both.
     domain_upper = max(first.domain_upper, second.domain_upper)
     signals = sorted({*first.signals, *second.signals})
     pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))
-    cut = table_of(map_leaves(pieces, lambda pair: first.action(pair[0])), signals, domain_upper)
+    actions = map_leaves(pieces, lambda pair: first.action(pair[0]))
+    cut = table_of(actions, signals, domain_upper, first.rules)
     before = sample.trial(cut) if sample else None
     after = sample.trial(second) if sample else None
     scale = ActionScale(
-        table.action(rule) for table in (first, second) for rule in range(table.rule_count)
+        (table.action(rule) for table in (first, second) for rule in range(table.rule_count)),
+        first.rules,
     )
     regions, changes = 0, []
     readable = readable_rules(cut, before.rule_uses if before else None)
@@ -260,6 +269,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
             changes.append(Change(rule, b, second.action(b), distance))
     changes.sort(key=_rank)
     return Difference(
+        rules=first.rules,
         signals=tuple(signals),
         domain_upper=domain_upper,
         same_regions=_structure(first) == _structure(second),

@@ -73,7 +73,7 @@ def merge_siblings(
     against the original. Rounds follow until none merges anything, because merged rules may make
     their parent one whose children are all rules.
     """
-    scale = ActionScale(table.action(rule) for rule in range(table.rule_count))
+    scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     original = sample.trial(table)
     tree = map_leaves(
         tree_of(table), lambda rule: WeighedRule(table.action(rule), original.rule_uses[rule])
@@ -166,7 +166,7 @@ def _merged(tree: Tree[WeighedRule], path: Path, scale: ActionScale) -> Tree[Wei
 
 def _to_table(tree: Tree[WeighedRule], like: RuleTable) -> RuleTable:
     actions = map_leaves(tree, lambda rule: rule.action)
-    return table_of(actions, like.signals, like.domain_upper)
+    return table_of(actions, like.signals, like.domain_upper, like.rules)
 
 
 def _preference(difference: Estimate | None) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2
 from remy_services.specification.networks import KILOBITS_PER_PACKET
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
 from remy_simulator.messages import native_bounds
@@ -89,7 +89,12 @@ def tree_of(table: RuleTable) -> Tree[int]:
     return take()
 
 
-def table_of(tree: Tree[Action], signals: Sequence[int], domain_upper: float) -> RuleTable:
+def table_of(
+    tree: Tree[Action],
+    signals: Sequence[int],
+    domain_upper: float,
+    rules: int = rule_table_pb2.RULES_ABSOLUTE,
+) -> RuleTable:
     """The table of a tree whose leaves hold actions; rules are numbered in the leaves' order.
 
     Raises ExplainError for a tree too deep to be a table.
@@ -106,7 +111,7 @@ def table_of(tree: Tree[Action], signals: Sequence[int], domain_upper: float) ->
 
     put(tree)
     try:
-        return RuleTable(signals, nodes, domain_upper)
+        return RuleTable(signals, nodes, domain_upper, rules)
     except InvalidTable as error:
         problem = str(error).rstrip(".")
         raise ExplainError(f"its regions do not combine: {problem}") from error
@@ -234,7 +239,10 @@ class ActionScale:
     The box is wide enough for window multiples and increments of 0 to 1.
     """
 
-    def __init__(self, actions: Iterable[Action]) -> None:
+    def __init__(
+        self, actions: Iterable[Action], rules: int = rule_table_pb2.RULES_ABSOLUTE
+    ) -> None:
+        self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
         known = list(actions)
         multiples = [_clamped(action[0]) for action in known]
         increments = [_clamped(action[1]) for action in known]
@@ -251,7 +259,7 @@ class ActionScale:
         )
 
     def mean(self, actions: Sequence[Action], weights: Sequence[int]) -> Action:
-        """The weighted mean in these coordinates, its window increment rounded to a whole number.
+        """The weighted mean in these coordinates, an absolute increment rounded to a whole number.
 
         Actions of weight 0 do not count, unless all have it: then all count alike. A component that
         is equal in all actions that count stays as it is, bit for bit.
@@ -265,7 +273,8 @@ class ActionScale:
             math.fsum(point[k] * weight for point, weight in points) / total for k in range(3)
         )
         centre = from_coordinates((multiple, increment, intersend), self._bounds)
-        centre = (centre[0], float(round(centre[1])), centre[2])
+        if self._has_whole_increments:
+            centre = (centre[0], float(round(centre[1])), centre[2])
         shared = [{action[k] for action, _ in counted} for k in range(3)]
         multiple, increment, intersend_ms = (
             values.pop() if len(values) == 1 else component

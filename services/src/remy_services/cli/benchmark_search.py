@@ -56,7 +56,7 @@ from remy_services.cli.common import (
 from remy_services.designer.search import with_steps
 from remy_services.evaluation.measures import Evaluate
 from remy_services.files import write_file
-from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
+from remy_services.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_services.specification import parse_setting
 from remy_services.specification.reading import Tree
 
@@ -158,7 +158,7 @@ def benchmark_seeds(
             f"{run.wall_seconds:.1f} s; measuring"
         )
         remycc = RemyCC(run.result.table, reference_config(run.result.spec))
-        for suffix in (".dna", ".json"):
+        for suffix in file_suffixes(remycc.table):
             write_remycc(out / f"seed-{seed}{suffix}", remycc)
         curves.append(_measured(run, evaluate, every=every, delta=delta, specimens=specimens))
         tree = {

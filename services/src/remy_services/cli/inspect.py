@@ -64,7 +64,7 @@ def rules_tree(
 ) -> dict[str, Any]:
     """All rules by number."""
     return {
-        "signals": [signal_name(axis) for axis in table.signals],
+        "signals": [signal_name(axis, table.rules) for axis in table.signals],
         "domain_upper": table.domain_upper,
         "rules": [
             {
@@ -95,7 +95,7 @@ def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
         **estimate_tree(study.score),
         "signals": [
             {
-                "signal": signal_name(signal.axis),
+                "signal": signal_name(signal.axis, study.rules),
                 **estimate_tree(signal.scores.after, "score_without_mean"),
                 **estimate_tree(signal.scores.difference, "difference_mean"),
             }
@@ -128,7 +128,7 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
 def difference_tree(result: Difference) -> dict[str, Any]:
     """Every region in which two tables differ."""
     return {
-        "signals": [signal_name(axis) for axis in result.signals],
+        "signals": [signal_name(axis, result.rules) for axis in result.signals],
         "domain_upper": result.domain_upper,
         "same_regions": result.same_regions,
         "regions": result.regions,
@@ -198,7 +198,7 @@ def print_signal_worth(study: SignalStudy) -> None:
     rows.add_row("-", with_error(study.score), "")
     for signal in study.signals:
         rows.add_row(
-            signal_name(signal.axis),
+            signal_name(signal.axis, study.rules),
             with_error(signal.scores.after),
             with_error(signal.scores.difference, signed=True),
         )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_services.specification.networks import KILOBITS_PER_PACKET, quantile
 from remy_simulator import RuleTable, from_coordinates, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
@@ -22,14 +22,24 @@ Coordinates = NDArray[np.float64]
 class ActionSpace:
     """The box of actions that a specification allows, and its coordinates."""
 
-    def __init__(self, search: spec_pb2.JointSearch | spec_pb2.PatternSearch) -> None:
+    def __init__(
+        self,
+        search: spec_pb2.JointSearch | spec_pb2.PatternSearch,
+        rules: int = rule_table_pb2.RULES_ABSOLUTE,
+    ) -> None:
+        self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
+        increment, intersend = (
+            (search.window_increment, search.intersend_ms)
+            if rules == rule_table_pb2.RULES_ABSOLUTE
+            else (search.window_increment_percent, search.intersend_ratio)
+        )
         self.bounds = evaluation_pb2.ActionBounds(
             window_multiple_minimum=search.window_multiple.minimum,
             window_multiple_maximum=search.window_multiple.maximum,
-            window_increment_minimum=search.window_increment.minimum,
-            window_increment_maximum=search.window_increment.maximum,
-            intersend_minimum_ms=search.intersend_ms.minimum,
-            intersend_maximum_ms=search.intersend_ms.maximum,
+            window_increment_minimum=increment.minimum,
+            window_increment_maximum=increment.maximum,
+            intersend_minimum_ms=intersend.minimum,
+            intersend_maximum_ms=intersend.maximum,
         )
         self._native = native_bounds(self.bounds)
         # The first coordinate falls as the window multiple rises.
@@ -56,7 +66,7 @@ class ActionSpace:
         return table.with_coordinates(coordinates.tobytes(), self._native)
 
     def with_rounded_actions(self, table: RuleTable, coordinates: Coordinates) -> RuleTable:
-        """The same with whole window increments, as a .dna file holds them."""
+        """The same, absolute window increments whole, as a .dna file holds them."""
         return table.with_actions([self.rounded_action(row) for row in coordinates.tolist()])
 
     def point(self, action: Action) -> list[float]:
@@ -64,12 +74,15 @@ class ActionSpace:
         return list(to_coordinates(action, self._native))
 
     def rounded_action(self, row: Sequence[float]) -> Action:
-        """The action at a point, or at the nearest one in the box, its increment whole."""
+        """The action at a point, or at the nearest one in the box, an absolute increment whole."""
         multiple, increment, intersend_ms = self._action(row)
         return (multiple, self.whole_increment(increment), intersend_ms)
 
     def whole_increment(self, increment: float) -> float:
-        """The nearest whole window increment within the bounds."""
+        """The nearest window increment within the bounds; whole, unless it is in percent."""
+        if not self._has_whole_increments:
+            low, high = self.bounds.window_increment_minimum, self.bounds.window_increment_maximum
+            return min(max(increment, low), high)
         least = math.ceil(self.bounds.window_increment_minimum)
         most = math.floor(self.bounds.window_increment_maximum)
         return float(min(max(round(increment), least), most))
@@ -142,8 +155,10 @@ _MEDIAN = 0.5
 
 def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> RuleTable:
     """The single rule of start number `start`, from 0 to `STARTS` - 1."""
-    action = first_action(spec, _WINDOW_MULTIPLES[start])
-    table = RuleTable([axis_of(signal) for signal in spec.signals], [([], action)])
+    axes = [axis_of(signal) for signal in spec.signals]
+    if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
+        return _scale_free_start(axes, _WINDOW_MULTIPLES[start])
+    table = RuleTable(axes, [([], first_action(spec, _WINDOW_MULTIPLES[start]))])
     return space.with_rounded_actions(table, space.coordinates(table))
 
 
@@ -155,6 +170,20 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
     return (window_multiple, (1 - window_multiple) * window, senders_on / packets_per_ms)
+
+
+def _scale_free_start(axes: list[int], window_multiple: float) -> RuleTable:
+    """A rule for senders that have measured nothing, and one that sends a little faster than
+    packets arrive, into a window a little larger than the path."""
+    begin: Action = (0.0, 30.0, 0.02)
+    follow: Action = (window_multiple, 110.0 * (1 - window_multiple), 0.9)
+    # All of memory is 0 before anything is measured, and rtt_ratio at least 1 from then on.
+    measured = (2, 0.5) if 2 in axes else (axes[-1], 2**-20)
+    return RuleTable(
+        axes,
+        [([measured], begin), ([], begin), ([], follow)],
+        rules=rule_table_pb2.RULES_SCALE_FREE,
+    )
 
 
 def _share_of_time_on(traffic: spec_pb2.TrafficModel) -> float:

@@ -9,10 +9,11 @@ from importlib.metadata import version
 
 from google.protobuf.message import DecodeError
 
-from remy_farm.v1 import checkpoint_pb2, spec_pb2
+from remy_farm.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_services.designer.scoring import CheckpointError, DesignerError, OtherVersionError
 from remy_services.remycc import signal_name
 from remy_services.specification import content_digest, first_digest
+from remy_services.specification.schema import short_name
 from remy_simulator import RuleTable, fingerprint
 from remy_simulator.messages import axis_of
 
@@ -39,17 +40,24 @@ def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     """The table as one that may be divided on the specification's signals.
 
-    Raises DesignerError if it is divided on any other.
+    Raises DesignerError if it is divided on any other, or has rules of another kind.
     """
+    if table.rules != spec.rules:
+        kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
+        raise DesignerError(
+            f"the table to begin with has {short_name(kinds[table.rules])} rules; those of the "
+            f"specification are {short_name(kinds[spec.rules])}"
+        )
     allowed = [axis_of(signal) for signal in spec.signals]
     for thresholds, _ in table.nodes():
         for axis, _ in thresholds:
             if axis not in allowed:
                 raise DesignerError(
-                    f"the table to begin with is divided on {signal_name(axis)}; the "
-                    f"specification's signals are {', '.join(map(signal_name, allowed))}"
+                    f"the table to begin with is divided on {signal_name(axis, table.rules)}; the "
+                    "specification's signals are "
+                    + ", ".join(signal_name(each, table.rules) for each in allowed)
                 )
-    return RuleTable(allowed, table.nodes(), table.domain_upper)
+    return RuleTable(allowed, table.nodes(), table.domain_upper, table.rules)
 
 
 def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[str]:
@@ -60,7 +68,10 @@ def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[s
     digests = search_digests(spec)
     if given is None:
         return digests
-    table = json.dumps([given.signals, given.domain_upper, given.nodes()], allow_nan=False)
+    content: list[object] = [given.signals, given.domain_upper, given.nodes()]
+    if given.rules != rule_table_pb2.RULES_ABSOLUTE:
+        content.append(given.rules)
+    table = json.dumps(content, allow_nan=False)
     return [hashlib.sha256(f"{digest} {table}".encode()).hexdigest() for digest in digests]
 
 

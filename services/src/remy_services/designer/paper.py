@@ -365,7 +365,7 @@ class SplitRule(Survey[PaperContext, PaperState]):
             evaluations=state.evaluations,
             simulated_packets=state.simulated_packets,
         )
-        return divided, split.event(table.rule_count)
+        return divided, split.event(table)
 
 
 # The strategy

@@ -27,14 +27,19 @@ class Split:
         """The division, on trial, bit by bit."""
         return checkpoint_pb2.TrialDivision(rule=self.rule, thresholds=self._thresholds())
 
-    def event(self, rules: int) -> progress_pb2.ProgressEvent:
-        """What is told of it; `rules` is the number of rules after it."""
-        split = progress_pb2.RuleSplit(rule=self.rule, thresholds=self._thresholds(), rules=rules)
+    def event(self, after: RuleTable) -> progress_pb2.ProgressEvent:
+        """What is told of it; `after` is the divided table."""
+        thresholds = self._thresholds(after.rules)
+        split = progress_pb2.RuleSplit(
+            rule=self.rule, thresholds=thresholds, rules=after.rule_count
+        )
         return progress_pb2.ProgressEvent(rule_split=split)
 
-    def _thresholds(self) -> list[rule_table_pb2.Threshold]:
+    def _thresholds(
+        self, rules: int = rule_table_pb2.RULES_ABSOLUTE
+    ) -> list[rule_table_pb2.Threshold]:
         return [
-            rule_table_pb2.Threshold(signal=signal_of(axis), value=value)
+            rule_table_pb2.Threshold(signal=signal_of(axis, rules), value=value)
             for axis, value in self.thresholds
         ]
 

@@ -20,7 +20,7 @@ from remy_services.driver.pareto import ParetoFile
 from remy_services.driver.progress import DesignObserver, ProgressLog, RunStarted, StepProgress
 from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.files import FileError, read_file, reason, write_file
-from remy_services.remycc import RemyCC, read_remycc, reference_config, write_remycc
+from remy_services.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_services.specification import content_digest, to_yaml
 from remy_simulator import RuleTable, _native
 
@@ -62,7 +62,7 @@ class OutDirectory:
         self.pareto = self.path / "pareto.csv"
         #: The best table so far.
         self.remycc_json = self.path / "remycc.json"
-        #: The same in the reference tool's format.
+        #: The same in the reference tool's format, which has absolute rules only.
         self.remycc_dna = self.path / "remycc.dna"
         #: The table that the design was given to begin with; there is no file if it was none.
         self.first_table = self.path / "first.json"
@@ -269,8 +269,8 @@ class DirectorySink:
         table = designer.table
         if self._written is None or table != self._written:
             remycc = RemyCC(table, reference_config(self.spec))
-            write_remycc(self._out.remycc_json, remycc)
-            write_remycc(self._out.remycc_dna, remycc)
+            for suffix in file_suffixes(table):
+                write_remycc(self._out.remycc_json.with_suffix(suffix), remycc)
             self._written = table
         self._saved_at = time.monotonic()
 

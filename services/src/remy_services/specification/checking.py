@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
@@ -51,6 +51,16 @@ _MODES_WITH_MAXIMUM_RULES: Final = {
     spec_pb2.SEARCH_MODE_JOINT: "joint",
     spec_pb2.SEARCH_MODE_PATTERN: "pattern",
 }
+
+_EWMAS: Final = (
+    rule_table_pb2.SIGNAL_SEND_EWMA,
+    rule_table_pb2.SIGNAL_REC_EWMA,
+    rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+)
+_RATIOS_OF_EWMAS: Final = (
+    rule_table_pb2.SIGNAL_SEND_RATIO,
+    rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -117,6 +127,7 @@ def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> 
 
 def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
     yield from _name_is_plain(spec, path)
+    yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))
 
@@ -135,6 +146,30 @@ def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     problem = problem_with_name(spec.name) if spec.name else None
     if problem is not None:
         yield Violation(child_path(path, "name"), problem)
+
+
+def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    is_scale_free = spec.rules == rule_table_pb2.RULES_SCALE_FREE
+    others, own = (
+        (_EWMAS, "send_ratio, rtt_ratio or slow_rec_ratio, as scale-free rules look at ratios only")
+        if is_scale_free
+        else (
+            _RATIOS_OF_EWMAS,
+            "send_ewma, rec_ewma, rtt_ratio or slow_rec_ewma where rules is absolute",
+        )
+    )
+    names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
+    for index, signal in enumerate(spec.signals):
+        if signal in others:
+            yield Violation(
+                f"{child_path(path, 'signals')}[{index}]",
+                f"is {short_name(names[signal])}, but must be {own}",
+            )
+    if is_scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+        yield Violation(
+            child_path(path, "rules"),
+            "is scale_free, but must be absolute where search.mode is paper",
+        )
 
 
 def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:

@@ -19,9 +19,10 @@ from remy_farm.completion import (
     default_of,
     edition_of,
     scalar,
+    signals,
     simulated_seconds,
 )
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.specification.reading import (
     Tree,
     expand,
@@ -53,8 +54,8 @@ _LARGEST_EXACT_INTEGER = 2**53
 def to_yaml(spec: spec_pb2.DesignSpec) -> str:
     """The specification as a file that reads back as this message, every default written out.
 
-    The options of other modes than its own are left out where they stand at their defaults, unless
-    the specification names no edition: it would not read back as complete.
+    The options of other modes and rules than its own are left out where they stand at their
+    defaults, unless the specification names no edition: it would not read back as complete.
     """
     tree: Any = _tree(spec)
     if spec.HasField("edition"):
@@ -63,8 +64,25 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
                 getattr(spec.search, name), spec.edition, {}
             ):
                 del tree["search"][name]
+        for name in ("joint", "pattern"):
+            _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
     text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
     return text
+
+
+# The ranges of a search's actions by the rules that they are for.
+_RANGES = {
+    rule_table_pb2.RULES_ABSOLUTE: ("window_increment", "intersend_ms"),
+    rule_table_pb2.RULES_SCALE_FREE: ("window_increment_percent", "intersend_ratio"),
+}
+
+
+def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
+    changed = _essence(getattr(spec.search, mode), spec.edition, {})
+    for rules, names in _RANGES.items():
+        for name in names:
+            if rules != spec.rules and name not in changed:
+                tree.pop(name, None)
 
 
 def content_digest(spec: spec_pb2.DesignSpec) -> str:
@@ -164,7 +182,10 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
         default = inherited.get(field.name) or default_of(field, edition)
         value = getattr(message, field.name)
         if field.is_repeated:
-            usual = [scalar(field, word) for word in default or ()]
+            if isinstance(message, spec_pb2.DesignSpec) and field.name == "signals":
+                usual = signals(message.rules, edition)
+            else:
+                usual = [scalar(field, word) for word in default or ()]
             if list(value) != usual:
                 result[field.name] = [_plain(item) for item in value]
         elif not message.HasField(field.name):

@@ -22,6 +22,7 @@ from remy_services.jobs.requests import differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.remycc import RemyCC, reference_config, to_bytes
 from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
+from remy_simulator import InvalidTable
 from remy_simulator.messages import from_native, to_native
 
 
@@ -117,7 +118,10 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
         case messages.REMY_CC_FORMAT_UNSPECIFIED | messages.REMY_CC_FORMAT_JSON:
             content = to_bytes(remycc, ".json")
         case messages.REMY_CC_FORMAT_DNA:
-            content = to_bytes(remycc, ".dna")
+            try:
+                content = to_bytes(remycc, ".dna")
+            except InvalidTable as error:
+                raise bad_field("format", f"is .dna, but {str(error).rstrip('.')}") from error
         case _:
             raise bad_field("format", f"is number {request.format}, which is no format")
     return messages.GetRemyCCResponse(

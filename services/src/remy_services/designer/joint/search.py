@@ -250,7 +250,7 @@ class SplitMostUsed(Survey[JointContext, JointState]):
                 return (replace(after, trials=trials, purpose=purpose),)
         elif split := split_most_used(climb.table, outcome):
             climb = climb.split(split.rule, split.thresholds)
-            return replace(after, climb=climb), split.event(climb.table.rule_count)
+            return replace(after, climb=climb), split.event(climb.table)
         return (after,)
 
 
@@ -287,7 +287,7 @@ class TrySplits(AntitheticPairs):
         # From the back, so that the numbers of the rules still to be divided stay what they are.
         for split in reversed(splits):
             climb = climb.split(split.rule, split.thresholds)
-            events.append(split.event(climb.table.rule_count))
+            events.append(split.event(climb.table))
         report = self.report(state, middles(up, down), events=events)
         purpose = _after_split(context, state, climb.steps)
         return replace(state, climb=climb, trials=(), purpose=purpose), report
@@ -339,7 +339,7 @@ class JointStrategy(ValidatingStrategy[JointContext, JointState]):
     }
 
     def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> JointContext:
-        space, schedule = ActionSpace(spec.search.joint), Schedule(spec.search)
+        space, schedule = ActionSpace(spec.search.joint, spec.rules), Schedule(spec.search)
         return JointContext(spec, space, schedule, given)
 
     def first_state(self, context: JointContext, given: RuleTable | None) -> JointState:

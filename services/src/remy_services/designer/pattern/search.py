@@ -333,7 +333,7 @@ class TrySplits(RaceRound):
         trial = state.splits[winner.candidate]
         current = trial.applied(state.current, context.search.first_step)
         after = replace(after, current=current, epochs_since_split=0)
-        return after, trial.split.event(current.table.rule_count)
+        return after, trial.split.event(current.table)
 
 
 class ValidateTable(Validate[PatternContext, PatternState]):
@@ -374,7 +374,7 @@ class PatternStrategy(ValidatingStrategy[PatternContext, PatternState]):
     }
 
     def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PatternContext:
-        return PatternContext(spec, ActionSpace(spec.search.pattern))
+        return PatternContext(spec, ActionSpace(spec.search.pattern, spec.rules))
 
     def first_state(self, context: PatternContext, given: RuleTable | None) -> PatternState:
         first = given or first_table(context.spec, context.space, start=0)
