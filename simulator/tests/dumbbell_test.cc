@@ -45,6 +45,48 @@ INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
                                           testing::Range<std::uint64_t>(0, 300)));
 
+// A rule for senders that have measured nothing, then rules by age and queue.
+RuleTable scale_free_table(double first_intersend_ms) {
+  const auto below = [](Signal signal, double value) { return Node{{{signal, value}}, {}}; };
+  const auto rule = [](double multiple, double increment, double intersend) {
+    return Node{{}, {multiple, increment, intersend}};
+  };
+  return RuleTable({Signal::kSendEwma, Signal::kRttRatio, Signal::kSlowRecEwma},
+                   {below(Signal::kRttRatio, 0.5), rule(0, 30, first_intersend_ms),
+                    below(Signal::kSlowRecEwma, 0.05), rule(0.7, 17, 1.8),
+                    below(Signal::kSendEwma, 0.95), rule(0.7, 30, 1.1), rule(0.7, 33, 0.9)},
+                   RuleTable::kDefaultDomainUpper, Rules::kScaleFree);
+}
+
+class EveryScale : public testing::TestWithParam<int> {};
+
+// Time is measured in units of a power of two, which changes no bit but those of exponents.
+TEST_P(EveryScale, HasTheSameNetworkWithScaleFreeRules) {
+  const double scale = std::ldexp(1, GetParam());
+  const auto network = [](double unit) {
+    Specimen specimen;
+    specimen.key = 5;
+    specimen.link_rate_packets_per_ms = 1.25 / unit;
+    specimen.rtt_ms = 150 * unit;
+    specimen.measurement = {UniformJitter{0.3 * unit}, 0};
+    specimen.senders = {{3, 0, {ExponentialTime{2000 * unit}, 1000 * unit}}};
+    return specimen;
+  };
+  const auto here = simulate_fast(scale_free_table(0.25), network(1), 20'000, 3);
+  const auto there =
+      simulate_fast(scale_free_table(0.25 * scale), network(scale), 20'000 * scale, 3);
+  EXPECT_EQ(here.rule_uses, there.rule_uses);
+  for (std::size_t i = 0; i < here.senders.size(); ++i) {
+    EXPECT_GT(here.senders[i].packets_received, 1000U);
+    EXPECT_EQ(here.senders[i].packets_received, there.senders[i].packets_received);
+    EXPECT_EQ(here.senders[i].packets_sent, there.senders[i].packets_sent);
+    EXPECT_EQ(here.senders[i].delay_sum_ms * scale, there.senders[i].delay_sum_ms);
+    EXPECT_EQ(here.senders[i].share_ms * scale, there.senders[i].share_ms);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PowersOfTwo, EveryScale, testing::Values(-10, -1, 1, 7));
+
 // One sender that is always on, with a fixed window: throughput is the window an RTT until the link
 // is full, and the queue holds the rest.
 TEST(Dumbbell, FixedWindowOnAnIdleLink) {
