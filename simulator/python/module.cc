@@ -525,7 +525,8 @@ void bind_evaluation(nb::module_& module) {
       .value("NOTHING", Recording::kNothing)
       .value("USES", Recording::kUses)
       .value("MEMORY", Recording::kMemory)
-      .value("USED", Recording::kUsed);
+      .value("USED", Recording::kUsed)
+      .value("SHARES", Recording::kShares);
   module.def(
       "digest",
       [](const std::vector<std::vector<SenderTuple>>& simulations) {

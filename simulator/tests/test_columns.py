@@ -31,6 +31,7 @@ _RECORDINGS = (
     evaluation_pb2.RECORDING_USES,
     evaluation_pb2.RECORDING_MEMORY,
     evaluation_pb2.RECORDING_USED,
+    evaluation_pb2.RECORDING_SHARES,
 )
 
 
@@ -232,6 +233,32 @@ def test_used_rules_are_those_with_uses() -> None:
         assert [bool(mask >> rule & 1) for rule in range(rules)] == [
             any(uses[candidate][specimen][rule] for candidate in range(3)) for rule in range(rules)
         ]
+
+
+def test_every_simulation_has_the_same_share_of_the_uses() -> None:
+    """However many packets its link lets through; and medians are weighted as uses are."""
+    request = _request(evaluation_pb2.RECORDING_SHARES)
+    request.specimens[0].link_rate_packets_per_ms = 30.0
+    shares = remy_simulator.evaluate_columns(_scored(request))
+    objects = _request(evaluation_pb2.RECORDING_USES)
+    objects.specimens[0].link_rate_packets_per_ms = 30.0
+    counted = columns.packed(objects)
+    uses = [
+        list(_alone(counted, candidate, specimen).rule_uses)
+        for candidate in range(3)
+        for specimen in range(5)
+    ]
+    assert max(map(sum, uses)) > 5 * min(map(sum, uses))
+    weights = [2**36 // sum(each) for each in uses]
+    expected = [
+        sum(each[rule] * weight for each, weight in zip(uses, weights, strict=True))
+        for rule in range(len(uses[0]))
+    ]
+    assert list(shares.rule_uses) == expected
+    by_rule = [0] * len(expected)
+    for (rule, axis), (_, counts) in columns.memory_summaries(shares).items():
+        by_rule[rule] += sum(counts) if axis == 2 else 0
+    assert by_rule == expected
 
 
 def test_a_pair_costs_few_bytes_on_the_wire() -> None:

@@ -34,6 +34,11 @@ _SIMULATED_SECONDS: Final = {
     spec_pb2.SEARCH_MODE_JOINT: 30.0,
     spec_pb2.SEARCH_MODE_PATTERN: 30.0,
 }
+_ABSOLUTE_SIGNALS: Final = (
+    rule_table_pb2.SIGNAL_SEND_EWMA,
+    rule_table_pb2.SIGNAL_REC_EWMA,
+    rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+)
 _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_RATIO,
     rule_table_pb2.SIGNAL_RTT_RATIO,
@@ -132,6 +137,14 @@ def simulated_seconds(mode: int) -> float:
     return _SIMULATED_SECONDS.get(mode, _SIMULATED_SECONDS[spec_pb2.SEARCH_MODE_PAPER])
 
 
+def rules(spec: spec_pb2.DesignSpec, edition: int) -> int:
+    """The default of `rules`, which depends on the mode; signals that are given may say more."""
+    field = spec_pb2.DesignSpec.DESCRIPTOR.fields_by_name["rules"]
+    number: int = scalar(field, default_text(field, edition))
+    is_paper = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER
+    return rule_table_pb2.RULES_ABSOLUTE if is_paper else number
+
+
 def signals(rules: int, edition: int) -> list[int]:
     """The default of `signals`, which depends on the rules."""
     if rules == rule_table_pb2.RULES_SCALE_FREE:
@@ -152,9 +165,12 @@ def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None
         else:
             spec.edition = edition
     edition = spec.edition or FIRST_EDITION
-    has_signals = bool(spec.signals)
+    given, has_rules = list(spec.signals), spec.HasField("rules")
     _fill(spec, edition, inherited)
-    if not has_signals:
+    if not has_rules:
+        is_absolute = any(signal in _ABSOLUTE_SIGNALS for signal in given)
+        spec.rules = rule_table_pb2.RULES_ABSOLUTE if is_absolute else rules(spec, edition)
+    if not given:
         spec.signals[:] = signals(spec.rules, edition)
     if not spec.search.HasField("simulated_seconds"):
         spec.search.simulated_seconds = simulated_seconds(spec.search.mode)
@@ -202,7 +218,8 @@ def _fillable(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
     return tuple(
         field
         for field in descriptor.fields
-        if default_text(field, NEWEST_EDITION)
+        if constraint_of(field).default
+        or default_text(field, NEWEST_EDITION)
         or (
             field.message_type is not None
             and (field.message_type.full_name == _SPEC or _fillable(field.message_type))
@@ -238,7 +255,7 @@ def _what_is_missing(message: Message, inherited: dict[str, str]) -> Iterator[st
                 yield from _what_is_missing(value, keys)
             elif expected:
                 yield "field"
-        elif constraint.may_be_absent:
+        elif constraint.may_be_absent and not expected:
             if field.name in inherited and not message.HasField(field.name):
                 yield "field"
         elif is_alternative(field):

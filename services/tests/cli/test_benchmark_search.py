@@ -104,7 +104,7 @@ def test_published_tables_take_the_place_of_quoted_figures(
         ),
         (
             ("--seeds", "1", "--out", "y", "--set", "network.rtt_ms=1"),
-            "must be PATH=VALUE with a path that begins with search or signals",
+            "must be PATH=VALUE with a path that begins with search, signals, rules or edition",
         ),
         (
             ("--seeds", "1", "--out", "y", "--set", "search.joint.step=1"),

@@ -9,6 +9,7 @@ from remy_services.specification import parse_spec
 
 _TEXT = """
 name: small-joint
+edition: EDITION
 network:
   link_rate_mbps: {uniform: {low: 10, high: 20}}
   rtt_ms: {uniform: {low: 100, high: 200}}
@@ -43,12 +44,14 @@ def small_joint_spec(
     seed: int = 1,
     simulated_seconds: float = 10,
     stop: Mapping[str, float] | None = None,
+    edition: int = 1,
     **joint: float | str,
 ) -> spec_pb2.DesignSpec:
     """The specification with the given options of `search.joint`, and of `stop`."""
     text = (
         _TEXT.replace("SIGNALS", signals)
         .replace("SEED", str(seed))
+        .replace("EDITION", str(edition))
         .replace("SECONDS", str(simulated_seconds))
         .replace("JOINT", _mapping({**_JOINT, **joint}))
     )

@@ -31,8 +31,10 @@ _RECORDINGS = {
     evaluation_pb2.RECORDING_USES: _native.Recording.USES,
     evaluation_pb2.RECORDING_MEMORY: _native.Recording.MEMORY,
     evaluation_pb2.RECORDING_USED: _native.Recording.USED,
+    evaluation_pb2.RECORDING_SHARES: _native.Recording.SHARES,
 }
-_COUNTS_USES = (evaluation_pb2.RECORDING_USES, evaluation_pb2.RECORDING_MEMORY)
+_RECORDS_MEMORY = (evaluation_pb2.RECORDING_MEMORY, evaluation_pb2.RECORDING_SHARES)
+_COUNTS_USES = (evaluation_pb2.RECORDING_USES, *_RECORDS_MEMORY)
 
 
 class InvalidRequest(ValueError):
@@ -341,7 +343,7 @@ class PreparedRequest:
                     first_on_ms=result.first_on_ms,
                 )
             )
-        if self.shared.recording == evaluation_pb2.RECORDING_MEMORY:
+        if self.shared.recording in _RECORDS_MEMORY:
             outcome.memory.CopyFrom(_memory(result.memory_places, result.memory_counts))
         return outcome
 
@@ -438,7 +440,7 @@ def assemble(
         )
     if request.recording == evaluation_pb2.RECORDING_USED and simulations:
         outcome.used_rules = _union(parts, specimens)
-    if request.recording == evaluation_pb2.RECORDING_MEMORY:
+    if request.recording in _RECORDS_MEMORY:
         counts: dict[int, int] = {}
         for _, result in parts:
             place = 0
@@ -614,7 +616,7 @@ def _check_recording(
     ):
         raise ImpossibleOutcome(f"the outcome names used rules beyond the table's {rules}")
     steps, counts = outcome.memory.places[:], outcome.memory.counts[:]
-    if recording != evaluation_pb2.RECORDING_MEMORY:
+    if recording not in _RECORDS_MEMORY:
         if outcome.HasField("memory"):
             raise ImpossibleOutcome("the outcome holds memory that was not to be recorded")
         return

@@ -214,7 +214,8 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
       outcome.rule_uses = observer.uses();
       break;
     }
-    case Recording::kMemory: {
+    case Recording::kMemory:
+    case Recording::kShares: {
       MemoryRecorder observer(&table, table.rule_count());
       outcome.senders = run_with(observer);
       outcome.rule_uses = observer.uses();
@@ -311,13 +312,18 @@ class Sums {
   Sums(const EvaluationRequest& request)
       : recording_(request.recording),
         rules_(request.tables.empty() ? 0 : request.tables.front().rule_count()),
-        uses_(recording_ == Recording::kUses || recording_ == Recording::kMemory ? rules_ : 0),
+        uses_(recording_ == Recording::kUses || records_memory() ? rules_ : 0),
         used_(recording_ == Recording::kUsed ? request.specimens.size() * mask_bytes(rules_) : 0),
-        memory_(recording_ == Recording::kMemory ? rules_ : 0) {}
+        memory_(records_memory() ? rules_ : 0) {}
 
   void add(std::size_t specimen, const SpecimenOutcome& outcome) {
+    const std::uint64_t weight =
+        recording_ == Recording::kShares
+            ? share_weight(std::accumulate(outcome.rule_uses.begin(), outcome.rule_uses.end(),
+                                           std::uint64_t{0}))
+            : 1;
     for (std::size_t rule = 0; rule < uses_.size(); ++rule) {
-      uses_[rule] += outcome.rule_uses[rule];
+      uses_[rule] += outcome.rule_uses[rule] * weight;
     }
     if (recording_ == Recording::kUsed) {
       std::uint8_t* const mask = used_.data() + specimen * mask_bytes(rules_);
@@ -332,7 +338,7 @@ class Sums {
       }
       for (const SignalSummary& signal : rule.signals) {
         for (std::size_t i = 0; i < signal.buckets.size(); ++i) {
-          sum->add(signal.signal, signal.buckets[i], signal.counts[i]);
+          sum->add(signal.signal, signal.buckets[i], signal.counts[i] * weight);
         }
       }
     }
@@ -355,6 +361,10 @@ class Sums {
   }
 
  private:
+  bool records_memory() const {
+    return recording_ == Recording::kMemory || recording_ == Recording::kShares;
+  }
+
   Recording recording_;
   std::size_t rules_;
   std::vector<std::uint64_t> uses_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,8 +18,15 @@
 namespace remy {
 
 // What is recorded beside the senders' results: nothing, how often each rule was used, that and a
-// summary of the memory values that triggered each, or only whether it was used.
-enum class Recording { kNothing, kUses, kMemory, kUsed };
+// summary of the memory values that triggered each, only whether it was used, or (summed over
+// simulations) uses and memory as shares: each simulation's counts times share_weight of their sum.
+enum class Recording { kNothing, kUses, kMemory, kUsed, kShares };
+
+// What makes so many uses add up to about 2^36: a whole number, so that sums of shares are exact and
+// come out the same in any order.
+constexpr std::uint64_t share_weight(std::uint64_t uses) {
+  return uses == 0 ? 0 : std::max<std::uint64_t>((std::uint64_t{1} << 36) / uses, 1);
+}
 
 // Every candidate (a change of the first table) is simulated on every specimen.
 struct EvaluationRequest {

@@ -83,7 +83,7 @@ class PaperSearchState(_message.Message):
     def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., epoch_table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., changes: _Optional[_Union[_evaluation_pb2.ActionChanges, _Mapping]] = ..., rule_epochs: _Optional[_Iterable[int]] = ..., rule: _Optional[int] = ..., visits: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
 
 class Climb(_message.Message):
-    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "spread", "steps", "last_split")
+    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "spread", "steps", "last_split", "rule_samples", "region_samples", "resting")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     COORDINATES_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +94,9 @@ class Climb(_message.Message):
     SPREAD_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     LAST_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    RULE_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    REGION_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    RESTING_FIELD_NUMBER: _ClassVar[int]
     table: _rule_table_pb2.RuleTable
     coordinates: _containers.RepeatedScalarFieldContainer[float]
     average: _containers.RepeatedScalarFieldContainer[float]
@@ -104,7 +107,10 @@ class Climb(_message.Message):
     spread: float
     steps: int
     last_split: int
-    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., spread: _Optional[float] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ...) -> None: ...
+    rule_samples: _containers.RepeatedScalarFieldContainer[int]
+    region_samples: _containers.RepeatedScalarFieldContainer[int]
+    resting: int
+    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., spread: _Optional[float] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ..., rule_samples: _Optional[_Iterable[int]] = ..., region_samples: _Optional[_Iterable[int]] = ..., resting: _Optional[int] = ...) -> None: ...
 
 class ValidatedTable(_message.Message):
     __slots__ = ("table", "scores")

@@ -15,10 +15,12 @@ class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECORDING_USES: _ClassVar[Recording]
     RECORDING_MEMORY: _ClassVar[Recording]
     RECORDING_USED: _ClassVar[Recording]
+    RECORDING_SHARES: _ClassVar[Recording]
 RECORDING_UNSPECIFIED: Recording
 RECORDING_USES: Recording
 RECORDING_MEMORY: Recording
 RECORDING_USED: Recording
+RECORDING_SHARES: Recording
 
 class Traffic(_message.Message):
     __slots__ = ("exponential_time", "exponential_bytes", "pareto_bytes", "mean_off_ms")

@@ -121,6 +121,12 @@ class RuleSplit(_message.Message):
     rules: int
     def __init__(self, rule: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_rule_table_pb2.Threshold, _Mapping]]] = ..., rules: _Optional[int] = ...) -> None: ...
 
+class ClimbRested(_message.Message):
+    __slots__ = ("steps",)
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    steps: int
+    def __init__(self, steps: _Optional[int] = ...) -> None: ...
+
 class EpochRecord(_message.Message):
     __slots__ = ("epoch", "step", "rules", "rules_changed", "comparison", "evaluations", "simulated_packets", "start")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -164,7 +170,7 @@ class DesignFinished(_message.Message):
     def __init__(self, reason: _Optional[_Union[StopReason, str]] = ..., epochs: _Optional[int] = ..., rules: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., closing: _Optional[_Union[Comparison, _Mapping]] = ...) -> None: ...
 
 class ProgressEvent(_message.Message):
-    __slots__ = ("sequence", "step", "epoch", "wall_seconds", "cpu_seconds", "step_finished", "rule_chosen", "rule_improved", "rule_split", "epoch_finished", "design_finished")
+    __slots__ = ("sequence", "step", "epoch", "wall_seconds", "cpu_seconds", "step_finished", "rule_chosen", "rule_improved", "rule_split", "epoch_finished", "design_finished", "climb_rested")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +182,7 @@ class ProgressEvent(_message.Message):
     RULE_SPLIT_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FINISHED_FIELD_NUMBER: _ClassVar[int]
     DESIGN_FINISHED_FIELD_NUMBER: _ClassVar[int]
+    CLIMB_RESTED_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     step: int
     epoch: int
@@ -187,4 +194,5 @@ class ProgressEvent(_message.Message):
     rule_split: RuleSplit
     epoch_finished: EpochFinished
     design_finished: DesignFinished
-    def __init__(self, sequence: _Optional[int] = ..., step: _Optional[int] = ..., epoch: _Optional[int] = ..., wall_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., step_finished: _Optional[_Union[StepFinished, _Mapping]] = ..., rule_chosen: _Optional[_Union[RuleChosen, _Mapping]] = ..., rule_improved: _Optional[_Union[RuleImproved, _Mapping]] = ..., rule_split: _Optional[_Union[RuleSplit, _Mapping]] = ..., epoch_finished: _Optional[_Union[EpochFinished, _Mapping]] = ..., design_finished: _Optional[_Union[DesignFinished, _Mapping]] = ...) -> None: ...
+    climb_rested: ClimbRested
+    def __init__(self, sequence: _Optional[int] = ..., step: _Optional[int] = ..., epoch: _Optional[int] = ..., wall_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., step_finished: _Optional[_Union[StepFinished, _Mapping]] = ..., rule_chosen: _Optional[_Union[RuleChosen, _Mapping]] = ..., rule_improved: _Optional[_Union[RuleImproved, _Mapping]] = ..., rule_split: _Optional[_Union[RuleSplit, _Mapping]] = ..., epoch_finished: _Optional[_Union[EpochFinished, _Mapping]] = ..., design_finished: _Optional[_Union[DesignFinished, _Mapping]] = ..., climb_rested: _Optional[_Union[ClimbRested, _Mapping]] = ...) -> None: ...

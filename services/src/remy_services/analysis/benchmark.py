@@ -1,6 +1,6 @@
 """The benchmark: tables and searches measured on one network model with specimens set apart.
 
-The model is the general-purpose one of "TCP ex Machina" (section 5.1), for which tables were
+The usual model is the general-purpose one of "TCP ex Machina" (section 5.1), for which tables were
 published: a search is as good as the table that it publishes after so many seconds.
 """
 
@@ -51,37 +51,105 @@ _MODEL: Tree = {
 # Names the held-out specimens. The streams of a search are named by its seed and small numbers, in
 # paths of another length.
 _HELD_OUT = 0x7961726473746963
+# What `remy-farm evaluate --seed 20130812` draws.
+_EVALUATION = 20130812
 _SIMULATION = 0
 _NETWORK = 1
 _MS_PER_SECOND = 1000.0
 
 
+@dataclass(frozen=True)
+class BenchmarkNetwork:
+    """Networks that tables and searches are measured on."""
+
+    model: Tree
+    #: Held-out specimens, how long they are simulated, and what names them.
+    specimens: int
+    seconds: float
+    held_out: int
+    #: Whether scores are in bits above those of a sender with a fair share of the link and no
+    #: queueing, rather than in the objective's own unit.
+    is_normalized: bool = False
+
+
+def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
+    """A range of link rates of "An Experimental Study of the Learnability of Congestion Control"
+    (Table 2), measured as `evaluate` does it: 256 specimens of 30 s, natural logarithms."""
+    model: Tree = {
+        "name": "learnability",
+        "network": {
+            "link_rate_mbps": {"log_uniform": [lowest_mbps, highest_mbps]},
+            "rtt_ms": 150,
+            "senders": 2,
+            "buffer": "infinite",
+        },
+        "traffic": {"exponential_time": {"mean_ms": 1000}, "mean_off_ms": 1000},
+        "search": {"mode": "joint"},
+    }
+    return BenchmarkNetwork(model, 256, 30.0, _EVALUATION)
+
+
+GENERAL_PURPOSE: Final = "general-purpose"
+#: By name.
+NETWORKS: Final = {
+    GENERAL_PURPOSE: BenchmarkNetwork(_MODEL, SPECIMENS, SIMULATED_SECONDS, _HELD_OUT, True),
+    "general-purpose-noise": BenchmarkNetwork(
+        vary(
+            vary(
+                _MODEL,
+                "network.measurement.jitter",
+                {"uniform_maximum_ms": {"uniform": [0, 0.5]}},
+            ),
+            "network.measurement.timestamp_resolution_ms",
+            [0.001, 1],
+        ),
+        128,
+        30.0,
+        _EVALUATION,
+        True,
+    ),
+    "learnability-2x": _learnability(22, 44),
+    "learnability-10x": _learnability(10, 100),
+    "learnability-100x": _learnability(3.2, 320),
+    "learnability-1000x": _learnability(1, 1000),
+}
+
+
 def benchmark_spec(
-    delta: float = 1.0, settings: Iterable[tuple[str, Tree]] = (), *, source: str = "the benchmark"
+    delta: float = 1.0,
+    settings: Iterable[tuple[str, Tree]] = (),
+    *,
+    network: str = GENERAL_PURPOSE,
+    source: str = "the benchmark",
 ) -> spec_pb2.DesignSpec:
-    """A design for the benchmark's networks.
+    """A design for the benchmark's networks of that name.
 
     `settings` are (path, value) pairs as `vary` takes them. Raises SpecError; `source` is what it
     names.
     """
-    tree = vary(_MODEL, "objective.delta", delta)
+    tree = vary(NETWORKS[network].model, "objective.delta", delta)
     for path, value in settings:
         tree = vary(tree, path, value, source=source)
     return spec_of_tree(tree, source)
 
 
-def held_out_request(table: RuleTable, specimens: int) -> evaluation_pb2.EvaluationRequest:
+def held_out_request(
+    table: RuleTable, specimens: int, *, network: str = GENERAL_PURPOSE
+) -> evaluation_pb2.EvaluationRequest:
     """The table on the first `specimens` of the held-out specimens: random, not stratified, and the
     same for every table."""
+    measured = NETWORKS[network]
     drawn = draw_specimen_columns(
-        benchmark_spec(), seed=remy_simulator.mix(_HELD_OUT, _NETWORK), count=specimens
+        benchmark_spec(network=network),
+        seed=remy_simulator.mix(measured.held_out, _NETWORK),
+        count=specimens,
     )
     return evaluation_pb2.EvaluationRequest(
         tables=[from_native(table)],
         candidates=[evaluation_pb2.Candidate()],
         specimen_columns=drawn,
-        duration_ms=SIMULATED_SECONDS * _MS_PER_SECOND,
-        seed=remy_simulator.mix(_HELD_OUT, _SIMULATION),
+        duration_ms=measured.seconds * _MS_PER_SECOND,
+        seed=remy_simulator.mix(measured.held_out, _SIMULATION),
     )
 
 
@@ -110,14 +178,30 @@ def group_name(group: tuple[int, int]) -> str:
 
 
 def measure_table(
-    table: RuleTable, evaluate: Evaluate, *, delta: float = 1.0, specimens: int = SPECIMENS
+    table: RuleTable,
+    evaluate: Evaluate,
+    *,
+    delta: float = 1.0,
+    specimens: int | None = None,
+    network: str = GENERAL_PURPOSE,
 ) -> BenchmarkScore:
-    """Simulates a table on the held-out specimens, and scores it by `normalized_scores`."""
-    request = held_out_request(table, specimens)
+    """Simulates a table on the held-out specimens, all of them unless less are asked for, and
+    scores it by `normalized_scores`, or by the objective where scores are not normalized."""
+    measured = NETWORKS[network]
+    request = held_out_request(table, specimens or measured.specimens, network=network)
     outcome = evaluate(request)
+    objective = benchmark_spec(delta, network=network).objective
+
+    def scores(
+        specimen: evaluation_pb2.Specimen, result: evaluation_pb2.SpecimenOutcome
+    ) -> list[float | None]:
+        if measured.is_normalized:
+            return normalized_scores(delta, specimen, result, request.duration_ms)
+        return sender_scores(objective, specimen, result, request.duration_ms)
+
     return summarize(
         [
-            normalized_scores(delta, specimen, result, request.duration_ms)
+            scores(specimen, result)
             for specimen, result in zip(
                 unpack_specimens(request.specimen_columns),
                 specimen_outcomes(request, outcome),
@@ -320,7 +404,8 @@ def measure_curve(
     *,
     every: int = 1,
     delta: float = 1.0,
-    specimens: int = SPECIMENS,
+    specimens: int | None = None,
+    network: str = GENERAL_PURPOSE,
 ) -> Iterator[CurvePoint]:
     """The points of a search's curve, one after the other as they are measured."""
     for each in thinned(run.published, every):
@@ -330,7 +415,9 @@ def measure_curve(
             rules=each.table.rule_count,
             cpu_seconds=each.cpu_seconds,
             wall_seconds=each.wall_seconds,
-            score=measure_table(each.table, evaluate, delta=delta, specimens=specimens),
+            score=measure_table(
+                each.table, evaluate, delta=delta, specimens=specimens, network=network
+            ),
         )
 
 

@@ -13,11 +13,11 @@ import click
 
 from remy_farm.v1 import spec_pb2
 from remy_services.analysis.benchmark import (
+    GENERAL_PURPOSE,
     GROUPS,
+    NETWORKS,
     QUOTED,
     QUOTED_DELTA,
-    SIMULATED_SECONDS,
-    SPECIMENS,
     BenchmarkScore,
     CurvePoint,
     PublishedScore,
@@ -82,6 +82,7 @@ def measure_files(
     *,
     delta: float,
     specimens: int,
+    network: str = GENERAL_PURPOSE,
     time_unit_ms: float = 1.0,
 ) -> list[MeasuredFile]:
     """Every file is read before the first is measured. Raises FileError."""
@@ -90,7 +91,7 @@ def measure_files(
         MeasuredFile(
             path,
             table.rule_count,
-            measure_table(table, evaluate, delta=delta, specimens=specimens),
+            measure_table(table, evaluate, delta=delta, specimens=specimens, network=network),
         )
         for path, table in zip(paths, tables, strict=True)
     ]
@@ -115,12 +116,15 @@ def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore
     )
 
 
-def tables_tree(tables: Sequence[MeasuredFile], *, delta: float, specimens: int) -> dict[str, Any]:
+def tables_tree(
+    tables: Sequence[MeasuredFile], *, delta: float, specimens: int, network: str = GENERAL_PURPOSE
+) -> dict[str, Any]:
     """For --json."""
     return {
+        "network": network,
         "delta": delta,
         "specimens": specimens,
-        "simulated_seconds": SIMULATED_SECONDS,
+        "simulated_seconds": NETWORKS[network].seconds,
         "tables": [
             {"file": str(each.path), "rules": each.rules, **score_tree(each.score)}
             for each in tables
@@ -141,13 +145,15 @@ def benchmark_seeds(
     threads: int,
     every: int,
     specimens: int,
+    network: str,
     as_json: bool,
 ) -> None:
     """Runs each design in a folder of its own, and keeps the files in `out` up to date with those
     that are over."""
     delta = specs[0].objective.delta
-    published = _published(tables, delta)
-    thresholds = _thresholds(published, delta)
+    is_quoted = delta == QUOTED_DELTA and network == GENERAL_PURPOSE
+    published = _published(tables, is_quoted)
+    thresholds = _thresholds(published, is_quoted)
     curves: list[SeedCurve] = []
     tree: dict[str, Any] = {}
     for spec in specs:
@@ -160,9 +166,12 @@ def benchmark_seeds(
         remycc = RemyCC(run.result.table, reference_config(run.result.spec))
         for suffix in file_suffixes(remycc.table):
             write_remycc(out / f"seed-{seed}{suffix}", remycc)
-        curves.append(_measured(run, evaluate, every=every, delta=delta, specimens=specimens))
+        curve = _measured(
+            run, evaluate, every=every, delta=delta, specimens=specimens, network=network
+        )
+        curves.append(curve)
         tree = {
-            **tables_tree(tables, delta=delta, specimens=specimens),
+            **tables_tree(tables, delta=delta, specimens=specimens, network=network),
             "threads": threads,
             "searches": [summary_tree(curve, thresholds, published) for curve in curves],
         }
@@ -174,10 +183,12 @@ def benchmark_seeds(
 
 
 def _measured(
-    run: SearchRun, evaluate: Evaluate, *, every: int, delta: float, specimens: int
+    run: SearchRun, evaluate: Evaluate, *, every: int, delta: float, specimens: int, network: str
 ) -> SeedCurve:
     points = []
-    for point in measure_curve(run, evaluate, every=every, delta=delta, specimens=specimens):
+    for point in measure_curve(
+        run, evaluate, every=every, delta=delta, specimens=specimens, network=network
+    ):
         points.append(point)
         say(
             f"  step {point.steps}, {point.cpu_seconds:.1f} CPU-s, "
@@ -193,15 +204,15 @@ def _measured(
     )
 
 
-def _published(tables: Sequence[MeasuredFile], delta: float) -> tuple[PublishedScore, ...]:
+def _published(tables: Sequence[MeasuredFile], is_quoted: bool) -> tuple[PublishedScore, ...]:
     """What was measured here takes the place of what is quoted."""
     if tables:
         return tuple(each.as_published() for each in tables)
-    return QUOTED if delta == QUOTED_DELTA else ()
+    return QUOTED if is_quoted else ()
 
 
-def _thresholds(published: Sequence[PublishedScore], delta: float) -> Sequence[float]:
-    if delta == QUOTED_DELTA:
+def _thresholds(published: Sequence[PublishedScore], is_quoted: bool) -> Sequence[float]:
+    if is_quoted:
         return _THRESHOLDS
     means = [each.score.mean.mean for each in published if each.score.mean is not None]
     return [max(means)] if means else []
@@ -321,9 +332,14 @@ def _seeds(
 )
 @option(
     "--specimens N",
-    "Held-out networks; with fewer the errors grow.",
+    "Held-out networks; with fewer the errors grow.  [default: 512, or as evaluate has them]",
     SPECIMEN_COUNT,
-    default=SPECIMENS,
+)
+@option(
+    "--network NAME",
+    "Which networks; on those of the learnability study scores are the objective's own.",
+    click.Choice(sorted(NETWORKS)),
+    default=GENERAL_PURPOSE,
 )
 @option("--out DIR", "Directory of the searches.", click.Path(file_okay=False))
 @time_unit_option
@@ -338,7 +354,8 @@ def command(
     settings: tuple[str, ...],
     every: int,
     delta: float,
-    specimens: int,
+    specimens: int | None,
+    network: str,
     out: str | None,
     time_unit_ms: float,
     threads: int,
@@ -369,6 +386,7 @@ def command(
         raise click.UsageError("--steps and --cpu-seconds exclude each other")
     if time_unit_ms != 1.0 and published:
         raise click.UsageError("--time-unit-ms and --published exclude each other")
+    specimens = specimens or NETWORKS[network].specimens
     files = [Path(path) for path in remyccs] + (published_files() if published else [])
     with local_evaluator(threads) as evaluator:
         tables = measure_files(
@@ -376,12 +394,15 @@ def command(
             evaluator.evaluate,
             delta=delta,
             specimens=specimens,
+            network=network,
             time_unit_ms=time_unit_ms,
         )
         if seeds is not None and out is not None:
             changes = list(_changes(settings, cpu_seconds))
             specs = [
-                benchmark_spec(delta, [*changes, ("search.seed", seed)], source="--set")
+                benchmark_spec(
+                    delta, [*changes, ("search.seed", seed)], network=network, source="--set"
+                )
                 for seed in seeds
             ]
             benchmark_seeds(
@@ -392,22 +413,30 @@ def command(
                 threads=threads,
                 every=every,
                 specimens=specimens,
+                network=network,
                 as_json=as_json,
             )
         elif as_json:
-            print_json(tables_tree(tables, delta=delta, specimens=specimens))
+            print_json(tables_tree(tables, delta=delta, specimens=specimens, network=network))
         else:
-            quoted = QUOTED if delta == QUOTED_DELTA and not published else ()
+            is_quoted = delta == QUOTED_DELTA and network == GENERAL_PURPOSE
+            quoted = QUOTED if is_quoted and not published else ()
             print_tables(tables, quoted)
 
 
 def _changes(settings: tuple[str, ...], cpu_seconds: float | None) -> Iterator[tuple[str, Tree]]:
     mode: Tree = "joint"
     for setting in settings:
-        if "=" not in setting or setting.split(".")[0] not in ("search", "signals"):
+        path = setting.partition("=")[0]
+        if "=" not in setting or path.split(".")[0] not in (
+            "search",
+            "signals",
+            "rules",
+            "edition",
+        ):
             raise click.UsageError(
-                f"--set is {setting!r}, but must be PATH=VALUE with a path that begins with search "
-                "or signals"
+                f"--set is {setting!r}, but must be PATH=VALUE with a path that begins with "
+                "search, signals, rules or edition"
             )
         path, tree = parse_setting(setting, "--set", source="--set")
         mode = tree if path == "search.mode" else mode

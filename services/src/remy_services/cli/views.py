@@ -308,6 +308,9 @@ def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
         case "rule_split":
             split = event.rule_split
             return f"rule {split.rule} was divided: {several(split.rules, 'rule')}"
+        case "climb_rested":
+            steps = several(event.climb_rested.steps, "step")
+            return f"the climb rests: for {steps} no slope has stood out of its noise"
         case "epoch_finished":
             return _epoch_sentence(event.epoch_finished.record)
         case "design_finished":

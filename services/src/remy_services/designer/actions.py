@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_services.specification.networks import KILOBITS_PER_PACKET, quantile
-from remy_simulator import RuleTable, from_coordinates, to_coordinates
+from remy_services.designer.editions import SearchEdition
+from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
+from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, action_tuple, axis_of, native_bounds
 
@@ -138,7 +139,7 @@ def apply(table: RuleTable, changes: evaluation_pb2.ActionChanges) -> RuleTable:
     return table
 
 
-# Where to begin: single rules about right for the network in the middle of the model.
+# Where to begin: about right for the network in the middle of the model.
 #
 # The paper begins at m = 1, b = 1, r = 0.01 (section 4.3), and the later reference tool at r = 3:
 # poor places both, from which local steps hardly lead away. Actions that score best as single rules
@@ -154,11 +155,15 @@ _MEDIAN = 0.5
 
 
 def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> RuleTable:
-    """The single rule of start number `start`, from 0 to `STARTS` - 1."""
+    """The table of start number `start`, from 0 to `STARTS` - 1."""
     axes = [axis_of(signal) for signal in spec.signals]
     if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
-        return _scale_free_start(axes, _WINDOW_MULTIPLES[start])
-    table = RuleTable(axes, [([], first_action(spec, _WINDOW_MULTIPLES[start]))])
+        return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start])
+    action = first_action(spec, _WINDOW_MULTIPLES[start])
+    nodes: list[Node] = [([], action)]
+    if SearchEdition.of(spec).has_start_rule:
+        nodes = [_measured_something(axes), ([], start_action(spec)), *nodes]
+    table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))
 
 
@@ -166,24 +171,118 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     """Fair shares of the median network: of its rate as pacing, of its packets as window."""
     network = spec.network
     packets_per_ms = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
-    senders_on = max(1.0, quantile(network.senders, _MEDIAN) * _share_of_time_on(spec.traffic))
+    senders_on = _senders_on(spec)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
     return (window_multiple, (1 - window_multiple) * window, senders_on / packets_per_ms)
 
 
-def _scale_free_start(axes: list[int], window_multiple: float) -> RuleTable:
-    """A rule for senders that have measured nothing, and one that sends a little faster than
-    packets arrive, into a window a little larger than the path."""
-    begin: Action = (0.0, 30.0, 0.02)
-    follow: Action = (window_multiple, 110.0 * (1 - window_multiple), 0.9)
-    # All of memory is 0 before anything is measured, and rtt_ratio at least 1 from then on.
-    measured = (2, 0.5) if 2 in axes else (axes[-1], 2**-20)
-    return RuleTable(
-        axes,
-        [([measured], begin), ([], begin), ([], follow)],
-        rules=rule_table_pb2.RULES_SCALE_FREE,
+#: The number of the rule for the all-zero memory, which lies at the lower end of every axis: where
+#: it is for nothing else, that of senders that have measured nothing yet.
+START_RULE = 0
+#: The native axes of rtt_ratio, and of slow_rec_ewma or slow_rec_ratio.
+RTT_RATIO = 2
+_SLOW_REC = 3
+#: No measured memory value lies below.
+_LEAST_RTT_RATIO, _LEAST_OTHER = 1.0, 1 / (1 << 20)
+
+
+def has_start_rule(table: RuleTable) -> bool:
+    """Whether the rule for the all-zero memory has no other."""
+    _, upper = table.region(START_RULE)
+    return any(
+        upper[axis] <= (_LEAST_RTT_RATIO if axis == RTT_RATIO else _LEAST_OTHER)
+        for axis in table.signals
     )
+
+
+def start_action(spec: spec_pb2.DesignSpec) -> Action:
+    """The start rule's: most of a fair share of the smallest path at once, and no window to keep.
+
+    It is applied again at each ACK of an earlier on period, where a window that it kept would grow
+    without end.
+    """
+    network = spec.network
+    slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.link_rate_mbps))
+    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(spec.traffic))
+    packets = slowest * extent(network.rtt_ms)[0] / most_on
+    burst = round(min(max(_SHARE_OF_PATH * packets, _FEWEST_PACKETS), _MOST_PACKETS))
+    return (0.0, float(burst), max(_senders_on(spec) / fastest / 2, _SHORTEST_MS))
+
+
+_SHARE_OF_PATH, _FEWEST_PACKETS, _MOST_PACKETS = 0.8, 4.0, 100.0
+_SHORTEST_MS = 0.02
+
+
+# Scale-free rules need no network in the middle: what they pace at is measured. Senders pace a
+# little faster than packets arrive, into a window a little larger than the path, and a little
+# slower into a smaller one where a queue has built up. Young senders are told apart by their age:
+# after k ACKs an average of weight w has come to a share 1 - (1 - w)^k of what it will be, and how
+# far the slow one over the fast one has come tells k.
+_SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
+_WINDOW_PERCENT, _PACE = 110.0, 0.9
+_QUEUEING_RTT_RATIO, _QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE = 1.25, 80.0, 1.1
+#: Ages in ACKs: where one cell ends and the next begins, and in the middle of each but the last.
+_AGES, _MIDDLES = (5, 10, 20, 40), (3, 7, 14, 28)
+_FAST_KEEP, _SLOW_KEEP = 7 / 8, 255 / 256
+
+Node = tuple[Sequence[tuple[int, float]], Action]
+_NO_ACTION: Action = (0.0, 0.0, 1.0)
+
+
+def _measured_something(axes: Sequence[int]) -> Node:
+    """The node that divides all memory into what is all zero and what is not."""
+    axis = RTT_RATIO if RTT_RATIO in axes else axes[-1]
+    value = _LEAST_RTT_RATIO / 2 if axis == RTT_RATIO else _LEAST_OTHER
+    return [(axis, value)], _NO_ACTION
+
+
+def _scale_free_start(
+    spec: spec_pb2.DesignSpec, axes: Sequence[int], window_multiple: float
+) -> RuleTable:
+    def follow(percent: float, pace: float, grown: float = 1.0) -> Action:
+        increment = float(round(percent * (1 - window_multiple) * grown))
+        return (window_multiple, increment, pace / grown)
+
+    grown = [1 - power(_FAST_KEEP, age) for age in _MIDDLES] + [1.0]
+    ages: list[Node] = [([], follow(_WINDOW_PERCENT, _PACE, each)) for each in grown]
+
+    def by_age(first: int, last: int) -> list[Node]:
+        if first == last:
+            return [ages[first]]
+        middle = (first + last) // 2
+        age = _AGES[middle]
+        ratio = (1 - power(_SLOW_KEEP, age)) / (1 - power(_FAST_KEEP, age))
+        divided: Node = ([(_SLOW_REC, ratio)], _NO_ACTION)
+        return [divided, *by_age(first, middle), *by_age(middle + 1, last)]
+
+    nodes = by_age(0, len(_AGES)) if _SLOW_REC in axes else ages[-1:]
+    if RTT_RATIO in axes:
+        queueing: Node = ([], follow(_QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE))
+        nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
+    nodes = [_measured_something(axes), ([], start_action(spec)), *nodes]
+    return RuleTable(axes, nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
+
+
+def _senders_on(spec: spec_pb2.DesignSpec) -> float:
+    """How many are on at a time on the median network."""
+    return max(1.0, quantile(spec.network.senders, _MEDIAN) * _share_of_time_on(spec.traffic))
+
+
+def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
+    """How long an on and an off period of the median network take, but no less than four of its
+    round trips. A flow by bytes is on for as long as its fair share of the link needs."""
+    traffic, off_ms = spec.traffic, quantile(spec.traffic.mean_off_ms, _MEDIAN)
+    match traffic.WhichOneof("on"):
+        case "exponential_time":
+            on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)
+        case "exponential_bytes":
+            packets = quantile(traffic.exponential_bytes.mean_bytes, _MEDIAN) / 1500
+            rate = quantile(spec.network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+            on_ms = packets / rate * _senders_on(spec)
+        case _:
+            on_ms = off_ms
+    return max(on_ms + off_ms, 4 * quantile(spec.network.rtt_ms, _MEDIAN))
 
 
 def _share_of_time_on(traffic: spec_pb2.TrafficModel) -> float:

@@ -135,6 +135,8 @@ def expected_cost(search: spec_pb2.Search, steps: int, step_costs: Sequence[floa
 
 # A rehearsal is cut short when it has used so much of the budget.
 _SHARE_OF_BUDGET = 0.05
+# How large its table grows where that follows from the length, which is what it is to find out.
+_REHEARSED_RULES = 72
 
 
 class Rehearsal:
@@ -143,9 +145,12 @@ class Rehearsal:
     def __init__(self, spec: spec_pb2.DesignSpec) -> None:
         self._spec = spec
         # Each division adds a rule at least.
-        plan = with_steps(spec, spec.search.joint.maximum_rules)
+        search = spec.search
+        self._rules = search.maximum_rules or search.joint.maximum_rules or _REHEARSED_RULES
+        plan = with_steps(spec, self._rules)
         plan.ClearField("stop")
         joint = plan.search.joint
+        plan.search.maximum_rules = self._rules
         joint.starts, joint.first_split, joint.steps_per_split, joint.fine_share = 1, 1, 1, 0
         joint.steps_per_epoch = joint.steps
         joint.ClearField("tuned_for_specimens")
@@ -170,8 +175,7 @@ class Rehearsal:
             # Where nobody ever sends, a step costs a packet all the same.
             self._step_costs.append(max(cost, 1) if self._counts_packets else cost)
             self._is_over = (
-                step.rules >= self._spec.search.joint.maximum_rules
-                or self._used >= _SHARE_OF_BUDGET * self._budget
+                step.rules >= self._rules or self._used >= _SHARE_OF_BUDGET * self._budget
             )
 
     def resolved(self) -> spec_pb2.DesignSpec:

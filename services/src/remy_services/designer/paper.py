@@ -397,9 +397,9 @@ class PaperStrategy(Strategy[PaperContext, PaperState]):
 
     def finished(self, context: PaperContext, state: PaperState) -> progress_pb2.StopReason | None:
         # Looked at where a split is due, so that the last rules are honed as long as all others.
-        stop = context.spec.stop
+        most = context.spec.search.maximum_rules or context.spec.stop.rules
         is_split_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
-        if is_split_due and stop.HasField("rules") and state.table.rule_count >= stop.rules:
+        if is_split_due and most and state.table.rule_count >= most:
             return progress_pb2.STOP_REASON_RULES
         return None
 

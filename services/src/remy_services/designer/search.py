@@ -20,6 +20,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_tabl
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
+from remy_services.designer.editions import SearchEdition
 from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable
@@ -76,6 +77,11 @@ class Context(ABC):
     def search(self) -> spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch:
         """The settings of the mode."""
 
+    @property
+    def edition(self) -> SearchEdition:
+        """What the search of the specification's edition does."""
+        return SearchEdition.of(self.spec)
+
     def request(
         self,
         purpose: progress_pb2.StepPurpose,
@@ -85,12 +91,14 @@ class Context(ABC):
         specimens: int | None = None,
         recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
         scored: bool = True,
+        parts: int = 1,
     ) -> Request:
         """A request whose networks and random draws are named by `purpose` and `path` (counters).
 
         Unless they are given, its only candidate is the table as it is, and it has as many
-        specimens as the specification says. It asks for scores, or else (not `scored`) for what
-        happened to every sender.
+        specimens as the specification says, each of which may be cut into several specimens of a
+        part of the time. It asks for scores, or else (not `scored`) for what happened to every
+        sender.
         """
         search = self.spec.search
         request = Request(
@@ -99,10 +107,10 @@ class Context(ABC):
             specimen_columns=draw_specimen_columns(
                 self.spec,
                 seed=remy_simulator.mix(search.seed, purpose, *path, _NETWORK),
-                count=search.specimens if specimens is None else specimens,
+                count=parts * (search.specimens if specimens is None else specimens),
                 stratified=self.stratified,
             ),
-            duration_ms=search.simulated_seconds * 1000,
+            duration_ms=search.simulated_seconds * 1000 / parts,
             seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
             recording=recording,
         )
@@ -257,8 +265,11 @@ class Survey(Step[C, S]):
     recording: ClassVar[evaluation_pb2.Recording]
 
     def request(self, context: C, state: S) -> Request:
+        recording = self.recording
+        if recording == evaluation_pb2.RECORDING_MEMORY and context.edition.counts_shares:
+            recording = evaluation_pb2.RECORDING_SHARES
         return context.request(
-            self.purpose, *self.path(state), table=state.working_table, recording=self.recording
+            self.purpose, *self.path(state), table=state.working_table, recording=recording
         )
 
     def receive(

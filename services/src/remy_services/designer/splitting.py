@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
+from remy_services.designer.actions import RTT_RATIO, START_RULE, has_start_rule
+from remy_services.designer.editions import FIRST, SearchEdition
 from remy_services.designer.scoring import by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
@@ -48,31 +50,64 @@ class Split:
 Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 
-def split_most_used(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Split | None:
+# Axes by what a division on them is worth: queues first, then how a sender's rate compares with
+# what arrives, then how fast that is, and last how it was long ago.
+_BY_WORTH = (RTT_RATIO, 0, 1, 3)
+
+
+def split_most_used(
+    table: RuleTable,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    edition: SearchEdition = FIRST,
+    room: int | None = None,
+) -> Split | None:
     """Divides the most-used rule; one too small to be divided on any signal leaves its turn to the
-    next most-used. None if there is nothing to divide."""
+    next most-used. None if there is nothing to divide.
+
+    The table grows by at most `room` rules if that is given: where all signals would add more, the
+    ones that matter least are left out.
+    """
     memory = memory_summaries(outcome)
     for rule in by_use(outcome.rule_uses):
-        thresholds = median_thresholds(table, rule, memory)
+        thresholds = median_thresholds(table, rule, memory, edition)
+        if room is not None:
+            most = (room + 1).bit_length() - 1
+            kept = sorted(thresholds, key=lambda threshold: _BY_WORTH.index(threshold[0]))[:most]
+            thresholds = sorted(kept)
         if thresholds:
             return Split(rule, thresholds)
     return None
 
 
-def median_thresholds(table: RuleTable, rule: int, memory: Memory) -> Thresholds:
+# An RTT that is longer than the smallest one by less cannot be told from it.
+_SAME_RTT = 1 + 1 / (1 << 20)
+
+
+def median_thresholds(
+    table: RuleTable, rule: int, memory: Memory, edition: SearchEdition = FIRST
+) -> Thresholds:
     """The point to split `rule` at, one threshold for each of the table's signals.
 
     A median that does not lie strictly inside the rule's region (as when most values are equal to
     its lower end) gives way to the middle of the region, as in the reference tool. A signal on
     which that is impossible too is left out; the result may be empty.
+
+    From the second edition on such a signal is left out at once, and so is rtt_ratio where it is 1
+    more often than not: nothing lies below, and the middle of what nobody measures divides nothing.
+    The rule of senders that have measured nothing has one memory value, and is not divided.
     """
+    if edition.has_start_rule and rule == START_RULE and has_start_rule(table):
+        return []
     lower, upper = table.region(rule)
     thresholds: Thresholds = []
     for axis in table.signals:
-        places = [(lower[axis] + upper[axis]) / 2]
+        least = lower[axis]
+        places = [] if edition.passes_over_atoms else [(lower[axis] + upper[axis]) / 2]
         if (rule, axis) in memory:
             places.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
-        inside = [place for place in places if lower[axis] < place < upper[axis]]
+        if edition.passes_over_atoms and axis == RTT_RATIO:
+            least = max(least, _SAME_RTT)
+        inside = [place for place in places if least < place < upper[axis]]
         if inside:
             thresholds.append((axis, inside[0]))
     return thresholds

@@ -196,7 +196,7 @@ def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
         yield Violation(
             child_path(path, "rules"),
             f"is {stop.rules}, but must be left out where search.mode is {own_limit}; "
-            f"use search.{own_limit}.maximum_rules",
+            "use search.maximum_rules",
         )
 
 

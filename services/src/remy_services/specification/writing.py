@@ -18,6 +18,7 @@ from remy_farm.completion import (
     default_message,
     default_of,
     edition_of,
+    rules,
     scalar,
     signals,
     simulated_seconds,
@@ -79,9 +80,9 @@ _RANGES = {
 
 def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
     changed = _essence(getattr(spec.search, mode), spec.edition, {})
-    for rules, names in _RANGES.items():
+    for kind, names in _RANGES.items():
         for name in names:
-            if rules != spec.rules and name not in changed:
+            if kind != spec.rules and name not in changed:
                 tree.pop(name, None)
 
 
@@ -93,8 +94,7 @@ def content_digest(spec: spec_pb2.DesignSpec) -> str:
     edition that the specification names does not count, so that it outlives fields that are added.
     One that names none counts all that there was before there were editions.
     """
-    content = _essence(spec, edition_of(spec), {}) if spec.HasField("edition") else _whole(spec)
-    return _digest(content)
+    return _digest(_deviations(spec) if spec.HasField("edition") else _whole(spec))
 
 
 def first_digest(spec: spec_pb2.DesignSpec) -> str | None:
@@ -172,6 +172,15 @@ def _value_tree(value: Any, field: FieldDescriptor, depth: int) -> Tree:
         return value if whole is None else whole
     scalar: str | bool | int | float = value
     return scalar
+
+
+def _deviations(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
+    """The essence of a specification that names its edition."""
+    edition = spec.edition
+    content = _essence(spec, edition, {})
+    if spec.rules == rules(spec, edition):
+        content.pop("rules", None)
+    return content
 
 
 def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:

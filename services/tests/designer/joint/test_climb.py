@@ -29,8 +29,8 @@ def _climb() -> Climb:
     rows = np.arange(9.0).reshape(3, 3)
     return replace(
         climb,
-        rules=Slopes(rows + 100, rows + 200),
-        branches=Slopes(rows[:2] + 300, rows[:2] + 400),
+        rules=Slopes(rows + 100, rows + 200, np.array([[7.0], [8.0], [9.0]])),
+        branches=Slopes(rows[:2] + 300, rows[:2] + 400, np.array([[5.0], [6.0]])),
         average=climb.coordinates + 0.125,
         spread=0.5,
         steps=77,
@@ -58,6 +58,7 @@ def test_children_take_the_place_of_their_parent() -> None:
     assert after.coordinates.tolist() == children(before.coordinates)
     assert after.average.tolist() == children(before.average)
     assert after.rules.mean.tolist() == children(before.rules.mean, 1 / 8)
+    assert after.rules.samples.tolist() == [[7], [8], [8], [9]]
     assert after.rules.squares.tolist() == children(before.rules.squares, 1 / 8)
     assert (after.steps, after.last_split, after.spread) == (77, 77, 0.5)
 
@@ -126,9 +127,10 @@ def test_a_message_holds_every_bit(
         _climb(),
         coordinates=rules[0],
         average=rules[1],
-        rules=Slopes(rules[2], rules[3]),
-        branches=Slopes(*branches),
+        rules=Slopes(rules[2], rules[3], np.zeros((3, 0))),
+        branches=Slopes(*branches, np.zeros((2, 0))),
         spread=spread,
+        resting=steps // 2,
         steps=steps,
         last_split=steps,
     )

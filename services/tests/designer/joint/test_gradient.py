@@ -161,6 +161,33 @@ def test_one_freak_of_many_is_limited_from_the_first_step_on() -> None:
     assert samples.rules.mean == pytest.approx(wanted)
 
 
+def _standardized(differences: Sequence[float | None]) -> GradientSamples:
+    uses = [[1]] * len(differences)
+    request = pair_request(1, 0.1, range(len(differences)))
+    outcome = pair_outcome(uses, uses)
+    sizes = np.array(differences, np.float64)
+    return gradient_samples(request, outcome, sizes, _NONE, 0.0, rules=1, standardized=True)
+
+
+def test_in_units_of_the_median_every_step_is_of_one_size() -> None:
+    """Whatever the unit of the scores, and however bad the table of the first steps."""
+    differences = [1.0, -2.0, 3.0, None, -4.0, 0.0]
+    samples = _standardized(differences)
+    scaled = _standardized([None if each is None else 1e6 * each for each in differences])
+    assert scaled.rules.mean == pytest.approx(samples.rules.mean)
+    assert scaled.rules.squares == pytest.approx(samples.rules.squares)
+    assert samples.spread == 1.0
+    assert not _standardized([0.0, None, 0.0]).rules.mean.any()
+
+
+def test_a_freak_neither_steers_a_step_nor_is_remembered() -> None:
+    """It counts as five times the median, however large it is."""
+    usual = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]
+    freak, larger = _standardized([*usual, 5.0]), _standardized([*usual, 1e30])
+    assert (freak.rules.mean == larger.rules.mean).all()
+    assert (freak.rules.squares == larger.rules.squares).all()
+
+
 def test_specimens_without_a_score_say_nothing() -> None:
     uses = [[1]] * 2
     half = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [2.0, None])

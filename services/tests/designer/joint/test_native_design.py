@@ -7,6 +7,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
+from remy_services.designer.actions import START_RULE, has_start_rule
 from remy_services.evaluation.local import LocalEvaluator
 from remy_simulator.columns import Slice, assemble, shared_part, slice_request, whole
 from services.tests.designer.small_joint_spec import small_joint_spec
@@ -94,6 +95,56 @@ def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.E
 def test_it_is_the_same_whoever_simulates(evaluate: Evaluate, splits: str) -> None:
     walk = Walk(_spec(splits), evaluate)
     reference = _reference(splits)
+    assert walk.table == reference.table
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events
+
+
+_UNITS = ["send_ewma, rec_ewma, rtt_ratio", "send_ratio, rtt_ratio, slow_rec_ratio"]
+
+
+def _mended(signals: str) -> spec_pb2.DesignSpec:
+    """On and off periods of 5 s, cut at two of them: specimens of a step are not cut further."""
+    return small_joint_spec(
+        edition=2,
+        signals=signals,
+        simulated_seconds=5,
+        steps=30,
+        first_split=5,
+        steps_per_split=5,
+        maximum_rules=12,
+        steps_per_epoch=15,
+        step_size=0.06,
+        validation_specimens=16,
+    )
+
+
+@cache
+def _mended_reference(signals: str) -> Walk:
+    evaluator = LocalEvaluator(1)
+    try:
+        return Walk(_mended(signals), evaluator.evaluate)
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize("signals", _UNITS)
+def test_the_mended_search_divides_all_but_the_start_rule(signals: str) -> None:
+    walk = _mended_reference(signals)
+    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    assert START_RULE not in {split.rule for split in splits}
+    # There is room for one rule in the end: divisions are on as many signals as fit.
+    assert splits[-1].rules == 12
+    assert has_start_rule(walk.designer.table)
+    # It keeps no window.
+    assert walk.designer.table.action(START_RULE)[0] == 0
+
+
+@pytest.mark.parametrize("signals", _UNITS)
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_the_mended_search_is_the_same_whoever_simulates(evaluate: Evaluate, signals: str) -> None:
+    walk = Walk(_mended(signals), evaluate)
+    reference = _mended_reference(signals)
     assert walk.table == reference.table
     assert walk.checkpoints == reference.checkpoints
     assert walk.events == reference.events

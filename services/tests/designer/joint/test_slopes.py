@@ -11,11 +11,13 @@ from remy_services.designer.actions import Coordinates
 from remy_services.designer.joint.climb import Slopes
 from remy_services.designer.joint.gradient import Moments
 
+_UNCORRECTED = np.zeros((1, 0))
+
 
 def _with_t(t: list[float]) -> Slopes:
     """Slopes of one row with these t-statistics: mean / sqrt(squares * 0.1 / 1.9)."""
     squares = np.array([[1.0, 4.0, 1e-20]])
-    return Slopes(np.array([t]) * np.sqrt(squares * 0.1 / 1.9), squares)
+    return Slopes(np.array([t]) * np.sqrt(squares * 0.1 / 1.9), squares, _UNCORRECTED)
 
 
 def test_in_the_dead_zone_nothing_points_anywhere() -> None:
@@ -36,7 +38,7 @@ def test_without_a_sample_there_is_none() -> None:
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3), st.floats(1e-6, 1e6))
 def test_the_direction_is_the_same_in_any_unit(t: list[float], unit: float) -> None:
     slopes = _with_t(t)
-    scaled = Slopes(slopes.mean * unit, slopes.squares * unit * unit)
+    scaled = Slopes(slopes.mean * unit, slopes.squares * unit * unit, _UNCORRECTED)
     direction = slopes.direction()
     assert scaled.direction() == pytest.approx(direction, abs=1e-9)
     assert (np.abs(direction) <= 1).all()
@@ -72,3 +74,36 @@ def test_t_is_a_t_statistic() -> None:
     t = (slopes.mean / errors).ravel()
     assert t.mean() == pytest.approx(0, abs=5 / math.sqrt(t.size))
     assert t.std() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 20, 60])
+def test_corrected_slopes_are_as_noisy_at_first_as_they_stay(steps: int) -> None:
+    """Without a slope as many coordinates leave the dead zone after one step as after many;
+    averages that are taken as they are set out boldly."""
+    random = np.random.default_rng(steps)
+    moving = {}
+    for corrected in (False, True):
+        slopes = Slopes.unknown(4000, corrected=corrected)
+        for _ in range(steps):
+            draws = random.normal(size=(16, 4000, 3))
+            slopes = slopes.after(
+                Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (16 * 16))
+            )
+        moving[corrected] = (slopes.direction() != 0).mean()
+    # A standard normal is beyond 0.7 in 48 of 100 cases.
+    assert moving[True] == pytest.approx(0.484, abs=0.03)
+    assert moving[False] > 0.55
+
+
+def test_rows_that_began_later_are_corrected_for_their_own_age() -> None:
+    old = Slopes.unknown(1, corrected=True)
+    sample = Moments(np.ones((1, 3)), np.full((1, 3), 2.0))
+    for _ in range(200):
+        old = old.after(sample)
+    young = Slopes.unknown(1, corrected=True).after(sample)
+    both = young.with_row(1, old, 0)
+    assert both.samples.tolist() == [[1], [200]]
+    assert both.direction()[0] == pytest.approx(young.direction()[0])
+    assert both.direction()[1] == pytest.approx(old.direction()[0])
+    # One sample of mean 1 and mean square 2 is no more than 0.7 standard errors from 0.
+    assert both.direction()[0] == pytest.approx(np.full(3, (2**-0.5 - 0.7) / 3))

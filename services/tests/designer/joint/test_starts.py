@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.designer.actions import STARTS, ActionSpace, first_action, first_table
+from remy_services.designer.actions import (
+    STARTS,
+    ActionSpace,
+    first_action,
+    first_table,
+    has_start_rule,
+)
 from remy_services.designer.joint.schedule import start_count
 from remy_services.specification import load_spec, parse_spec
 
@@ -54,6 +60,48 @@ def test_fair_shares_are_those_of_the_senders_that_are_on(
     spec = parse_spec(_ONE_LINK.replace("SENDERS", str(senders)).replace("TRAFFIC", traffic))
     wanted = (0.75, 0.25 * 100 / senders_on, senders_on)
     assert first_action(spec, 0.75) == pytest.approx(wanted)
+
+
+_SECOND = """
+name: second
+edition: 2
+rules: RULES
+network:
+  link_rate_mbps: {log_uniform: [3.2, 320]}
+  rtt_ms: 150
+  senders: 2
+traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}
+"""
+
+
+@pytest.mark.parametrize("rules", ["absolute", "scale_free"])
+def test_from_the_second_edition_on_senders_that_know_nothing_have_a_rule(rules: str) -> None:
+    """By hand: 3.2 Mbit/s are 0.267 packets/ms, of which a path of 150 ms holds 40, and one of two
+    senders is on at a time: 32 packets are four fifths. It keeps no window of its own."""
+    spec = parse_spec(_SECOND.replace("RULES", rules))
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    assert has_start_rule(table)
+    multiple, packets, intersend_ms = table.action(0)
+    assert (multiple, packets) == (0, 32)
+    # Half of the 0.0375 ms that a packet takes at 320 Mbit/s, but for the bounds.
+    assert intersend_ms == pytest.approx(0.02 if rules == "scale_free" else 0.25)
+    assert table.rule_count == (7 if rules == "scale_free" else 2)
+
+
+def test_the_window_of_scale_free_rules_grows_with_age_as_what_they_measure() -> None:
+    """After k ACKs rec_ewma is a share 1 - (7/8)^k of the time between two packets: what is paced,
+    and the packets that a path holds, are the same at every age."""
+    spec = parse_spec(_SECOND.replace("RULES", "scale_free"))
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    for rule, age in zip(range(1, 6), (3, 7, 14, 28, 1000), strict=True):
+        multiple, percent, ratio = table.action(rule)
+        grown = 1 - (7 / 8) ** age
+        assert multiple == 0.7
+        assert percent / grown / (1 - multiple) == pytest.approx(110, rel=0.05)
+        assert ratio * grown == pytest.approx(0.9)
+        slow_rec_ratio = (1 - (255 / 256) ** age) / grown
+        lower, upper = table.region(rule)
+        assert lower[3] <= slow_rec_ratio < upper[3]
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)

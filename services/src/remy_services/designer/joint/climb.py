@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+import remy_simulator
 from remy_farm.v1 import checkpoint_pb2
-from remy_services.designer.actions import ActionSpace, Coordinates
+from remy_services.designer.actions import START_RULE, ActionSpace, Coordinates, has_start_rule
+from remy_services.designer.editions import FIRST, SearchEdition
 from remy_services.designer.joint.gradient import GradientSamples, Moments, Regions
 from remy_services.designer.joint.schedule import USUAL, Memories, Settings
 from remy_services.designer.scoring import CheckpointError
@@ -33,22 +36,31 @@ class Slopes:
 
     mean: Coordinates
     squares: Coordinates
+    #: Samples since they began at zero, in one column; none where that is not corrected for.
+    samples: Coordinates
 
     @classmethod
-    def unknown(cls, rows: int) -> Slopes:
-        return cls(np.zeros((rows, 3)), np.zeros((rows, 3)))
+    def unknown(cls, rows: int, *, corrected: bool = False) -> Slopes:
+        """`corrected` says whether averages are corrected for beginning at zero."""
+        return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, int(corrected))))
 
     def after(self, samples: Moments, memories: Memories = USUAL) -> Slopes:
         """The averages with another step's samples."""
         return Slopes(
             memories.slopes * self.mean + (1 - memories.slopes) * samples.mean,
             memories.squares * self.squares + (1 - memories.squares) * samples.squares,
+            self.samples + 1,
         )
 
     def direction(self, memories: Memories = USUAL) -> Coordinates:
         """From -1 to 1 by coordinate: by how much the slope stands out of its noise."""
         errors = np.sqrt(self.squares * memories.slope_variance)
         t = np.divide(self.mean, errors, out=np.zeros_like(self.mean), where=errors > 0)
+        if self.samples.size:
+            # Few numbers differ: rules of one division share theirs.
+            counts, places = np.unique(self.samples, return_inverse=True)
+            factors = np.array([_correction(memories, count) for count in counts.tolist()])
+            t = t * factors[places.reshape(-1, 1)]
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
         direction: Coordinates = np.sign(t) * np.minimum(beyond, 1.0)
         return direction
@@ -58,6 +70,7 @@ class Slopes:
         return Slopes(
             divided(self.mean, row, children, _KEPT_BY_CHILDREN),
             divided(self.squares, row, children, _KEPT_BY_CHILDREN),
+            divided(self.samples, row, children),
         )
 
     def with_row(self, place: int, other: Slopes, row: int) -> Slopes:
@@ -65,7 +78,15 @@ class Slopes:
         return Slopes(
             np.insert(self.mean, place, other.mean[row], axis=0),
             np.insert(self.squares, place, other.squares[row], axis=0),
+            np.insert(self.samples, place, other.samples[row], axis=0),
         )
+
+
+def _correction(memories: Memories, samples: float) -> float:
+    """What a t-statistic is too large by, after so many samples: the average of the slopes has
+    forgotten that it began at zero when that of their squares has not (Kingma and Ba 2015)."""
+    slopes = 1 - remy_simulator.power(memories.slopes, 2 * samples)
+    return math.sqrt((1 - remy_simulator.power(memories.squares, samples)) / slopes)
 
 
 def divided(rows: Coordinates, row: int, children: int, kept: float = 1.0) -> Coordinates:
@@ -97,17 +118,19 @@ class Climb:
     steps: int = 0
     #: How many had been made when a rule was last divided.
     last_split: int = 0
+    #: Steps since any coordinate moved, where that is counted.
+    resting: int = 0
 
     @classmethod
-    def start(cls, table: RuleTable, space: ActionSpace) -> Climb:
-        """A climb from a table."""
+    def start(cls, table: RuleTable, space: ActionSpace, *, corrected: bool = False) -> Climb:
+        """A climb from a table; `corrected` says whether slopes are (`Slopes.unknown`)."""
         coordinates = space.coordinates(table)
         regions = Regions.of(table)
         return cls(
             table=space.with_actions(table, coordinates),
             coordinates=coordinates,
-            rules=Slopes.unknown(table.rule_count),
-            branches=Slopes.unknown(len(regions.ranges)),
+            rules=Slopes.unknown(table.rule_count, corrected=corrected),
+            branches=Slopes.unknown(len(regions.ranges), corrected=corrected),
             regions=regions,
             average=coordinates.copy(),
         )
@@ -146,6 +169,9 @@ class Climb:
             spread=self.spread,
             steps=self.steps,
             last_split=self.last_split,
+            rule_samples=map(int, self.rules.samples.ravel()),
+            region_samples=map(int, self.branches.samples.ravel()),
+            resting=self.resting or None,
         )
 
     @classmethod
@@ -154,18 +180,26 @@ class Climb:
         table = restored_table(message.table)
         regions = Regions.of(table)
         rules, branches = table.rule_count, len(regions.ranges)
+        corrected = bool(message.rule_samples)
         return cls(
             table=table,
             coordinates=_rows(message.coordinates, rules),
-            rules=Slopes(_rows(message.rule_slopes, rules), _rows(message.rule_squares, rules)),
+            rules=Slopes(
+                _rows(message.rule_slopes, rules),
+                _rows(message.rule_squares, rules),
+                _rows(message.rule_samples, rules, int(corrected)),
+            ),
             branches=Slopes(
-                _rows(message.region_slopes, branches), _rows(message.region_squares, branches)
+                _rows(message.region_slopes, branches),
+                _rows(message.region_squares, branches),
+                _rows(message.region_samples, branches, int(corrected)),
             ),
             regions=regions,
             average=_rows(message.average, rules),
             spread=message.spread,
             steps=message.steps,
             last_split=message.last_split,
+            resting=message.resting,
         )
 
 
@@ -174,21 +208,28 @@ def _flat(rows: Coordinates) -> list[float]:
     return flat
 
 
-def _rows(values: Iterable[float], rows: int) -> Coordinates:
+def _rows(values: Iterable[float], rows: int, width: int = 3) -> Coordinates:
     array = np.array(list(values), dtype=np.float64)
-    if array.size != 3 * rows:
+    if array.size != width * rows:
         raise CheckpointError(
-            f"the checkpoint has {array.size} numbers where {rows} rules or regions need {3 * rows}"
+            f"the checkpoint has {array.size} numbers where {rows} rules or regions need "
+            f"{width * rows}"
         )
     if not np.isfinite(array).all():
         raise CheckpointError("the checkpoint has numbers that are not finite where a climb stands")
-    return array.reshape(rows, 3)
+    return array.reshape(rows, width)
 
 
 # One step uphill
 
 
-def ascend(climb: Climb, samples: GradientSamples, settings: Settings, space: ActionSpace) -> Climb:
+def ascend(
+    climb: Climb,
+    samples: GradientSamples,
+    settings: Settings,
+    space: ActionSpace,
+    edition: SearchEdition = FIRST,
+) -> Climb:
     """The climb after one step: of each rule by itself, and of each region as a whole.
 
     Coordinates whose slope stands out of its noise move, the others rest.
@@ -199,6 +240,9 @@ def ascend(climb: Climb, samples: GradientSamples, settings: Settings, space: Ac
     rules = climb.rules.after(samples.rules, memories)
     branches = climb.branches.after(samples.regions, memories)
     directions = climb.regions.spread(branches.direction(memories), rules.direction(memories))
+    if edition.has_start_rule and has_start_rule(climb.table):
+        # It keeps no window: what it kept it would add to at each ACK of an earlier on period.
+        directions[START_RULE, 0] = 0.0
     coordinates = space.clamped(climb.coordinates + settings.step_size * directions)
     average = settings.averaging * climb.average + (1 - settings.averaging) * coordinates
     return replace(
@@ -210,4 +254,5 @@ def ascend(climb: Climb, samples: GradientSamples, settings: Settings, space: Ac
         average=average,
         spread=samples.spread,
         steps=climb.steps + 1,
+        resting=climb.resting + 1 if edition.standardizes and not directions.any() else 0,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer.actions import Coordinates
+from remy_services.designer.editions import FIRST, SearchEdition
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import Split, median_thresholds
 from remy_simulator import RuleTable
@@ -25,11 +26,15 @@ Trials = tuple[Split, ...]
 _RULES_ON_TRIAL = 8
 
 
-def most_used_on_trial(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Trials:
+def most_used_on_trial(
+    table: RuleTable,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    edition: SearchEdition = FIRST,
+) -> Trials:
     """The most-used rules, each at the medians of the memory values that triggered it."""
     memory = memory_summaries(outcome)
     used = sorted(by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
-    trials = (Split(rule, median_thresholds(table, rule, memory)) for rule in used)
+    trials = (Split(rule, median_thresholds(table, rule, memory, edition)) for rule in used)
     return tuple(trial for trial in trials if trial.thresholds)
 
 

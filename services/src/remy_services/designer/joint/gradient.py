@@ -88,6 +88,8 @@ class Regions:
 # A difference beyond this many times the usual one counts as if it were no larger: one freak
 # specimen shall not throw the climb.
 _FREAK = 5.0
+#: What is usual in units of the median.
+STANDARD = 1.0
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,17 @@ def gradient_samples(
     memories: Memories = USUAL,
     *,
     rules: int,
+    standardized: bool = False,
 ) -> GradientSamples:
     """The samples of a request whose candidates are one antithetic pair of a table so large.
 
     `differences` holds half the difference of the pair's scores by specimen, not a number where one
-    could not be scored.
+    could not be scored. They count in units of their median size if `standardized`, and are limited
+    by the running average of their sizes otherwise.
     """
-    spread = spread_after(differences, spread, memories)
+    if standardized:
+        differences = in_units_of_median(differences)
+    spread = STANDARD if standardized else spread_after(differences, spread, memories)
     columns = gradient_moments(
         request.seed,
         request.specimen_columns.keys,
@@ -163,6 +169,20 @@ def pair_samples(
         if not math.isnan(size):
             noise = np.array(perturbation_noise(request.seed, key, rules)).reshape(-1, 3)
             yield noise * size * mask[:, np.newaxis]
+
+
+def in_units_of_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The differences over the median size of those of one step that are not zero.
+
+    A step's unit is its own, so that neither a freak specimen nor a table that is bad in many ways,
+    as the first one is, counts for more than another step: averages forget it as soon as all else.
+    """
+    sizes = sorted(abs(size) for size in differences.tolist() if size < 0 or size > 0)
+    if not sizes:
+        return differences
+    median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
+    scaled: NDArray[np.float64] = differences / median
+    return scaled
 
 
 def _sizes(

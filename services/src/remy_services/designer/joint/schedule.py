@@ -58,13 +58,54 @@ def widening(search: spec_pb2.Search) -> float:
     return search.specimens / joint.tuned_for_specimens
 
 
+# What a climb's length says about the rest, where the settings leave it open: how large the table
+# grows, when its rules are divided, and how often the climb is compared with the best table.
+#
+# A longer climb can tell more rules apart. A step's noise falls with the square root of the steps
+# that see it, and a rule of a larger table is seen in fewer: their number grows a little slower
+# than that. At the usual length the values are those that the first edition was tuned to.
+_USUAL_STEPS = 1200
+_USUAL_RULES = 72
+_RULES_GROW = 0.45
+_MOST_RULES = 400
+_FIRST_DIVISION = 1 / 13
+_DIVISIONS_TAKE = 0.5
+_EPOCHS = 12
+_SHORTEST_EPOCH = 50
+
+
+def usual_rules(steps: float) -> int:
+    """How many rules a climb of so many steps can tell apart."""
+    grown = _USUAL_RULES * remy_simulator.power(steps / _USUAL_STEPS, _RULES_GROW)
+    return round(min(max(grown, 8.0), _MOST_RULES))
+
+
+def unfolded(search: spec_pb2.Search) -> spec_pb2.JointSearch:
+    """The settings with what they leave open following from the number of steps."""
+    joint = spec_pb2.JointSearch()
+    joint.CopyFrom(search.joint)
+    growing = joint.steps * (1 - joint.fine_share)
+    if search.HasField("maximum_rules"):
+        joint.maximum_rules = search.maximum_rules
+    elif not joint.HasField("maximum_rules"):
+        joint.maximum_rules = usual_rules(joint.steps)
+    if not joint.HasField("first_split"):
+        joint.first_split = max(round(growing * _FIRST_DIVISION), 1)
+    if not joint.HasField("steps_per_split"):
+        # A division on three signals adds seven rules.
+        divisions = max(joint.maximum_rules / 7, 1.0)
+        joint.steps_per_split = max(round(growing * _DIVISIONS_TAKE / divisions), 1)
+    if not joint.HasField("steps_per_epoch"):
+        joint.steps_per_epoch = max(round(joint.steps / _EPOCHS), _SHORTEST_EPOCH)
+    return joint
+
+
 def paced(search: spec_pb2.Search) -> spec_pb2.JointSearch:
     """The settings as they are followed with `search.specimens` a step.
 
     What is counted in steps becomes less, but is a step at least, and steps become longer.
     """
-    followed = spec_pb2.JointSearch()
-    followed.CopyFrom(search.joint)
+    followed = unfolded(search)
     followed.ClearField("tuned_for_specimens")
     wider = widening(search)
     for name in ("steps", "start_steps", "first_split", "steps_per_split", "steps_per_epoch"):

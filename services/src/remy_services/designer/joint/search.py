@@ -14,7 +14,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
 from remy_farm.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USED
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
-from remy_services.designer.actions import ActionSpace, first_table
+from remy_services.designer.actions import ActionSpace, cycle_ms, first_table
 from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.divisions import (
     Trials,
@@ -24,7 +24,13 @@ from remy_services.designer.joint.divisions import (
     restored_trials,
     trial_table,
 )
-from remy_services.designer.joint.gradient import gradient_samples, pair_samples, spread_after
+from remy_services.designer.joint.gradient import (
+    STANDARD,
+    gradient_samples,
+    in_units_of_median,
+    pair_samples,
+    spread_after,
+)
 from remy_services.designer.joint.schedule import Schedule, start_count
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import (
@@ -44,6 +50,10 @@ from remy_simulator import RuleTable
 # What a design fixes, and where its search stands
 
 
+_PERIODS = 5
+_MOST_PARTS = 4
+
+
 @dataclass(frozen=True)
 class JointContext(Context):
     """What a design fixes for all of its steps."""
@@ -59,6 +69,23 @@ class JointContext(Context):
         return self.schedule.search
 
     @property
+    def parts(self) -> int:
+        """Into how many specimens each of a step is cut: five on and off periods tell a sender from
+        another, and more networks tell more than more of them."""
+        if not self.edition.shortens_specimens:
+            return 1
+        enough_ms = _PERIODS * cycle_ms(self.spec)
+        whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
+        return min(max(whole, 1), _MOST_PARTS)
+
+    def room(self, climb: Climb) -> int | None:
+        """By how many rules the climb's table may grow; None where a division that began below the
+        limit may exceed it, as in the first edition."""
+        if not self.edition.has_start_rule:
+            return None
+        return self.search.maximum_rules - climb.table.rule_count
+
+    @property
     def starts(self) -> int:
         """How many climbs are begun."""
         return start_count(self.search) if self.given is None else 1
@@ -71,7 +98,7 @@ class JointContext(Context):
     def first_climb(self, start: int) -> Climb:
         """The climb of start number `start` before its first step."""
         table = self.given or first_table(self.spec, self.space, start)
-        return Climb.start(table, self.space)
+        return Climb.start(table, self.space, corrected=self.edition.corrects_bias)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +186,7 @@ class AntitheticPairs(Step[JointContext, JointState]):
             ],
             specimens=specimens,
             recording=RECORDING_USED,
+            parts=context.parts,
         )
         request.bounds.CopyFrom(context.space.bounds)
         return request
@@ -178,6 +206,9 @@ def middles(up: Scores, down: Scores) -> list[float]:
 
 
 # The steps
+
+# A climb whose coordinates have all rested for so many steps says so.
+_RESTS = 50
 
 
 class Ascend(AntitheticPairs):
@@ -203,10 +234,16 @@ class Ascend(AntitheticPairs):
             climb.spread,
             settings.memories,
             rules=climb.table.rule_count,
+            standardized=context.edition.standardizes,
         )
-        climb = ascend(climb, samples, settings, context.space)
+        climb = ascend(climb, samples, settings, context.space, context.edition)
+        events = []
+        if climb.resting == _RESTS:
+            rested = progress_pb2.ClimbRested(steps=climb.resting)
+            events.append(progress_pb2.ProgressEvent(climb_rested=rested))
+        report = self.report(state, middles(up, down), events=events)
         purpose = _after_step(context, state, climb.steps)
-        return replace(state, climb=climb, purpose=purpose), self.report(state, middles(up, down))
+        return replace(state, climb=climb, purpose=purpose), report
 
 
 def _after_step(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
@@ -245,10 +282,10 @@ class SplitMostUsed(Survey[JointContext, JointState]):
         climb = replace(state.climb, last_split=state.climb.steps)
         after = replace(state, climb=climb, purpose=_after_split(context, state, climb.steps))
         if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
-            if trials := most_used_on_trial(climb.table, outcome):
+            if trials := most_used_on_trial(climb.table, outcome, context.edition):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
                 return (replace(after, trials=trials, purpose=purpose),)
-        elif split := split_most_used(climb.table, outcome):
+        elif split := split_most_used(climb.table, outcome, context.edition, context.room(climb)):
             climb = climb.split(split.rule, split.thresholds)
             return replace(after, climb=climb), split.event(climb.table)
         return (after,)
@@ -269,11 +306,12 @@ class TrySplits(AntitheticPairs):
         up, down = pair_scores(outcome)
         differences = (up - down) / 2
         climb = state.climb
+        standardized = context.edition.standardizes
         samples = pair_samples(
             request,
             outcome,
-            differences,
-            spread_after(differences),
+            in_units_of_median(differences) if standardized else differences,
+            STANDARD if standardized else spread_after(differences),
             rules=trial_table(climb.table, state.trials).rule_count,
         )
         splits = chosen_splits(

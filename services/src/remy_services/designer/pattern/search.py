@@ -302,7 +302,7 @@ class ProposeSplits(Survey[PatternContext, PatternState]):
             split
             for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
             for split in trial_splits(
-                context.space, table, rule, median_thresholds(table, rule, memory)
+                context.space, table, rule, median_thresholds(table, rule, memory, context.edition)
             )
         )
         if not splits:
@@ -356,7 +356,8 @@ class ValidateTable(Validate[PatternContext, PatternState]):
         search = context.search
         is_slow = record.comparison.gain.mean < search.growth_threshold
         is_due = is_slow or after.epochs_since_split >= search.epochs_per_split
-        if is_due and after.working_table.rule_count < search.maximum_rules:
+        most = context.spec.search.maximum_rules or search.maximum_rules
+        if is_due and after.working_table.rule_count < most:
             return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
         return after
 
