@@ -9,13 +9,13 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.parts import DATA_SOURCE, Panel
+from dashboards.parts import DATA_SOURCE, Panel, of_the_farm
 
 #: Every dashboard has it, and links to all that do.
 TAG = "remy-farm"
 
 #: Jobs of the time range, by name and id; the ids are what queries use.
-_JOBS = (
+_JOBS = of_the_farm(
     'query_result(label_join(last_over_time(remy_farm_job_info[$__range]), "shown", " ",'
     ' "job_name", "job_id"))'
 )
@@ -51,6 +51,16 @@ def board(
         .refresh("30s")
         .time("now-6h", "now")
         .with_variable(_data_source())
+        .with_variable(
+            _label("namespace", "Namespace", "label_values(remy_farm_build_info, namespace)")
+        )
+        .with_variable(
+            _label(
+                "farm",
+                "Farm",
+                'label_values(remy_farm_build_info{namespace="$namespace"}, farm)',
+            )
+        )
         .link(_links())
     )
     if jobs or many_jobs:
@@ -78,6 +88,19 @@ class _Numbered(Builder[models.Panel]):
 
 def _data_source() -> dashboard.DatasourceVariable:
     return dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
+
+
+def _label(name: str, title: str, query: str) -> dashboard.QueryVariable:
+    """The choice of one value; where no series has the label there is none, and it is empty."""
+    return (
+        dashboard.QueryVariable(name)
+        .label(title)
+        .description("One farm is shown at a time: figures of several are not added up.")
+        .datasource(DATA_SOURCE)
+        .query(query)
+        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(models.VariableSort.ALPHABETICAL_CASE_INSENSITIVE_ASC)
+    )
 
 
 def _job(*, many: bool) -> dashboard.QueryVariable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,10 @@ _NUMBER_HEIGHT = 4
 REF_IDS = "ABCDEFGHIJ"
 
 Panel = Builder[models.Panel]
+
+#: What every query selects by: one farm, since what is added up over several means nothing.
+THE_FARM = 'namespace="$namespace", farm="$farm"'
+_SERIES = re.compile(r"\b((?:remy_farm|process)_\w+)(\{?)")
 
 
 @dataclass(frozen=True)
@@ -141,12 +146,19 @@ def target(query: Query, position: int) -> prometheus.Dataquery:
     built = (
         prometheus.Dataquery()
         .ref_id(REF_IDS[position])
-        .expr(query.expression)
+        .expr(of_the_farm(query.expression))
         .datasource(DATA_SOURCE)
     )
     if query.legend:
         built.legend_format(query.legend)
     return built.range()
+
+
+def of_the_farm(expression: str) -> str:
+    """The same of the chosen farm's series only."""
+    return _SERIES.sub(
+        lambda found: f"{found[1]}{{{THE_FARM}{', ' if found[2] else '}'}", expression
+    )
 
 
 def _thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.ThresholdsConfig:

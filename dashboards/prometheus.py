@@ -77,6 +77,9 @@ class Choice:
     end: float
     #: How often metrics are scraped.
     scrape_seconds: float
+    #: The farm's labels; a farm that is alone needs none.
+    namespace: str = ""
+    farm: str = ""
 
     @property
     def step_seconds(self) -> float:
@@ -93,6 +96,8 @@ class Choice:
             "__rate_interval": f"{int(max(4 * self.scrape_seconds, self.step_seconds))}s",
             "__range": f"{int(self.end - self.start)}s",
             "job": "|".join(self.jobs),
+            "namespace": self.namespace,
+            "farm": self.farm,
         }
         return _VARIABLE.sub(lambda found: values[found[1]], text)
 

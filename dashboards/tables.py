@@ -16,7 +16,8 @@ from dashboards.parts import DATA_SOURCE, HEIGHT, REF_IDS, WIDTH, Query, target
 _NAME, _ID = "job", "id"
 #: The address of a job's own dashboard, from a row that has the job's id.
 _JOB_ADDRESS = (
-    f"/d/remy-farm-job?${{datasource:queryparam}}&var-job=${{__data.fields.{_ID}}}"
+    "/d/remy-farm-job?${datasource:queryparam}&${namespace:queryparam}&${farm:queryparam}"
+    f"&var-job=${{__data.fields.{_ID}}}"
     "&${__url_time_range}"
 )
 

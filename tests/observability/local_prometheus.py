@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -14,7 +14,7 @@ import yaml
 from dashboards.prometheus import Prometheus
 from services.tests.stores.local_redis import free_port
 from tests.observability.programs import prometheus
-from tests.observability.queries import rule_files
+from tests.observability.queries import Tree, rule_files
 from tests.waiting import wait_until
 
 #: So that a short test sees rates.
@@ -24,19 +24,18 @@ SCRAPE_SECONDS = 1.0
 class LocalPrometheus:
     """Scrapes what it is told, and keeps it in a folder, while this lasts."""
 
-    def __init__(self, folder: Path, targets: Mapping[str, Sequence[str]]) -> None:
-        """`targets` are addresses of metrics by the name of what they are of."""
+    def __init__(
+        self, folder: Path, scrape_configs: Sequence[Tree], rules: Sequence[Path] | None = None
+    ) -> None:
+        """With the project's own rules, unless others are given."""
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
         interval = f"{SCRAPE_SECONDS:g}s"
         settings = {
             "global": {"scrape_interval": interval, "evaluation_interval": interval},
-            "rule_files": [str(path) for path in rule_files()],
-            "scrape_configs": [
-                {"job_name": name, "static_configs": [{"targets": list(addresses)}]}
-                for name, addresses in targets.items()
-            ],
+            "rule_files": [str(path) for path in (rule_files() if rules is None else rules)],
+            "scrape_configs": list(scrape_configs),
         }
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(settings))
 

@@ -10,6 +10,7 @@ import pytest
 
 from dashboards.__main__ import DASHBOARDS, stale_files
 from dashboards.board import TAG
+from dashboards.parts import THE_FARM
 from remy_services.telemetry.catalogue import METRICS
 from tests.observability.queries import (
     PROCESS_METRICS,
@@ -31,7 +32,11 @@ _OF_GRAFANA = {
     "__url_time_range",
 }
 _SELECTOR = re.compile(r"(remy_farm_\w+)\{([^}]*)\}")
-_OF_TARGETS = {"instance", "job"}
+_OF_TARGETS = {"farm", "instance", "job", "namespace"}
+#: A series and what it is selected by; in rules the chart puts its own farm in the place of any.
+_SELECTED = re.compile(
+    r"\b((?:[a-z_]+:)?(?:remy_farm|process)_[a-z_]+(?::[a-z0-9_]+)?)\b((?:\{[^}]*\})?)"
+)
 
 each_dashboard = pytest.mark.parametrize(
     "dashboard", [pytest.param(tree, id=name) for name, tree in dashboards().items()]
@@ -182,7 +187,25 @@ def test_queries_select_by_labels_that_exist() -> None:
     selectors = [found for each in expressions for found in _SELECTOR.findall(each)]
     assert len(selectors) > 20
     for name, matchers in selectors:
-        assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels[name] | _OF_TARGETS
+        assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels.get(name, set()) | _OF_TARGETS
+
+
+def test_everything_that_is_asked_for_is_of_one_farm() -> None:
+    asked = {query.expression: THE_FARM for query in panel_queries()}
+    asked |= {rule["expr"]: 'farm=~".*"' for rule in rules()}
+    for expression, farm in asked.items():
+        found = _SELECTED.findall(expression)
+        assert found
+        assert [name for name, matchers in found if not matchers.startswith(f"{{{farm}")] == []
+
+
+def test_no_rule_adds_up_farms_or_mixes_them() -> None:
+    for rule in rules():
+        kept = re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
+        aggregated = re.findall(r"\b(?:sum|max|min|group|count|avg)\b", rule["expr"])
+        assert len(kept) >= len(aggregated)
+        # `or on ()` asks whether there is any farm at all.
+        assert all(each.startswith("namespace, farm") for each in kept if each), rule
 
 
 def test_every_metric_of_the_coordinator_is_shown_somewhere() -> None:

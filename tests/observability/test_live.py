@@ -147,7 +147,7 @@ def variables_without_jobs(prometheus: Prometheus, chosen: Choice) -> list[str]:
     found = []
     for name, tree in dashboards().items():
         for variable in tree["templating"]["list"]:
-            if variable["type"] == "query":
+            if variable["name"] == "job":
                 asked = variable["query"].removeprefix("query_result(").removesuffix(")")
                 series = prometheus.instant(chosen.expression(asked), chosen.end)
                 if {each.labels["job_id"] for each in series} != set(chosen.jobs):

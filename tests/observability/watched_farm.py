@@ -51,7 +51,11 @@ def watched_farm(folder: Path) -> Iterator[WatchedFarm]:
             "coordinator": metrics_addresses(coordinator.log()),
             "worker": [worker.metrics_address for worker in workers],
         }
-        prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), targets))
+        scraped = [
+            {"job_name": name, "static_configs": [{"targets": addresses}]}
+            for name, addresses in targets.items()
+        ]
+        prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), scraped))
         settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
         connection = ending.enter_context(Connection(settings, deadline_seconds=DEADLINE_SECONDS))
         yield WatchedFarm(DesignClient(connection), prometheus, workers)

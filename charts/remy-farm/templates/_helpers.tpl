@@ -134,6 +134,15 @@ priorityClassName: {{ printf "%s-%s" $root.Release.Namespace (include "remy-farm
 {{- end }}
 {{- end -}}
 
+{{/* remy-farm.relabelings: (list $ monitor-values) -> what tells this farm's series from another's; the
+operator adds the namespace. */}}
+{{- define "remy-farm.relabelings" -}}
+- {targetLabel: farm, replacement: {{ include "remy-farm.fullname" (index . 0) }}}
+{{- with (index . 1).relabelings }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{/* Where the coordinator is, as its clients inside of the cluster name it. */}}
 {{- define "remy-farm.host" -}}
 {{- printf "%s.%s.svc" (include "remy-farm.name" (list . "coordinator")) .Release.Namespace -}}
