@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import sys
+import shutil
 
-# Looked up before any fork: the function below runs in a child that has one thread only.
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-_PR_SET_PDEATHSIG = 1
+_SETPRIV = shutil.which("setpriv")
 
 
-def ends_with_its_test() -> None:
-    """For `preexec_fn` of Popen: the child is killed when its parent ends, however that ends.
+def ending_with_its_test(*command: object) -> list[str]:
+    """The command as one that is killed when its parent ends, however that ends.
 
     A design that goes on until it is told to stop would otherwise go on for ever where the tests
-    are killed. Linux alone can do this.
+    are killed. Only Linux can do this. A program does it and becomes the command: what runs between
+    fork and exec in a process with threads (`preexec_fn`) may end it, as gRPC's handlers have.
     """
-    if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    words = [str(word) for word in command]
+    return [_SETPRIV, "--pdeathsig", "KILL", "--", *words] if _SETPRIV else words

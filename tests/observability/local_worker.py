@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.observability.event_log import metrics_addresses
 from tests.waiting import wait_until
 
@@ -25,14 +25,13 @@ class LocalWorker:
     def __enter__(self) -> LocalWorker:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [
+                ending_with_its_test(
                     *(_REMY_WORKER, "--coordinator", self._coordinator, "--threads", "1"),
                     *("--metrics-listen", "127.0.0.1:0"),
-                ],
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=ends_with_its_test,
             )
         try:
             wait_until(self._serves)

@@ -16,7 +16,7 @@ from remy_services.client.design_client import DesignClient
 from remy_services.jobs.states import CANCELLED, RUNNING
 from remy_services.specification import parse_spec
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.service.watcher import connect
 from tests.waiting import wait_until
 
@@ -58,14 +58,13 @@ def test_a_design_ends_in_the_middle_of_a_simulation(
     huge: Path, tmp_path: Path, number: signal.Signals, threads: int
 ) -> None:
     process = subprocess.Popen(
-        [
+        ending_with_its_test(
             *(REMY_FARM, "design", huge, "--out", tmp_path / "out"),
             *("--threads", str(threads), "--quiet"),
-        ],
+        ),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
     try:
         wait_until(lambda: process.poll() is not None or _is_simulating(process.pid))
@@ -121,11 +120,12 @@ def test_a_worker_ends_in_the_middle_of_a_simulation(
 ) -> None:
     job = _submit_huge(client)
     worker = subprocess.Popen(
-        [REMY_WORKER, f"--coordinator={coordinator.address}", "--threads=1", "--log-level=error"],
+        ending_with_its_test(
+            REMY_WORKER, f"--coordinator={coordinator.address}", "--threads=1", "--log-level=error"
+        ),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
     try:
         wait_until(lambda: worker.poll() is not None or _is_simulating(worker.pid), "a simulation")

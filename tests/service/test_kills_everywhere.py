@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.worker_farm import REMY_WORKER
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.service.endless_design import (
     check_untouched,
     end_soon,
@@ -82,7 +82,7 @@ class _Workers:
 
     def _start(self) -> subprocess.Popen[bytes]:
         flags = (f"--coordinator={self._address}", "--threads=1", "--log-level=error")
-        return subprocess.Popen([REMY_WORKER, *flags], preexec_fn=ends_with_its_test)
+        return subprocess.Popen(ending_with_its_test(REMY_WORKER, *flags))
 
 
 def _wait_until_it_heeds_signals(process_id: int) -> None:

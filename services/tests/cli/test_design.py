@@ -14,7 +14,7 @@ import pytest
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from services.tests.driver.joint_spec import JOINT_SPEC
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -235,11 +235,12 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
 ) -> None:
     out = tmp_path / "a folder"
     process = subprocess.Popen(
-        [BIN / "remy-farm", "design", endless_spec, "--out", out, "--threads", "1", "--quiet"],
+        ending_with_its_test(
+            BIN / "remy-farm", "design", endless_spec, "--out", out, "--threads", "1", "--quiet"
+        ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
     interrupt_when_under_way(process, out)
     stdout, stderr = process.communicate(timeout=120)
@@ -264,11 +265,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
 def test_ctrl_c_with_json_still_prints_one_object(endless_spec: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = subprocess.Popen(
-        [BIN / "remy-farm", "design", endless_spec, "--out", out, "--json"],
+        ending_with_its_test(BIN / "remy-farm", "design", endless_spec, "--out", out, "--json"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
     interrupt_when_under_way(process, out)
     stdout, stderr = process.communicate(timeout=120)
@@ -284,11 +284,12 @@ def test_a_terminal_shows_where_the_design_stands(endless_spec: Path, tmp_path: 
     wanted = {b"\x1b[", b"epoch ", b"step ", b"candidates", b"packets/s", b"CPU"}
     with open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a descriptor has no path
         process = subprocess.Popen(
-            [BIN / "remy-farm", "design", endless_spec, "--out", tmp_path / "out"],
+            ending_with_its_test(
+                BIN / "remy-farm", "design", endless_spec, "--out", tmp_path / "out"
+            ),
             stdout=subprocess.DEVNULL,
             stderr=theirs,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-            preexec_fn=ends_with_its_test,
         )
         os.close(theirs)
         shown = b""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -96,11 +96,10 @@ def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
         *("--sweep", "search.seed=1,2", "--sweep", "signals=[rtt_ratio]"),
     ]
     process = subprocess.Popen(
-        [BIN / "remy-farm", *words],
+        ending_with_its_test(BIN / "remy-farm", *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
     progress = out / "seed=1,signals=rtt_ratio" / "progress.jsonl"
     wait_until(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from remy_rpc.settings import Address
 from remy_services.cli import coordinator, failures, simulate
 from remy_services.cli.main import main
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -19,12 +19,11 @@ REMY_FARM = Path(sys.executable).with_name("remy-farm")
 
 def start(*words: object, **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [REMY_FARM, *(str(word) for word in words)],
+        ending_with_its_test(REMY_FARM, *(str(word) for word in words)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment},
-        preexec_fn=ends_with_its_test,
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from remy_services.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -140,10 +140,11 @@ def test_senders_without_packets_are_left_out_of_the_means(
 
 def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
     process = subprocess.Popen(
-        [BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"],
+        ending_with_its_test(
+            BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"
+        ),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        preexec_fn=ends_with_its_test,
     )
     wait_until(lambda: is_simulating(process.pid))
     process.send_signal(signal.SIGINT)

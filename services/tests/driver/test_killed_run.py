@@ -11,7 +11,7 @@ import pytest
 
 from remy_services.driver.run import DesignRun
 from services.tests.driver.test_design_run import SPEC, published, timeless
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 
 _ROOT = Path(__file__).parents[3]
 _KILLS = 8
@@ -20,12 +20,13 @@ _KILLS = 8
 def _start(out: Path, *arguments: str) -> subprocess.Popen[str]:
     """A run in its own process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "services.tests.driver.one_run", str(out), *arguments],
+        ending_with_its_test(
+            sys.executable, "-m", "services.tests.driver.one_run", str(out), *arguments
+        ),
         cwd=_ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=ends_with_its_test,
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 from tests.waiting import wait_until
 
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -32,14 +32,13 @@ class Coordinator:
         ready.unlink(missing_ok=True)
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [
+                ending_with_its_test(
                     *(REMY_FARM, "coordinator", "--listen", self.address, "--threads", "1"),
                     *("--store", f"sqlite://{self._folder / 'farm.db'}", "--ready-file", ready),
                     *self._flags,
-                ],
+                ),
                 stdout=log,
                 stderr=log,
-                preexec_fn=ends_with_its_test,
             )
         process = self._process
         wait_until(lambda: ready.exists() or process.poll() is not None, "a coordinator")

@@ -17,7 +17,7 @@ from services.tests.cli.service.real_coordinator import (
     REMY_FARM,
     Coordinator,
 )
-from tests.children import ends_with_its_test
+from tests.children import ending_with_its_test
 
 RunJson = Callable[..., dict[str, Any]]
 Until = Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]
@@ -36,9 +36,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator
 
 def start(*words: object, **more: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [REMY_FARM, *(str(word) for word in words)],
+        ending_with_its_test(REMY_FARM, *(str(word) for word in words)),
         text=True,
-        preexec_fn=ends_with_its_test,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
     )
 
