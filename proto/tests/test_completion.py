@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
@@ -122,6 +122,18 @@ def test_every_scalar_has_presence(file: Any) -> None:
     for message in _messages(file.DESCRIPTOR.message_types_by_name.values()):
         for field in message.fields:
             assert field.is_repeated or field.has_presence, field.full_name
+
+
+def test_what_evaluators_exchange_has_no_defaults_and_one_encoding() -> None:
+    """Requests and outcomes are compared and digested as bytes (README.md says why)."""
+    for descriptor in _messages(evaluation_pb2.DESCRIPTOR.message_types_by_name.values()):
+        for field in descriptor.fields:
+            assert not constraint_of(field).default, field.full_name
+            if field.is_repeated or field.has_presence:
+                continue
+            message = message_factory.GetMessageClass(descriptor)()
+            setattr(message, field.name, field.default_value)
+            assert message.SerializeToString() == b"", field.full_name
 
 
 @pytest.mark.parametrize("kind", _REQUESTS, ids=lambda kind: kind.__name__)
