@@ -508,15 +508,19 @@ void bind_evaluation(nb::module_& module) {
   module.def(
       "gradient_moments",
       [](std::uint64_t seed, const nb::bytes& keys, const nb::bytes& sizes, const nb::bytes& used,
-         std::size_t rules, const std::vector<std::pair<std::size_t, std::size_t>>& ranges) {
+         std::size_t rules, const std::vector<std::pair<std::size_t, std::size_t>>& ranges,
+         unsigned threads) {
         const auto key = numbers_of<std::uint64_t>(keys, "keys");
         const auto size = numbers_of<double>(sizes, "sizes");
         const auto mask = numbers_of<std::uint8_t>(used, "used");
-        const auto [by_rule, by_range] = gradient_moments({seed, key, size, mask, rules}, ranges);
+        const auto [by_rule, by_range] = [&] {
+          const nb::gil_scoped_release release;
+          return gradient_moments({seed, key, size, mask, rules}, ranges, threads);
+        }();
         return std::make_tuple(column(by_rule.mean), column(by_rule.squares), column(by_range.mean),
                                column(by_range.squares));
       },
-      "seed"_a, "keys"_a, "sizes"_a, "used"_a, "rules"_a, "ranges"_a,
+      "seed"_a, "keys"_a, "sizes"_a, "used"_a, "rules"_a, "ranges"_a, "threads"_a = 1,
       "Moments of the gradient's samples on specimens (remy_simulator.columns.gradient_moments "
       "says "
       "more): columns of mean and squares by rule, then by range. Raises ValueError.");

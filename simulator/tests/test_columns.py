@@ -435,6 +435,31 @@ def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
         assert list(memoryview(column).cast("d")) == [value for row in rows for value in row]
 
 
+def test_a_gradient_has_the_same_bits_with_any_number_of_threads() -> None:
+    draws = random.Random(5)
+    rules, specimens = 13, 5_000
+    keys = draws.randbytes(8 * specimens)
+    sizes = _doubles([draws.choice([math.nan, draws.gauss(0.0, 3.0)]) for _ in range(specimens)])
+    used = draws.randbytes(2 * specimens)
+    ranges = [(0, rules), (2, 7), (2, 4)]
+    one, *others = (
+        columns.gradient_moments(3, keys, sizes, used, rules, ranges, threads)
+        for threads in (1, 2, 3, 64)
+    )
+    assert others == [one] * 3
+    # The specimens whose size is a number come in order, block after block.
+    by_hand = [[0.0] * 3 for _ in range(rules)]
+    names, masks = memoryview(keys).cast("Q"), memoryview(used).cast("H")
+    for key, size, mask in zip(names, memoryview(sizes).cast("d"), masks, strict=True):
+        if not math.isnan(size):
+            noise = remy_simulator.perturbation_noise(3, key, rules)
+            for rule in range(rules):
+                for axis in range(3):
+                    by_hand[rule][axis] += noise[3 * rule + axis] * size * (mask >> rule & 1)
+    count = sum(not math.isnan(size) for size in memoryview(sizes).cast("d"))
+    assert list(memoryview(one[0]).cast("d")) == [total / count for row in by_hand for total in row]
+
+
 def test_a_gradient_needs_columns_that_fit() -> None:
     with pytest.raises(ValueError, match="a mask of its used rules"):
         columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"", 3, [])

@@ -18,9 +18,12 @@ from itertools import pairwise
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import _native, messages
+from remy_simulator.cpus import allowed_cpus
 
 _NUMBER_BYTES = 8
 _SIGNALS = 4
+# Fewer are added up before a second thread has begun.
+_SPECIMENS_FOR_THREADS = 2048
 # Sums of times may exceed their bound by rounding errors.
 _TOLERANCE = 1 + 1e-9
 # The longest that a packet can be under way: not a bound of the simulator, but of sanity.
@@ -609,11 +612,7 @@ def _check_recording(
             f"the outcome has {len(outcome.used_rules)} bytes of used rules for "
             f"{len(part.specimens)} specimens and a table of {rules} rules"
         )
-    if (
-        masked
-        and rules % 8
-        and any(last >> rules % 8 for last in outcome.used_rules[width - 1 :: width])
-    ):
+    if masked and rules % 8 and max(outcome.used_rules[width - 1 :: width], default=0) >> rules % 8:
         raise ImpossibleOutcome(f"the outcome names used rules beyond the table's {rules}")
     steps, counts = outcome.memory.places[:], outcome.memory.counts[:]
     if recording not in _RECORDS_MEMORY:
@@ -699,6 +698,7 @@ def gradient_moments(
     used: bytes,
     rules: int,
     ranges: Sequence[tuple[int, int]],
+    threads: int | None = None,
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """First and second moments of a step's gradient samples, by rule and by range of rules.
 
@@ -709,9 +709,13 @@ def gradient_moments(
     first behind) is the sum over its rules.
 
     Four columns of three numbers a row: the rules' mean and sum of squares over the square of the
-    number of samples, then the same of the ranges.
+    number of samples, then the same of the ranges: the same bits with any number of threads. By
+    default they are as many as the process may keep busy, and one for few specimens.
     """
-    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges))
+    if threads is None:
+        many = len(sizes) >= _SPECIMENS_FOR_THREADS * _NUMBER_BYTES
+        threads = allowed_cpus() if many else 1
+    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads)
 
 
 def rule_count(table: rule_table_pb2.RuleTable) -> int:

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/clones.h"
+
 namespace remy {
 namespace {
 
@@ -83,6 +85,7 @@ double natural_logarithm(double x) {
 }
 
 // Without a branch, and with nothing that two numbers at a time cannot be used for.
+REMY_WIDE_CLONES
 void natural_logarithms(std::span<const double> numbers, std::span<double> logarithms) {
   // A double of this exponent has whole numbers in its lowest bits.
   constexpr double kWholeNumbers = 0x1p52;

@@ -4,13 +4,14 @@
 #include <array>
 #include <cmath>
 
+#include "core/clones.h"
 #include "core/elementary.h"
 
 namespace remy {
 namespace {
 
-// A point of the open unit disk, without its centre, uniformly: one coordinate, and the square of
-// the distance from the centre.
+// A candidate point of the square around the unit disk: one coordinate, and the square of the
+// distance from the centre.
 struct Point {
   double u;
   double s;
@@ -18,14 +19,20 @@ struct Point {
 
 // Each variate owns a stream of candidate points, so that the number of rejections of one does not
 // shift the others.
-Point point(std::uint64_t key, std::uint64_t counter) {
-  const std::uint64_t points = random_bits(key, counter);
-  for (std::uint64_t draw = 0;; draw += 2) {
-    const double u = 2 * unit_interval(random_bits(points, draw)) - 1;
-    const double v = 2 * unit_interval(random_bits(points, draw + 1)) - 1;
-    const double s = u * u + v * v;
-    if (s > 0 && s < 1) {
-      return {u, s};
+constexpr Point candidate_point(std::uint64_t points, std::uint64_t draw) {
+  const double u = 2 * unit_interval(random_bits(points, draw)) - 1;
+  const double v = 2 * unit_interval(random_bits(points, draw + 1)) - 1;
+  return {u, u * u + v * v};
+}
+
+constexpr bool is_accepted(double s) { return s > 0 && s < 1; }
+
+// The first point of the open unit disk, without its centre, from draw `first` on: uniformly.
+constexpr Point accepted_point(std::uint64_t points, std::uint64_t first) {
+  for (std::uint64_t draw = first;; draw += 2) {
+    const Point point = candidate_point(points, draw);
+    if (is_accepted(point.s)) {
+      return point;
     }
   }
 }
@@ -36,23 +43,40 @@ constexpr std::size_t kBlock = 128;
 
 // Marsaglia's polar method.
 double normal(std::uint64_t key, std::uint64_t counter) {
-  const auto [u, s] = point(key, counter);
+  const auto [u, s] = accepted_point(random_bits(key, counter), 0);
   return u * std::sqrt(-2 * natural_logarithm(s) / s);
 }
 
+// The first candidates without a branch, several at a time; then others for those rejected.
+REMY_WIDE_CLONES
 void normals(std::uint64_t key, std::span<const std::uint64_t> counters, std::span<double> draws) {
+  std::array<double, kBlock> coordinates;
   std::array<double, kBlock> squares;
   std::array<double, kBlock> logarithms;
+  std::array<std::size_t, kBlock> rejected;
   for (std::size_t first = 0; first < counters.size(); first += kBlock) {
     const std::size_t size = std::min(kBlock, counters.size() - first);
+    const std::uint64_t* const counter = counters.data() + first;
     for (std::size_t i = 0; i < size; ++i) {
-      const auto [u, s] = point(key, counters[first + i]);
-      draws[first + i] = u;
+      const auto [u, s] = candidate_point(random_bits(key, counter[i]), 0);
+      coordinates[i] = u;
       squares[i] = s;
     }
-    natural_logarithms(std::span(squares).first(size), logarithms);
+    std::size_t rejections = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      draws[first + i] *= std::sqrt(-2 * logarithms[i] / squares[i]);
+      rejected[rejections] = i;
+      rejections += is_accepted(squares[i]) ? 0 : 1;
+    }
+    for (std::size_t i = 0; i < rejections; ++i) {
+      const std::size_t place = rejected[i];
+      const auto [u, s] = accepted_point(random_bits(key, counter[place]), 2);
+      coordinates[place] = u;
+      squares[place] = s;
+    }
+    natural_logarithms(std::span(squares).first(size), logarithms);
+    double* const draw = draws.data() + first;
+    for (std::size_t i = 0; i < size; ++i) {
+      draw[i] = coordinates[i] * std::sqrt(-2 * logarithms[i] / squares[i]);
     }
   }
 }

@@ -26,9 +26,10 @@ struct Moments {
 
 // By rule, and by range of rules (first, first behind): a range's sample is the sum of its rules'.
 // A rule that was not used has a sample of 0. Sums are made in the order of the specimens and
-// rules, since floating-point addition is not associative. Throws std::invalid_argument for sizes
-// that do not fit one another.
+// rules, since floating-point addition is not associative: they are the same with any number of
+// threads. Throws std::invalid_argument for sizes that do not fit one another.
 std::pair<Moments, Moments> gradient_moments(
-    const PairSamples& samples, std::span<const std::pair<std::size_t, std::size_t>> ranges);
+    const PairSamples& samples, std::span<const std::pair<std::size_t, std::size_t>> ranges,
+    unsigned threads = 1);
 
 }  // namespace remy

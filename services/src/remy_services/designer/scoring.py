@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import columns
 from remy_simulator.objective import specimen_score
@@ -85,7 +87,8 @@ def estimate(scores: Sequence[float | None]) -> progress_pb2.Estimate | None:
     centre = mean(values)
     result = progress_pb2.Estimate(mean=centre, specimens=len(values))
     if len(values) > 1:
-        squares = math.fsum((value - centre) * (value - centre) for value in values)
+        deviations = np.array(values) - centre
+        squares = math.fsum((deviations * deviations).tolist())
         result.standard_error = math.sqrt(squares / (len(values) - 1) / len(values))
     return result
 

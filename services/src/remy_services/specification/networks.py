@@ -1,9 +1,10 @@
 """Drawing specimens from a network model (section 4.3: "drawing 16 or more network specimens")."""
 
-from array import array
-from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
@@ -11,6 +12,9 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 # A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
 _BELOW_ONE: Final = 1 - 2**-53
+
+#: One number a specimen. What is done to all of them at a time has the bits of one by one.
+_Numbers = NDArray[np.float64]
 
 
 class Quantity(IntEnum):
@@ -53,20 +57,25 @@ def draw_specimen_columns(
     losses = draws.values(network.loss_probability, Quantity.LOSS)
     columns = evaluation_pb2.SpecimenColumns(
         keys=draws.keys(),
-        link_rates_packets_per_ms=_numbers([rate / KILOBITS_PER_PACKET for rate in rates]),
-        rtts_ms=_numbers(draws.values(network.rtt_ms, Quantity.RTT)),
-        sender_counts=[int(senders) for senders in draws.values(network.senders, Quantity.SENDERS)],
+        link_rates_packets_per_ms=(rates / KILOBITS_PER_PACKET).tobytes(),
+        rtts_ms=draws.values(network.rtt_ms, Quantity.RTT).tobytes(),
+        sender_counts=draws.values(network.senders, Quantity.SENDERS).astype(np.int64).tolist(),
     )
-    if any(losses):
-        columns.loss_probabilities = _numbers(losses)
+    if losses.any():
+        columns.loss_probabilities = losses.tobytes()
     if network.buffer.HasField("packets"):
         packets = draws.values(network.buffer.packets, Quantity.BUFFER)
-        columns.buffers.extend(int(buffer) + 1 for buffer in packets)
+        columns.buffers.extend((packets.astype(np.int64) + 1).tolist())
+    quantities = _quantities_of_kinds(spec, draws)
+    if all((values == values[:1]).all() for values in quantities):
+        # All specimens are of the first one's kind.
+        quantities = [values[:1] for values in quantities]
     numbers: dict[_Kind, int] = {}
-    kind = [numbers.setdefault(each, len(numbers)) for each in _kinds(spec, draws)]
+    by_specimen = zip(*(values.tolist() for values in quantities), strict=True)
+    kind = [numbers.setdefault(each, len(numbers)) for each in by_specimen]
     for each in numbers:
         _set_kind(columns.kinds.add(), spec, each)
-    if any(kind):
+    if len(numbers) > 1:
         columns.kind.extend(kind)
     return columns
 
@@ -84,24 +93,22 @@ class _Draws:
         """Of the specimens."""
         return remy_simulator.mixed(self._seed, self._first, self._count, Quantity.KEY)
 
-    def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> list[float]:
+    def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> _Numbers:
         """One a specimen. What does not vary takes no draw: draws are named, so none is shifted."""
         if not is_varied(distribution):
-            return [quantile(distribution, 0.0)] * self._count
+            return np.full(self._count, quantile(distribution, 0.0))
         return quantiles(distribution, self._uniform(quantity))
 
-    def _uniform(self, quantity: Quantity) -> list[float]:
+    def _uniform(self, quantity: Quantity) -> _Numbers:
         """In [0, 1)."""
-        variates = remy_simulator.uniforms(self._seed, self._first, self._count, quantity)
+        variates = np.array(remy_simulator.uniforms(self._seed, self._first, self._count, quantity))
         if not self._stratified:
             return variates
         order = remy_simulator.shuffled(
             self._count, self._seed, self._first, Quantity.SHUFFLE, quantity
         )
-        return [
-            min((stratum + variate) / self._count, _BELOW_ONE)
-            for stratum, variate in zip(order, variates, strict=True)
-        ]
+        spread: _Numbers = np.minimum((np.array(order) + variates) / self._count, _BELOW_ONE)
+        return spread
 
 
 #: What specimens of a kind have in common beside the model: mean time or bytes on (0 where the
@@ -109,8 +116,8 @@ class _Draws:
 _Kind = tuple[float, float, float, float]
 
 
-def _kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> Iterable[_Kind]:
-    """One a specimen."""
+def _quantities_of_kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> list[_Numbers]:
+    """Those of a kind, each with one number a specimen."""
     traffic, measurement = spec.traffic, spec.network.measurement
     on = {
         "exponential_time": traffic.exponential_time.mean_ms,
@@ -120,13 +127,12 @@ def _kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> Iterable[_Kind]:
         "exponential_mean_ms": measurement.jitter.exponential_mean_ms,
         "uniform_maximum_ms": measurement.jitter.uniform_maximum_ms,
     }.get(measurement.jitter.WhichOneof("kind") or "", spec_pb2.Distribution())
-    return zip(
+    return [
         draws.values(on, Quantity.ON),
         draws.values(traffic.mean_off_ms, Quantity.OFF),
         draws.values(jitter, Quantity.JITTER),
         draws.values(measurement.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
-        strict=True,
-    )
+    ]
 
 
 def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, kind: _Kind) -> None:
@@ -151,10 +157,6 @@ def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, k
     traffic.mean_off_ms = mean_off_ms
 
 
-def _numbers(values: Iterable[float]) -> bytes:
-    return array("d", values).tobytes()
-
-
 def is_varied(distribution: spec_pb2.Distribution) -> bool:
     """Whether draws from the distribution differ."""
     return distribution.WhichOneof("kind") not in (None, "exact")
@@ -165,30 +167,31 @@ def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
 
     Never outside of the distribution's ends, whatever is rounded on the way.
     """
-    return quantiles(distribution, [probability])[0]
+    return float(quantiles(distribution, np.array([probability]))[0])
 
 
-def quantiles(distribution: spec_pb2.Distribution, probabilities: Sequence[float]) -> list[float]:
+def quantiles(distribution: spec_pb2.Distribution, probabilities: _Numbers) -> _Numbers:
     """The same for several probabilities."""
     match distribution.WhichOneof("kind"):
         case "uniform":
             low, high = distribution.uniform.low, distribution.uniform.high
-            return [_clamp(low + each * (high - low), low, high) for each in probabilities]
+            return np.clip(low + probabilities * (high - low), low, high)
         case "log_uniform":
             low, high = distribution.log_uniform.low, distribution.log_uniform.high
             width = remy_simulator.log(high) - remy_simulator.log(low)
-            return [
-                _clamp(low * remy_simulator.exp(each * width), low, high) for each in probabilities
-            ]
+            # Numpy's own exponential is not the same on all machines.
+            growth = [remy_simulator.exp(each) for each in (probabilities * width).tolist()]
+            return np.clip(low * np.array(growth), low, high)
         case "integer_uniform":
             first, last = distribution.integer_uniform.low, distribution.integer_uniform.high
-            return [min(first + int(each * (last - first + 1)), last) for each in probabilities]
+            places = np.floor(probabilities * (last - first + 1))
+            return np.asarray(np.minimum(first + places, last))
         case "list":
-            values = list(distribution.list.values)
-            last = len(values) - 1
-            return [values[min(int(each * len(values)), last)] for each in probabilities]
+            values = np.array(distribution.list.values)
+            place = (probabilities * len(values)).astype(np.intp)
+            return values[np.minimum(place, len(values) - 1)]
         case _:
-            return [distribution.exact] * len(probabilities)
+            return np.full(len(probabilities), distribution.exact)
 
 
 def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
@@ -201,7 +204,3 @@ def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
             return min(distribution.list.values), max(distribution.list.values)
         case _:
             return distribution.exact, distribution.exact
-
-
-def _clamp(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)

@@ -28,6 +28,9 @@ class SchedulerSettings:
     #: No task is meant to be shorter, since sending one costs as much as simulating for a
     #: millisecond; no longer, since a step ends with the thread that has the last one.
     shortest_task_seconds: float = 0.008
+    #: What handing a task out and hearing its result takes here. While every thread is given one,
+    #: none is meant to end: tasks for many threads are no shorter than that takes.
+    handling_seconds: float = 0.0005
     #: How many tasks a thread would get if all were as long as the next one. Tasks get shorter
     #: towards the end of a request, so that threads end it together.
     tasks_per_thread: float = 2.0

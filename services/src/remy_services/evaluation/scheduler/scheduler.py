@@ -534,7 +534,8 @@ class TaskScheduler:
         threads = self._registry.threads_for(job.share.job_id) * self._queue.order.share_of(job)
         even = slicer.packets * rate / (max(threads, 1.0) * settings.tasks_per_thread)
         longest = settings.longest_task_seconds * (1.0 if job.cost.known else _FIRST_TASKS)
-        seconds = min(max(even, settings.shortest_task_seconds), longest)
+        shortest = max(settings.shortest_task_seconds, threads * settings.handling_seconds)
+        seconds = min(max(even, shortest), longest)
         piece, packets = slicer.cut(seconds / rate)
         return Task(evaluation, piece, packets)
 
