@@ -533,8 +533,11 @@ class TaskScheduler:
         rate = job.cost.seconds_per_packet
         threads = self._registry.threads_for(job.share.job_id) * self._queue.order.share_of(job)
         even = slicer.packets * rate / (max(threads, 1.0) * settings.tasks_per_thread)
-        longest = settings.longest_task_seconds * (1.0 if job.cost.known else _FIRST_TASKS)
-        shortest = max(settings.shortest_task_seconds, threads * settings.handling_seconds)
+        longest, shortest = settings.longest_task_seconds, settings.shortest_task_seconds
+        if job.cost.known:
+            shortest = max(shortest, threads * settings.handling_seconds)
+        else:
+            longest *= _FIRST_TASKS
         seconds = min(max(even, shortest), longest)
         piece, packets = slicer.cut(seconds / rate)
         return Task(evaluation, piece, packets)
