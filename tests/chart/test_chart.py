@@ -25,6 +25,7 @@ from remy_workers.settings import settings_of
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
+MONITORS = ("serviceMonitor", "podMonitor")
 BACKENDS = ("jobs", "deployment", "ray")
 
 
@@ -165,6 +166,90 @@ class TestPods:
         assert worker["affinity"] == {"podAntiAffinity": {}}
         assert coordinator["containers"][0]["image"] == "registry.example/team/coordinator:2"
         assert worker["containers"][0]["image"] == "registry.example/team/worker:3"
+
+
+@needs_helm
+class TestHouseRules:
+    """What a cluster asks for that the chart cannot know."""
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_openshift_may_choose_users_and_groups(self, values: dict[str, Any]) -> None:
+        nobody = {"podSecurityContext": dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"))}
+        rendered = render(
+            {
+                "coordinator": nobody,
+                "workers": values["workers"] | nobody,
+                "redis": {"user": None},
+            }
+        )
+        for name, pod in rendered.pods().items():
+            assert pod["securityContext"] == {
+                "runAsNonRoot": True,
+                "fsGroupChangePolicy": "OnRootMismatch",
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }, name
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_what_is_not_said_otherwise_stays(self, values: dict[str, Any]) -> None:
+        for name, pod in render(values).pods().items():
+            user = 999 if name.startswith("StatefulSet") else 10001
+            ids = {pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "fsGroup")}
+            assert ids == {user}, name
+
+    def test_containers_may_have_a_security_context_of_their_own(self) -> None:
+        for name, pod in render({}, "--values", str(EVERYTHING)).pods().items():
+            own = [each for each in pod["containers"] if each["name"] != "beside"]
+            for container in own:
+                assert container["securityContext"]["readOnlyRootFilesystem"] is False, name
+
+    @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
+    def test_a_priority_class_that_is_there_is_used(self, values: dict[str, Any]) -> None:
+        named = {"priorityClassName": "house"}
+        rendered = render(
+            {
+                "priorityClasses": {"create": False},
+                "coordinator": named,
+                "workers": values["workers"] | named,
+                "redis": named,
+            }
+        )
+        assert "PriorityClass" not in rendered.kinds()
+        pods = rendered.pods()
+        pods.pop("Pod/farm-remy-farm-test")
+        assert {pod["priorityClassName"] for pod in pods.values()} == {"house"}
+
+    def test_a_digest_goes_before_a_tag(self) -> None:
+        digest = "sha256:" + "ab" * 32
+        image = {"image": {"digest": digest, "tag": "9"}}
+        rendered = render({"coordinator": image, "workers": image, "redis": image})
+        images = {pod["containers"][0]["image"] for pod in rendered.pods().values()}
+        assert images == {
+            f"{name}@{digest}"
+            for name in ("remy-farm-coordinator", "remy-farm-worker", "docker.io/library/redis")
+        }
+        assert "digest" in refusal({"redis": {"image": {"digest": "latest"}}})
+
+    def test_further_containers_are_before_and_beside(self) -> None:
+        pods = render({}, "--values", str(EVERYTHING)).pods()
+        for name in ("Deployment/everything-coordinator", "StatefulSet/everything-redis"):
+            assert [each["name"] for each in pods[name]["containers"]][1:] == ["beside"]
+            assert [each["name"] for each in pods[name]["initContainers"]] == ["fetch"]
+        # One beside a worker would keep its Job from ending.
+        assert [each["name"] for each in pods["Job/launcher"]["containers"]] == ["worker"]
+        assert [each["name"] for each in pods["Job/launcher"]["initContainers"]] == ["fetch"]
+
+    def test_further_objects_are_rendered_with_the_release(self) -> None:
+        more = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "{{ .Release.Name }}-more"},
+        }
+        assert (
+            render({"extraObjects": [more, more]})
+            .all("ConfigMap")
+            .count(more | {"metadata": {"name": "farm-more"}})
+            == 2
+        )
 
 
 @needs_helm
@@ -517,7 +602,7 @@ class TestMonitoring:
         assert len(boards) == len(generated) > 0
 
     def test_monitors_select_what_they_are_meant_for(self) -> None:
-        rendered = render({"monitoring": {"serviceMonitor": {"enabled": True}}})
+        rendered = render({"monitoring": {name: {"enabled": True} for name in MONITORS}})
         service = rendered.one("Service", "-metrics")
         monitor = rendered.one("ServiceMonitor")["spec"]
         assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -527,9 +612,19 @@ class TestMonitoring:
         template = rendered.launcher()["template"]["spec"]["template"]
         assert pods["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
 
+    def test_each_monitor_can_be_had_alone_and_names_the_farm(self) -> None:
+        more = {"targetLabel": "cluster", "replacement": "east"}
+        for name, kind in zip(MONITORS, ("ServiceMonitor", "PodMonitor"), strict=True):
+            rendered = render({"monitoring": {name: {"enabled": True, "relabelings": [more]}}})
+            assert {"ServiceMonitor", "PodMonitor"} & rendered.kinds() == {kind}
+            spec = rendered.one(kind)["spec"]
+            (endpoint,) = spec.get("endpoints") or spec["podMetricsEndpoints"]
+            farm = {"targetLabel": "farm", "replacement": "farm-remy-farm"}
+            assert endpoint["relabelings"] == [farm, more]
+
     def test_rays_pods_are_not_asked_for_metrics_that_they_have_not(self) -> None:
         rendered = render(
-            {"workers": {"backend": "ray"}}, "--set", "monitoring.serviceMonitor.enabled=true"
+            {"workers": {"backend": "ray"}}, "--set", "monitoring.podMonitor.enabled=true"
         )
         (without,) = rendered.one("PodMonitor")["spec"]["selector"]["matchExpressions"]
         assert without["operator"] == "DoesNotExist"

@@ -45,6 +45,7 @@ def _scrapes(farm: Farm) -> list[dict[str, Any]]:
     here.
     """
     flags = ["-f", str(values_file()), "--set", "monitoring.serviceMonitor.enabled=true"]
+    flags += ["--set", "monitoring.podMonitor.enabled=true"]
     rendered = Rendered(
         run(["helm", "template", RELEASE, str(CHART), "-n", farm.namespace, *flags])
     )

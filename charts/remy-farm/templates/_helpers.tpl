@@ -43,12 +43,22 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- $root := index . 0 -}}
 {{- $image := index . 1 -}}
 {{- with $root.Values.image.registry -}}{{ trimSuffix "/" . }}/{{- end -}}
-{{- $image.repository -}}:{{- default $root.Chart.AppVersion $image.tag -}}
+{{- include "remy-farm.reference" (list $image $root.Chart.AppVersion) -}}
 {{- end -}}
 
 {{/* Redis comes from elsewhere: no registry of ours before its name. */}}
 {{- define "remy-farm.redisImage" -}}
-{{- .Values.redis.image.repository }}:{{ .Values.redis.image.tag -}}
+{{- include "remy-farm.reference" (list .Values.redis.image "") -}}
+{{- end -}}
+
+{{/* remy-farm.reference: (list image default-tag) -> name and digest, which says more than a tag. */}}
+{{- define "remy-farm.reference" -}}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{- $image.repository }}@{{ $image.digest -}}
+{{- else -}}
+{{- $image.repository }}:{{ default (index . 1) $image.tag -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "remy-farm.pullSecrets" -}}
@@ -69,20 +79,14 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* What the Pod Security Standard "restricted" asks for, and a root file system that stays as it is. */}}
+{{/* remy-farm.podSecurity: component-values -> the security context of its pods; `user`, where the
+component has one, is what the context does not say itself. */}}
 {{- define "remy-farm.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: {{ . }}
-runAsGroup: {{ . }}
-fsGroup: {{ . }}
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile: {type: RuntimeDefault}
+{{- $context := deepCopy .podSecurityContext -}}
+{{- with .user -}}
+{{- $context = merge $context (dict "runAsUser" . "runAsGroup" . "fsGroup" .) -}}
 {{- end -}}
-
-{{- define "remy-farm.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
+{{- toYaml $context -}}
 {{- end -}}
 
 {{/* remy-farm.placement: (list $ component-values capacity-labels) -> where its pods should run. */}}
@@ -127,9 +131,12 @@ tolerations:
   {{- end }}
 {{- end -}}
 
+{{/* remy-farm.priorityClass: (list $ class component-values) -> the class named, or else ours. */}}
 {{- define "remy-farm.priorityClass" -}}
 {{- $root := index . 0 -}}
-{{- if $root.Values.priorityClasses.create }}
+{{- if (index . 2).priorityClassName }}
+priorityClassName: {{ (index . 2).priorityClassName }}
+{{- else if $root.Values.priorityClasses.create }}
 priorityClassName: {{ printf "%s-%s" $root.Release.Namespace (include "remy-farm.name" .) }}
 {{- end }}
 {{- end -}}

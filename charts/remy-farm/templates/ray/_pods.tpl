@@ -17,10 +17,10 @@ serviceAccountName: {{ include "remy-farm.serviceAccount" (list $root "workers")
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- include "remy-farm.pullSecrets" $root }}
-{{- include "remy-farm.priorityClass" (list $root (index . 5)) }}
+{{- include "remy-farm.priorityClass" (list $root (index . 5) $component) }}
 terminationGracePeriodSeconds: {{ $root.Values.workers.terminationGracePeriodSeconds }}
 securityContext:
-  {{- include "remy-farm.podSecurity" 10001 | nindent 2 }}
+  {{- include "remy-farm.podSecurity" $component | nindent 2 }}
 {{- include "remy-farm.placement" (list $root $component (index . 4)) }}
 {{ include "remy-farm.tolerations" $component }}
 volumes:
@@ -45,7 +45,7 @@ env:
 resources:
   {{- toYaml (index . 1) | nindent 2 }}
 securityContext:
-  {{- include "remy-farm.containerSecurity" $root | nindent 2 }}
+  {{- toYaml $root.Values.workers.securityContext | nindent 2 }}
 volumeMounts:
   - {name: tmp, mountPath: /tmp}
   - {name: shm, mountPath: /dev/shm}

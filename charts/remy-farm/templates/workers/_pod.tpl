@@ -10,10 +10,10 @@ serviceAccountName: {{ include "remy-farm.serviceAccount" (list $root "workers")
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- include "remy-farm.pullSecrets" $root }}
-{{- include "remy-farm.priorityClass" (list $root "workers") }}
+{{- include "remy-farm.priorityClass" (list $root "workers" $workers) }}
 terminationGracePeriodSeconds: {{ $workers.terminationGracePeriodSeconds }}
 securityContext:
-  {{- include "remy-farm.podSecurity" 10001 | nindent 2 }}
+  {{- include "remy-farm.podSecurity" $workers | nindent 2 }}
 {{- include "remy-farm.placement" (list $root $workers $root.Values.capacity.spot) }}
 {{ include "remy-farm.tolerations" $workers }}
 {{- with $workers.topologySpreadConstraints }}
@@ -24,6 +24,10 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "remy-farm.selector" (list $root $component) | nindent 8 }}
   {{- end }}
+{{- end }}
+{{- with $workers.extraInitContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 containers:
   - name: worker
@@ -49,7 +53,7 @@ containers:
     resources:
       {{- toYaml $workers.resources | nindent 6 }}
     securityContext:
-      {{- include "remy-farm.containerSecurity" $root | nindent 6 }}
+      {{- toYaml $workers.securityContext | nindent 6 }}
     volumeMounts:
       {{- include "remy-farm.workerMounts" $root | nindent 6 }}
 volumes:
