@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboards.parts import Query
 
 #: What a job's series are called.
-JOB_LEGEND = "{{job_name}} ({{job_id}})"
+JOB_LEGEND = "{{job_name}}"
 #: Labels that tell jobs apart, the id first.
 JOB_LABELS = ("job_id", "job_name")
 _BY_JOB = ", ".join(JOB_LABELS)

@@ -58,12 +58,12 @@ def interruptions(chosen: str) -> Section:
         "Preemptions and interruptions",
         [
             lines(
-                "Preemptions",
-                "Workers of the whole farm that left, by how they did. The job's tasks on them went"
-                " to others.",
+                "Lost workers",
+                "Workers of the whole farm that left without a goodbye, by how they did. The job's"
+                " tasks on them went to others.",
                 "none",
                 Query(
-                    happened("remy_farm_worker_departures_total", "reason"),
+                    happened('remy_farm_worker_departures_total{reason!="goodbye"}', "reason"),
                     "{{reason}}",
                 ),
                 width=6,

@@ -594,7 +594,10 @@ class TestMonitoring:
         rendered = render({}, "--values", str(EVERYTHING))
         rule = rendered.one("PrometheusRule")
         assert rule["metadata"]["labels"]["release"] == "prometheus"
-        assert rule["spec"]["groups"]
+        alerts = [each for group in rule["spec"]["groups"] for each in group["rules"]]
+        pages = [each["annotations"]["runbook_url"] for each in alerts if "alert" in each]
+        assert pages
+        assert all(page.startswith("https://wiki.example/farm#remyfarm") for page in pages)
         boards = [
             each for each in rendered.all("ConfigMap") if "dashboards" in each["metadata"]["labels"]
         ]

@@ -66,5 +66,7 @@ def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_does_not() -> N
 def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, dict[str, str]]) -> None:
     assert rule["labels"]["severity"] in {"page", "ticket", "info"}
     assert rule["annotations"]["summary"].endswith(".")
-    document, _, anchor = rule["annotations"]["runbook"].partition("#")
+    assert rule["annotations"]["description"].endswith(".")
+    assert rule["annotations"]["description"] != rule["annotations"]["summary"]
+    document, _, anchor = rule["annotations"]["runbook_url"].partition("#")
     assert anchor in anchors(ROOT / document)
