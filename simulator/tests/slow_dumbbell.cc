@@ -6,6 +6,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
+#include "elements/packet_ring.h"
 #include "senders/packet.h"
 
 namespace remy {
@@ -204,12 +205,14 @@ void SlowDumbbell::send(double now_ms) {
 }
 
 void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
-  if (!in_service_) {
-    in_service_ = packet;
-    service_ends_ms_ = now_ms + 1 / specimen_.link_rate_packets_per_ms;
-  } else if (specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets) {
+  const std::size_t under_way = queue_.size() + delay_.size() + (in_service_ ? 1 : 0);
+  const bool is_full = specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets;
+  if (under_way >= PacketRing::kMaximumPackets || (in_service_ && is_full)) {
     ++senders_[packet.sender].results.packets_lost;
     resolve(senders_[packet.sender], now_ms);
+  } else if (!in_service_) {
+    in_service_ = packet;
+    service_ends_ms_ = now_ms + 1 / specimen_.link_rate_packets_per_ms;
   } else {
     queue_.push_back(packet);
   }

@@ -76,6 +76,21 @@ def distributions(
     return st.one_of(kinds)
 
 
+_SIGNALS = {
+    rule_table_pb2.RULES_ABSOLUTE: [
+        rule_table_pb2.SIGNAL_SEND_EWMA,
+        rule_table_pb2.SIGNAL_REC_EWMA,
+        rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+    ],
+    rule_table_pb2.RULES_SCALE_FREE: [
+        rule_table_pb2.SIGNAL_SEND_RATIO,
+        rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+    ],
+}
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
     """Complete and valid specifications, from one end of the allowed ranges to the other."""
@@ -89,6 +104,13 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
             ]
         )
     )
+    rules = draw(
+        st.sampled_from(
+            [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE]
+            if mode != spec_pb2.SEARCH_MODE_PAPER
+            else [rule_table_pb2.RULES_ABSOLUTE]
+        )
+    )
     return spec_pb2.DesignSpec(
         name=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)),
         network=draw(_networks()),
@@ -100,9 +122,8 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
             throughput=draw(st.sampled_from(spec_pb2.ThroughputMeasure.keys()[1:])),
             minimum_on_ms=minimum_on_ms,
         ),
-        signals=draw(
-            st.lists(st.sampled_from(rule_table_pb2.Signal.keys()[1:]), min_size=1, unique=True)
-        ),
+        signals=draw(st.lists(st.sampled_from(_SIGNALS[rules]), min_size=1, unique=True)),
+        rules=rules,
         search=spec_pb2.Search(
             mode=mode,
             specimens=draw(st.integers(16, 100000)),
@@ -201,6 +222,8 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
         window_multiple=draw(_ranges(st.floats(0, 1e6))),
         window_increment=draw(_ranges(st.integers(0, 10**6))),
         intersend_ms=draw(_ranges(st.floats(1e-6, 1e6))),
+        window_increment_percent=draw(_ranges(st.floats(0, 1e6))),
+        intersend_ratio=draw(_ranges(st.floats(1e-6, 1e6))),
         splits=draw(
             st.sampled_from(
                 [spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT],
@@ -233,6 +256,8 @@ def _pattern_searches(draw: st.DrawFn) -> spec_pb2.PatternSearch:
         window_multiple=draw(_ranges(st.floats(0, 1e6))),
         window_increment=draw(_ranges(st.integers(0, 10**6))),
         intersend_ms=draw(_ranges(st.floats(1e-6, 1e6))),
+        window_increment_percent=draw(_ranges(st.floats(0, 1e6))),
+        intersend_ratio=draw(_ranges(st.floats(1e-6, 1e6))),
     )
 
 
