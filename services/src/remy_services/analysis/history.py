@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.analysis.wording import enum_name
@@ -25,14 +25,6 @@ class StepPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochPoint:
-    """One epoch's end."""
-
-    step: int
-    record: progress_pb2.EpochRecord
-
-
-@dataclass(frozen=True, slots=True)
 class SplitPoint:
     """A rule was divided."""
 
@@ -40,67 +32,51 @@ class SplitPoint:
     rules: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class History:
     """A design from its first step to its last, by increasing step."""
 
-    steps: Sequence[StepPoint]
-    epochs: Sequence[EpochPoint]
-    splits: Sequence[SplitPoint]
-    cpu_seconds: Sequence[tuple[int, float]]
+    steps: list[StepPoint] = field(default_factory=list)
+    epochs: list[progress_pb2.EpochRecord] = field(default_factory=list)
+    splits: list[SplitPoint] = field(default_factory=list)
+    cpu_seconds: list[tuple[int, float]] = field(default_factory=list)
     """(step, CPU-seconds used when it was over), where a clock was read."""
-    wall_seconds: float | None
-    simulated_packets: int
-    evaluations: int
+    wall_seconds: float | None = None
+    simulated_packets: int = 0
+    evaluations: int = 0
     """Simulations of one specimen under one candidate."""
-    finished: progress_pb2.DesignFinished | None
+    finished: progress_pb2.DesignFinished | None = None
 
 
 def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
     """Sorts the events of a design, in their order, into a history."""
-    steps: list[StepPoint] = []
-    epochs: list[EpochPoint] = []
-    splits: list[SplitPoint] = []
-    cpu_seconds: list[tuple[int, float]] = []
-    wall_seconds: float | None = None
-    simulated_packets = 0
-    evaluations = 0
-    finished: progress_pb2.DesignFinished | None = None
+    history = History()
     visit = -1
     was_improving = False
     for event in events:
         if event.HasField("wall_seconds"):
-            wall_seconds = event.wall_seconds
+            history.wall_seconds = event.wall_seconds
         match event.WhichOneof("event"):
             case "step_finished":
                 done = event.step_finished
-                simulated_packets += done.simulated_packets
-                evaluations += done.candidates * done.specimens
+                history.simulated_packets += done.simulated_packets
+                history.evaluations += done.candidates * done.specimens
                 if event.HasField("cpu_seconds"):
-                    cpu_seconds.append((event.step, event.cpu_seconds))
+                    history.cpu_seconds.append((event.step, event.cpu_seconds))
                 is_improving = done.purpose == progress_pb2.STEP_PURPOSE_IMPROVE
                 if is_improving:
                     visit += not was_improving
                     if done.HasField("score"):
-                        error = done.score.standard_error
-                        steps.append(StepPoint(event.step, visit, done.score.mean, error))
+                        score, error = done.score.mean, done.score.standard_error
+                        history.steps.append(StepPoint(event.step, visit, score, error))
                 was_improving = is_improving
             case "rule_split":
-                splits.append(SplitPoint(event.step, event.rule_split.rules))
+                history.splits.append(SplitPoint(event.step, event.rule_split.rules))
             case "epoch_finished":
-                epochs.append(EpochPoint(event.step, event.epoch_finished.record))
+                history.epochs.append(event.epoch_finished.record)
             case "design_finished":
-                finished = event.design_finished
-    return History(
-        steps=steps,
-        epochs=epochs,
-        splits=splits,
-        cpu_seconds=cpu_seconds,
-        wall_seconds=wall_seconds,
-        simulated_packets=simulated_packets,
-        evaluations=evaluations,
-        finished=finished,
-    )
+                history.finished = event.design_finished
+    return history
 
 
 Value = str | int | float | bool | None

@@ -21,9 +21,10 @@ from matplotlib.ticker import (
     SymmetricalLogLocator,
 )
 
+from remy_farm.v1 import progress_pb2
 from remy_services.analysis.benchmark import PublishedScore, SeedCurve
 from remy_services.analysis.campaign import MemberRecord, undominated
-from remy_services.analysis.history import EpochPoint, History, StepPoint
+from remy_services.analysis.history import History, StepPoint
 
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
@@ -103,23 +104,25 @@ def _draw_steps(axes: Axes, points: Sequence[StepPoint]) -> None:
     )
 
 
-def _draw_epochs(axes: Axes, epochs: Sequence[EpochPoint]) -> None:
+def _draw_epochs(axes: Axes, epochs: Sequence[progress_pb2.EpochRecord]) -> None:
     if len(epochs) <= _MOST_EPOCH_LINES:
         for epoch in epochs:
             axes.axvline(epoch.step, color=MUTED, linewidth=0.7, alpha=0.5)
-    kept = [epoch for epoch in epochs if epoch.record.comparison.accepted]
-    rolled_back = [epoch for epoch in epochs if not epoch.record.comparison.accepted]
+    kept = [epoch for epoch in epochs if epoch.comparison.accepted]
+    rolled_back = [epoch for epoch in epochs if not epoch.comparison.accepted]
     _draw_validated(axes, kept, "epoch's table on validation specimens: kept", FINAL)
     _draw_validated(axes, rolled_back, "rolled back", "white")
 
 
-def _draw_validated(axes: Axes, epochs: Sequence[EpochPoint], label: str, face_color: str) -> None:
-    measured = [epoch for epoch in epochs if epoch.record.comparison.HasField("after")]
+def _draw_validated(
+    axes: Axes, epochs: Sequence[progress_pb2.EpochRecord], label: str, face_color: str
+) -> None:
+    measured = [epoch for epoch in epochs if epoch.comparison.HasField("after")]
     if measured:
         axes.errorbar(
             [epoch.step for epoch in measured],
-            [epoch.record.comparison.after.mean for epoch in measured],
-            yerr=[epoch.record.comparison.after.standard_error for epoch in measured],
+            [epoch.comparison.after.mean for epoch in measured],
+            yerr=[epoch.comparison.after.standard_error for epoch in measured],
             fmt="o",
             markersize=6,
             markerfacecolor=face_color,

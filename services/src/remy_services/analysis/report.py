@@ -9,9 +9,9 @@ from importlib import resources
 from pathlib import Path
 
 import remy_simulator
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import progress_pb2, spec_pb2
 from remy_services.analysis import wording
-from remy_services.analysis.history import EpochPoint, History
+from remy_services.analysis.history import History
 from remy_services.analysis.wording import (
     count,
     duration,
@@ -234,7 +234,7 @@ def _score_description(content: ReportContent) -> str:
     )
 
 
-def _epochs(epochs: Sequence[EpochPoint]) -> Iterator[str]:
+def _epochs(epochs: Sequence[progress_pb2.EpochRecord]) -> Iterator[str]:
     if not epochs:
         yield wording.paragraph("No epoch was completed.", style="soft")
         return
@@ -252,7 +252,7 @@ def _epochs(epochs: Sequence[EpochPoint]) -> Iterator[str]:
             with_error(record.comparison.gain, signed=True),
             str(record.step),
         )
-        for record in (epoch.record for epoch in epochs[-_MOST_ROWS:])
+        for record in epochs[-_MOST_ROWS:]
     ]
     head = ("epoch", "table", "rules", "changed", "score before", "after", "gain", "step")
     yield wording.table(caption, head, rows, text=2)

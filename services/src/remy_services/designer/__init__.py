@@ -51,7 +51,7 @@ from remy_services.designer.scoring import (
     OtherVersionError,
     OutcomeError,
 )
-from remy_services.designer.search import Decision, SteppedSearch, StepReport, Strategy
+from remy_services.designer.search import Decision, StepReport, Strategy
 
 __all__ = [
     "CheckpointError",
@@ -61,6 +61,5 @@ __all__ = [
     "OtherVersionError",
     "OutcomeError",
     "StepReport",
-    "SteppedSearch",
     "Strategy",
 ]

@@ -17,11 +17,9 @@ from remy_services.designer.joint import JointStrategy
 from remy_services.designer.paper import PaperStrategy
 from remy_services.designer.pattern import PatternStrategy
 from remy_services.designer.scoring import CheckpointError, DesignerError, OutcomeError
-from remy_services.designer.search import SteppedSearch, StepReport, Strategy
+from remy_services.designer.search import StepReport, Strategy
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
-
-# Stop rules that need no clock
 
 
 def rule_that_holds(
@@ -43,8 +41,6 @@ def rule_that_holds(
     return None
 
 
-# Which strategy a specification asks for
-
 _STRATEGIES: dict[spec_pb2.SearchMode, Strategy[Any, Any]] = {
     spec_pb2.SEARCH_MODE_PAPER: PaperStrategy(),
     spec_pb2.SEARCH_MODE_JOINT: JointStrategy(),
@@ -58,19 +54,6 @@ def _strategy(spec: spec_pb2.DesignSpec) -> Strategy[Any, Any]:
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
     return _STRATEGIES[spec.search.mode]
-
-
-def _restored(
-    spec: spec_pb2.DesignSpec, checkpoint: checkpoint_pb2.Checkpoint, given: RuleTable | None
-) -> SteppedSearch[Any, Any]:
-    """The search where the checkpoint left it; `given` as it began. Raises CheckpointError."""
-    strategy, saved = _strategy(spec), checkpoint.WhichOneof("strategy")
-    if saved != strategy.field:
-        raise CheckpointError(
-            f"the checkpoint holds the state of the search {saved!r}; the specification asks for "
-            f"{strategy.field!r}"
-        )
-    return SteppedSearch(strategy, spec, given, checkpoint)
 
 
 # What is counted beside the search's state: steps, epochs, simulations and events
@@ -162,7 +145,10 @@ class Designer:
         """
         self._spec = spec
         given = None if first_table is None else with_signals_of(spec, first_table)
-        self._search = SteppedSearch(_strategy(spec), spec, given)
+        self._strategy = _strategy(spec)
+        self._context = self._strategy.context(spec, given)
+        # Where the search stands: it changes in `_step` alone.
+        self._state = self._strategy.first_state(self._context, given)
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
         self._record = new_record(self._digests[0])
@@ -185,7 +171,13 @@ class Designer:
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table)
         check_same_design(checkpoint, designer._record, designer._digests)
-        designer._search = _restored(spec, checkpoint, first_table)
+        saved, field = checkpoint.WhichOneof("strategy"), designer._strategy.field
+        if saved != field:
+            raise CheckpointError(
+                f"the checkpoint holds the state of the search {saved!r}; the specification asks "
+                f"for {field!r}"
+            )
+        designer._state = designer._strategy.restored(designer._context, getattr(checkpoint, field))
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
         return designer
@@ -194,14 +186,16 @@ class Designer:
         """The whole state as bytes, for `resume`."""
         checkpoint = checkpoint_pb2.Checkpoint()
         checkpoint.CopyFrom(self._record)
-        self._search.save(checkpoint)
+        getattr(checkpoint, self._strategy.field).CopyFrom(self._state.to_message())
         return sealing.seal(checkpoint)
 
     @property
     def table(self) -> RuleTable:
         """The best table so far: the one to publish."""
         closing = self._record.closing
-        return to_native(closing.table) if closing.HasField("table") else self._search.table
+        if closing.HasField("table"):
+            return to_native(closing.table)
+        return self._strategy.table(self._context, self._state)
 
     @property
     def finished(self) -> progress_pb2.StopReason | None:
@@ -217,12 +211,12 @@ class Designer:
     @property
     def epoch(self) -> int:
         """The global epoch, from 0."""
-        return self._search.epoch
+        return self._state.epoch
 
     @property
     def share_done(self) -> float | None:
         """How much of the search is done, from 0 to 1; None if it has no fixed length."""
-        return self._search.share_done
+        return self._strategy.share_done(self._context, self._state)
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:
@@ -247,9 +241,11 @@ class Designer:
     def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
         """What to evaluate next: the same until its outcome was received, None when finished."""
         if self._request is None and self.finished is None:
-            stopping = self._record.HasField("closing")
-            search = self._search
-            self._request = search.closing_request() if stopping else search.request()
+            if self._record.HasField("closing"):
+                self._request = self._closing_request()
+            else:
+                step = self._strategy.steps[self._state.purpose]
+                self._request = step.request(self._context, self._state)
         return self._request
 
     def receive(
@@ -282,7 +278,7 @@ class Designer:
             return []
         self._request = None
         self._record.closing.reason = reason
-        return self._finish() if self._search.closing_request() is None else []
+        return self._finish() if self._closing_request() is None else []
 
     def reconsider(
         self, spent: progress_pb2.StopReason | None = None
@@ -311,9 +307,10 @@ class Designer:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> list[progress_pb2.ProgressEvent]:
-        epoch = self._search.epoch
-        report = self._search.receive(request, outcome)
-        events = count_step(self._record, epoch, request, outcome, report)
+        state = self._state.after(outcome)
+        step = self._strategy.steps[state.purpose]
+        self._state, report = step.receive(self._context, state, request, outcome)
+        events = count_step(self._record, state.epoch, request, outcome, report)
         reason = self._reason_to_stop()
         return events if reason is None else events + self.stop(reason)
 
@@ -322,17 +319,20 @@ class Designer:
         request: evaluation_pb2.EvaluationRequest,
         outcome: evaluation_pb2.EvaluationOutcome,
     ) -> list[progress_pb2.ProgressEvent]:
-        decision = self._search.closing_decision(request, outcome)
+        decision = self._strategy.closing_decision(self._context, self._state, request, outcome)
         count_outcome(self._record, outcome)
         self._record.closing.comparison.CopyFrom(decision.comparison)
         if decision.table is not None:
             self._record.closing.table.CopyFrom(from_native(decision.table))
         return self._finish()
 
+    def _closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
+        return self._strategy.closing_request(self._context, self._state)
+
     def _finish(self) -> list[progress_pb2.ProgressEvent]:
-        return count_end(self._record, self._search.epoch, self.table.rule_count)
+        return count_end(self._record, self._state.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:
-        return self._search.finished or rule_that_holds(
+        return self._strategy.finished(self._context, self._state) or rule_that_holds(
             self._spec.stop, steps=self._record.step, epochs=self._record.epochs
         )

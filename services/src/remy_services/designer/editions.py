@@ -7,7 +7,7 @@ the bytes that it would have come to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from remy_farm.completion import FIRST_EDITION, edition_of
 from remy_farm.v1 import spec_pb2
@@ -40,19 +40,6 @@ class SearchEdition:
         return FIRST if is_first or spec.search.mode == spec_pb2.SEARCH_MODE_PAPER else MENDED
 
 
-FIRST = SearchEdition(
-    has_start_rule=False,
-    counts_shares=False,
-    corrects_bias=False,
-    standardizes=False,
-    shortens_specimens=False,
-    passes_over_atoms=False,
-)
-MENDED = SearchEdition(
-    has_start_rule=True,
-    counts_shares=True,
-    corrects_bias=True,
-    standardizes=True,
-    shortens_specimens=True,
-    passes_over_atoms=True,
+FIRST, MENDED = (
+    SearchEdition(*(is_mended for _ in fields(SearchEdition))) for is_mended in (False, True)
 )

@@ -44,25 +44,20 @@ _INCREMENT_DECIMALS = 0
 class Component:
     """How one component of an action is varied."""
 
-    minimum: float
-    maximum: float
-    first_step: float
-    factor: float
-    steps: int
-    initial: float
+    grid: spec_pb2.ActionGrid
     decimals: int
 
     def alternatives(self, current: float) -> list[float]:
         """`current` and the values at geometric distances from it, within bounds, ascending."""
         values = {current}
-        step = self.first_step
-        for _ in range(self.steps):
+        step = self.grid.first_step
+        for _ in range(self.grid.steps):
             for value in (current - step, current + step):
                 # Adding zero turns -0.0 into 0.0.
                 rounded = round(value, self.decimals) + 0.0
-                if self.minimum <= rounded <= self.maximum:
+                if self.grid.minimum <= rounded <= self.grid.maximum:
                     values.add(rounded)
-            step *= self.factor
+            step *= self.grid.factor
         return sorted(values)
 
 
@@ -83,9 +78,9 @@ class ActionGrid:
     def initial(self) -> Action:
         """The first rule's action."""
         return (
-            self.window_multiple.initial,
-            self.window_increment.initial,
-            self.intersend_ms.initial,
+            self.window_multiple.grid.initial,
+            self.window_increment.grid.initial,
+            self.intersend_ms.grid.initial,
         )
 
     def neighbours(self, action: Action) -> list[Action]:
@@ -102,25 +97,10 @@ class ActionGrid:
 def action_grid(spec: spec_pb2.PaperSearch) -> ActionGrid:
     """The grid that a (complete) specification asks for."""
     return ActionGrid(
-        window_multiple=_component(spec.window_multiple, _DECIMALS),
-        window_increment=_component(spec.window_increment, _INCREMENT_DECIMALS),
-        intersend_ms=_component(spec.intersend_ms, _DECIMALS),
+        window_multiple=Component(spec.window_multiple, _DECIMALS),
+        window_increment=Component(spec.window_increment, _INCREMENT_DECIMALS),
+        intersend_ms=Component(spec.intersend_ms, _DECIMALS),
     )
-
-
-def _component(spec: spec_pb2.ActionGrid, decimals: int) -> Component:
-    return Component(
-        minimum=spec.minimum,
-        maximum=spec.maximum,
-        first_step=spec.first_step,
-        factor=spec.factor,
-        steps=spec.steps,
-        initial=spec.initial,
-        decimals=decimals,
-    )
-
-
-# What a design fixes, and where its search stands
 
 
 @dataclass(frozen=True)
@@ -366,9 +346,6 @@ class SplitRule(Survey[PaperContext, PaperState]):
             simulated_packets=state.simulated_packets,
         )
         return divided, split.event(table)
-
-
-# The strategy
 
 
 class PaperStrategy(Strategy[PaperContext, PaperState]):

@@ -30,9 +30,6 @@ class OutcomeError(DesignerError):
     """An outcome does not answer the request."""
 
 
-# Scores of candidates on specimens, and their means with standard errors
-
-
 def scores(
     request: evaluation_pb2.EvaluationRequest,
     outcome: evaluation_pb2.EvaluationOutcome,

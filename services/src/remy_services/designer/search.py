@@ -1,7 +1,7 @@
 """The search: one skeleton for all strategies, which are steps made of pure functions.
 
 A `Strategy` says how to search: where to begin, what each step asks for and what it makes of the
-answer. `SteppedSearch` walks from state to state, one step after another; a state is an immutable
+answer. The designer walks from state to state, one step after another; a state is an immutable
 value that a checkpoint holds bit by bit.
 """
 
@@ -25,8 +25,6 @@ from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
-
-# What a step comes to
 
 
 @dataclass(frozen=True)
@@ -224,13 +222,16 @@ class Step(ABC, Generic[C, S]):
 
     @abstractmethod
     def request(self, context: C, state: S) -> Request:
-        """What is to be evaluated."""
+        """What is to be evaluated: everything random is named by counters of the state."""
 
     @abstractmethod
     def receive(
         self, context: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
-        """The next state, and what happened. The state's purpose is to be set."""
+        """The next state, and what happened. The state's purpose is to be set.
+
+        The outcome has the shape that the request asks for, and is counted in `state`.
+        """
 
     def path(self, state: S) -> tuple[int, ...]:
         """The counters that, with the purpose, name the step's streams."""
@@ -334,77 +335,6 @@ class Strategy(ABC, Generic[C, S]):
         self, context: C, state: S, request: Request, outcome: Outcome
     ) -> Decision:
         """Decides on the outcome of `closing_request`."""
-
-
-class SteppedSearch(Generic[C, S]):
-    """A strategy under way: a deterministic state machine, made from (specification, state).
-
-    Its state changes in `receive` alone. Everything random is named by counters of the state.
-    """
-
-    def __init__(
-        self,
-        strategy: Strategy[C, S],
-        spec: spec_pb2.DesignSpec,
-        given: RuleTable | None = None,
-        saved: checkpoint_pb2.Checkpoint | None = None,
-    ) -> None:
-        """A search at its beginning, with the given table if there is one, or where `save` left it.
-
-        Raises CheckpointError for a state that the strategy never reaches.
-        """
-        self._strategy = strategy
-        self._context = strategy.context(spec, given)
-        self._state = (
-            strategy.first_state(self._context, given)
-            if saved is None
-            else strategy.restored(self._context, getattr(saved, strategy.field))
-        )
-
-    def save(self, checkpoint: checkpoint_pb2.Checkpoint) -> None:
-        """Writes the whole state, bit by bit, into its field of the checkpoint."""
-        getattr(checkpoint, self._strategy.field).CopyFrom(self._state.to_message())
-
-    @property
-    def table(self) -> RuleTable:
-        return self._strategy.table(self._context, self._state)
-
-    @property
-    def epoch(self) -> int:
-        """The global epoch, from 0."""
-        return self._state.epoch
-
-    @property
-    def finished(self) -> progress_pb2.StopReason | None:
-        return self._strategy.finished(self._context, self._state)
-
-    @property
-    def share_done(self) -> float | None:
-        return self._strategy.share_done(self._context, self._state)
-
-    def request(self) -> Request:
-        """The next step's request: a pure function of the state."""
-        return self._step.request(self._context, self._state)
-
-    def receive(self, request: Request, outcome: Outcome) -> StepReport:
-        """Moves on to the next step, given the outcome of `request`.
-
-        The outcome has the shape that the request asks for. An exception leaves the state as it
-        was.
-        """
-        state = self._state.after(outcome)
-        self._state, report = self._step.receive(self._context, state, request, outcome)
-        return report
-
-    def closing_request(self) -> Request | None:
-        return self._strategy.closing_request(self._context, self._state)
-
-    def closing_decision(self, request: Request, outcome: Outcome) -> Decision:
-        return self._strategy.closing_decision(self._context, self._state, request, outcome)
-
-    @property
-    def _step(self) -> Step[C, S]:
-        return self._strategy.steps[self._state.purpose]
 
 
 # Tables on the validation specimens, which stay the same throughout a design and serve nothing
@@ -519,9 +449,6 @@ class ValidatingStrategy(Strategy[C, V]):
     @property
     def _validate(self) -> Validate[C, V]:
         return cast(Validate[C, V], self.steps[progress_pb2.STEP_PURPOSE_VALIDATE])
-
-
-# The length of a search
 
 
 def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:

@@ -30,9 +30,6 @@ from remy_services.kubernetes.observed import (
     observed_pod,
 )
 
-# What the launcher needs of a cluster: Jobs and Pods watched, Jobs applied and removed.
-
-
 Kind = Literal["Job", "Pod"]
 
 
@@ -82,9 +79,6 @@ class Cluster(Protocol):
         """Frees what the client holds."""
 
 
-# What the cluster holds, as far as the launcher has heard.
-
-
 class Informer:
     """Jobs and Pods by their unique ids, kept up to date by what a watch tells."""
 
@@ -120,9 +114,6 @@ class Informer:
 
 def _uid(each: Mapping[str, Any]) -> str:
     return str(each["metadata"]["uid"])
-
-
-# A real cluster, by way of the Kubernetes API.
 
 
 _FIELD_MANAGER: Final = "remy-farm-launcher"

@@ -25,8 +25,6 @@ from remy_services.kubernetes.observed import (
     JOB_ID_LABEL,
 )
 
-# What goes wrong between the launcher and Kubernetes.
-
 
 class KubernetesError(Exception):
     """The cluster did not do as it was asked. The message is one sentence."""
@@ -42,9 +40,6 @@ class ClusterRefused(KubernetesError):
 
 class ConfigurationError(Exception):
     """What the launcher was told about its workers makes no sense. One sentence."""
-
-
-# What the launcher is told about the workers it may start.
 
 
 _Count = Annotated[int, Meta(ge=1)]
@@ -93,9 +88,6 @@ class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retry_seconds: _Positive = 300.0
 
 
-# The launcher's settings as a file, which the chart writes.
-
-
 _MOST_BYTES: Final = 1 << 20
 
 
@@ -120,9 +112,6 @@ def read_settings(path: Path) -> LauncherSettings:
     if not isinstance(container, dict):
         raise ConfigurationError(f"{path}: template must be a Job whose pods have a container")
     return settings
-
-
-# What the launcher has to know of a design job.
 
 
 class WorkersPhase(Enum):
@@ -186,9 +175,6 @@ def _load(job: job_pb2.Job) -> Load:
     simulations = progress.candidates * job.spec.search.specimens
     seconds = simulations * progress.cpu_seconds / progress.evaluations
     return Load(seconds or None, left)
-
-
-# The Job of a design, as it is sent to Kubernetes.
 
 
 #: Names the design to a worker, which then takes tasks of no other.

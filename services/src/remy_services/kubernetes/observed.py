@@ -8,9 +8,6 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any, Final
 
-# The cluster's Jobs and Pods, as far as they matter here, read from the API's JSON.
-
-
 JOB_ID_LABEL: Final = "remy-farm/job-id"
 WORKERS_ANNOTATION: Final = "remy-farm/workers"
 INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
@@ -195,9 +192,6 @@ def _end_of(pod: ObservedPod) -> PodPhase:
     if pod.disruption is not None:
         return PodPhase.PREEMPTED
     return PodPhase.STOPPED if pod.exit_code == INTERRUPTED else PodPhase.FAILED
-
-
-# The workers of one design, counted.
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,6 @@ from remy_services.kubernetes.observed import (
     remember,
 )
 
-# When to try again what was refused.
-
-
 _FIRST_SECONDS: Final = 2.0
 _MOST_SECONDS: Final = 60.0
 
@@ -51,9 +48,6 @@ class Backoff:
         times = 1 if before is None else before.times + 1
         wait = min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (times - 1))
         return cls(why, times, now + wait)
-
-
-# How many workers a design gets.
 
 
 #: A thread with less work than this in a step mostly waits for the step's last tasks.
@@ -103,9 +97,6 @@ def workers_wanted(
     if present is not None and present / 2 < wanted < present <= most:
         return present
     return wanted
-
-
-# What is said of a design's workers, in one sentence for people.
 
 
 _MOST_WORDS = 200

@@ -95,9 +95,6 @@ def divided(rows: Coordinates, row: int, children: int, kept: float = 1.0) -> Co
     return np.concatenate([rows[:row], copies, rows[row + 1 :]])
 
 
-# The climb
-
-
 @dataclass(frozen=True)
 class Climb:
     """The state between two steps. Arrays have one row a rule and are never changed in place."""
@@ -218,9 +215,6 @@ def _rows(values: Iterable[float], rows: int, width: int = 3) -> Coordinates:
     if not np.isfinite(array).all():
         raise CheckpointError("the checkpoint has numbers that are not finite where a climb stands")
     return array.reshape(rows, width)
-
-
-# One step uphill
 
 
 def ascend(

@@ -47,9 +47,6 @@ from remy_services.designer.search import (
 from remy_services.designer.splitting import split_most_used
 from remy_simulator import RuleTable
 
-# What a design fixes, and where its search stands
-
-
 _PERIODS = 5
 _MOST_PARTS = 4
 
@@ -204,8 +201,6 @@ def middles(up: Scores, down: Scores) -> list[float]:
     values: list[float] = means[~np.isnan(means)].tolist()
     return values
 
-
-# The steps
 
 # A climb whose coordinates have all rested for so many steps says so.
 _RESTS = 50
@@ -363,9 +358,6 @@ def _next_start(
         return replace(state, climb=context.first_climb(state.start))
     climb = state.best_start or state.climb
     return replace(state, climb=climb, best_start=None, best_start_score=None)
-
-
-# The strategy
 
 
 class JointStrategy(ValidatingStrategy[JointContext, JointState]):

@@ -16,8 +16,6 @@ from remy_simulator import RuleTable
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, action_tuple, axis_of, signal_of
 
-# A table that is being polished
-
 
 @dataclass(frozen=True)
 class PatternTable(Saved):

@@ -38,8 +38,6 @@ from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message
 
-# What a design fixes, and where its search stands
-
 
 @dataclass(frozen=True)
 class PatternContext(Context):
@@ -191,9 +189,6 @@ def _after_race(
     if is_done or state.visit_races >= _RACES_PER_VISIT:
         return _begin_visit(context, replace(state, queue=state.queue[1:]))
     return _begin_race(context, state)
-
-
-# The steps
 
 
 class CountUses(Survey[PatternContext, PatternState]):
@@ -360,9 +355,6 @@ class ValidateTable(Validate[PatternContext, PatternState]):
         if is_due and after.working_table.rule_count < most:
             return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
         return after
-
-
-# The strategy
 
 
 class PatternStrategy(ValidatingStrategy[PatternContext, PatternState]):
