@@ -8,6 +8,7 @@ from remy_services.analysis.benchmark import (
     GROUPS,
     MINIMUM_ON_MS,
     QUOTED,
+    Benchmark,
     PublishedScore,
     group_name,
     held_out_request,
@@ -92,7 +93,7 @@ def test_published_tables_score_what_is_quoted(published: PublishedScore) -> Non
     """On fewer and other specimens: within three standard errors of the difference."""
     remycc = read_remycc(REFERENCE / f"RemyCC-{published.name}.dna")
     evaluator = LocalEvaluator(2)
-    score = measure_table(remycc.table, evaluator.evaluate, specimens=128)
+    score = measure_table(remycc.table, evaluator.evaluate, Benchmark(specimens=128))
     evaluator.close()
     assert remycc.table.rule_count == published.rules
     quoted = published.score

@@ -177,25 +177,42 @@ def group_name(group: tuple[int, int]) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
+@dataclass(frozen=True)
+class Benchmark:
+    """What tables are measured on, and how they are scored."""
+
+    #: Weight of delay in the score, and in the objective of searches.
+    delta: float = 1.0
+    #: Only so many of the held-out specimens; None: all of them.
+    specimens: int | None = None
+    #: One of NETWORKS.
+    network: str = GENERAL_PURPOSE
+
+    @property
+    def specimen_count(self) -> int:
+        """On how many specimens tables are measured."""
+        return self.specimens or NETWORKS[self.network].specimens
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the scores in QUOTED are of this benchmark."""
+        return self.delta == QUOTED_DELTA and self.network == GENERAL_PURPOSE
+
+
 def measure_table(
-    table: RuleTable,
-    evaluate: Evaluate,
-    *,
-    delta: float = 1.0,
-    specimens: int | None = None,
-    network: str = GENERAL_PURPOSE,
+    table: RuleTable, evaluate: Evaluate, benchmark: Benchmark = Benchmark()
 ) -> BenchmarkScore:
-    """Simulates a table on the held-out specimens, all of them unless less are asked for, and
-    scores it by `normalized_scores`, or by the objective where scores are not normalized."""
-    measured = NETWORKS[network]
-    request = held_out_request(table, specimens or measured.specimens, network=network)
+    """Simulates a table on the held-out specimens, and scores it by `normalized_scores`, or by the
+    objective where scores are not normalized."""
+    delta, network = benchmark.delta, benchmark.network
+    request = held_out_request(table, benchmark.specimen_count, network=network)
     outcome = evaluate(request)
     objective = benchmark_spec(delta, network=network).objective
 
     def scores(
         specimen: evaluation_pb2.Specimen, result: evaluation_pb2.SpecimenOutcome
     ) -> list[float | None]:
-        if measured.is_normalized:
+        if NETWORKS[network].is_normalized:
             return normalized_scores(delta, specimen, result, request.duration_ms)
         return sender_scores(objective, specimen, result, request.duration_ms)
 
@@ -399,13 +416,7 @@ def thinned(tables: Iterable[Published], every: int) -> list[Published]:
 
 
 def measure_curve(
-    run: SearchRun,
-    evaluate: Evaluate,
-    *,
-    every: int = 1,
-    delta: float = 1.0,
-    specimens: int | None = None,
-    network: str = GENERAL_PURPOSE,
+    run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int = 1
 ) -> Iterator[CurvePoint]:
     """The points of a search's curve, one after the other as they are measured."""
     for each in thinned(run.published, every):
@@ -415,9 +426,7 @@ def measure_curve(
             rules=each.table.rule_count,
             cpu_seconds=each.cpu_seconds,
             wall_seconds=each.wall_seconds,
-            score=measure_table(
-                each.table, evaluate, delta=delta, specimens=specimens, network=network
-            ),
+            score=measure_table(each.table, evaluate, benchmark),
         )
 
 

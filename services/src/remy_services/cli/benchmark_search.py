@@ -17,7 +17,7 @@ from remy_services.analysis.benchmark import (
     GROUPS,
     NETWORKS,
     QUOTED,
-    QUOTED_DELTA,
+    Benchmark,
     BenchmarkScore,
     CurvePoint,
     PublishedScore,
@@ -77,22 +77,12 @@ class MeasuredFile:
 
 
 def measure_files(
-    paths: Sequence[Path],
-    evaluate: Evaluate,
-    *,
-    delta: float,
-    specimens: int,
-    network: str = GENERAL_PURPOSE,
-    time_unit_ms: float = 1.0,
+    paths: Sequence[Path], evaluate: Evaluate, benchmark: Benchmark, time_unit_ms: float = 1.0
 ) -> list[MeasuredFile]:
     """Every file is read before the first is measured. Raises FileError."""
     tables = [read_remycc(path, time_unit_ms).table for path in paths]
     return [
-        MeasuredFile(
-            path,
-            table.rule_count,
-            measure_table(table, evaluate, delta=delta, specimens=specimens, network=network),
-        )
+        MeasuredFile(path, table.rule_count, measure_table(table, evaluate, benchmark))
         for path, table in zip(paths, tables, strict=True)
     ]
 
@@ -116,15 +106,13 @@ def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore
     )
 
 
-def tables_tree(
-    tables: Sequence[MeasuredFile], *, delta: float, specimens: int, network: str = GENERAL_PURPOSE
-) -> dict[str, Any]:
+def tables_tree(tables: Sequence[MeasuredFile], benchmark: Benchmark) -> dict[str, Any]:
     """For --json."""
     return {
-        "network": network,
-        "delta": delta,
-        "specimens": specimens,
-        "simulated_seconds": NETWORKS[network].seconds,
+        "network": benchmark.network,
+        "delta": benchmark.delta,
+        "specimens": benchmark.specimen_count,
+        "simulated_seconds": NETWORKS[benchmark.network].seconds,
         "tables": [
             {"file": str(each.path), "rules": each.rules, **score_tree(each.score)}
             for each in tables
@@ -141,19 +129,18 @@ def benchmark_seeds(
     out: Path,
     tables: Sequence[MeasuredFile],
     evaluate: Evaluate,
+    benchmark: Benchmark,
     *,
     threads: int,
     every: int,
-    specimens: int,
-    network: str,
     as_json: bool,
 ) -> None:
     """Runs each design in a folder of its own, and keeps the files in `out` up to date with those
     that are over."""
-    delta = specs[0].objective.delta
-    is_quoted = delta == QUOTED_DELTA and network == GENERAL_PURPOSE
-    published = _published(tables, is_quoted)
-    thresholds = _thresholds(published, is_quoted)
+    # What was measured here takes the place of what is quoted.
+    quoted = QUOTED if benchmark.is_quoted else ()
+    published = tuple(each.as_published() for each in tables) or quoted
+    thresholds = _thresholds(published, benchmark.is_quoted)
     curves: list[SeedCurve] = []
     tree: dict[str, Any] = {}
     for spec in specs:
@@ -166,29 +153,22 @@ def benchmark_seeds(
         remycc = RemyCC(run.result.table, reference_config(run.result.spec))
         for suffix in file_suffixes(remycc.table):
             write_remycc(out / f"seed-{seed}{suffix}", remycc)
-        curve = _measured(
-            run, evaluate, every=every, delta=delta, specimens=specimens, network=network
-        )
-        curves.append(curve)
+        curves.append(_measured(run, evaluate, benchmark, every=every))
         tree = {
-            **tables_tree(tables, delta=delta, specimens=specimens, network=network),
+            **tables_tree(tables, benchmark),
             "threads": threads,
             "searches": [summary_tree(curve, thresholds, published) for curve in curves],
         }
-        _write(out, curves, tree, published, delta)
+        _write(out, curves, tree, published, benchmark.delta)
     if as_json:
         print_json(tree)
     else:
         _print(curves, thresholds, published)
 
 
-def _measured(
-    run: SearchRun, evaluate: Evaluate, *, every: int, delta: float, specimens: int, network: str
-) -> SeedCurve:
+def _measured(run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int) -> SeedCurve:
     points = []
-    for point in measure_curve(
-        run, evaluate, every=every, delta=delta, specimens=specimens, network=network
-    ):
+    for point in measure_curve(run, evaluate, benchmark, every=every):
         points.append(point)
         say(
             f"  step {point.steps}, {point.cpu_seconds:.1f} CPU-s, "
@@ -202,13 +182,6 @@ def _measured(
         wall_seconds=run.wall_seconds,
         points=tuple(points),
     )
-
-
-def _published(tables: Sequence[MeasuredFile], is_quoted: bool) -> tuple[PublishedScore, ...]:
-    """What was measured here takes the place of what is quoted."""
-    if tables:
-        return tuple(each.as_published() for each in tables)
-    return QUOTED if is_quoted else ()
 
 
 def _thresholds(published: Sequence[PublishedScore], is_quoted: bool) -> Sequence[float]:
@@ -386,17 +359,10 @@ def command(
         raise click.UsageError("--steps and --cpu-seconds exclude each other")
     if time_unit_ms != 1.0 and published:
         raise click.UsageError("--time-unit-ms and --published exclude each other")
-    specimens = specimens or NETWORKS[network].specimens
+    benchmark = Benchmark(delta, specimens, network)
     files = [Path(path) for path in remyccs] + (published_files() if published else [])
     with local_evaluator(threads) as evaluator:
-        tables = measure_files(
-            files,
-            evaluator.evaluate,
-            delta=delta,
-            specimens=specimens,
-            network=network,
-            time_unit_ms=time_unit_ms,
-        )
+        tables = measure_files(files, evaluator.evaluate, benchmark, time_unit_ms)
         if seeds is not None and out is not None:
             changes = list(_changes(settings, cpu_seconds))
             specs = [
@@ -410,18 +376,15 @@ def command(
                 Path(out),
                 tables,
                 evaluator.evaluate,
+                benchmark,
                 threads=threads,
                 every=every,
-                specimens=specimens,
-                network=network,
                 as_json=as_json,
             )
         elif as_json:
-            print_json(tables_tree(tables, delta=delta, specimens=specimens, network=network))
+            print_json(tables_tree(tables, benchmark))
         else:
-            is_quoted = delta == QUOTED_DELTA and network == GENERAL_PURPOSE
-            quoted = QUOTED if is_quoted and not published else ()
-            print_tables(tables, quoted)
+            print_tables(tables, QUOTED if benchmark.is_quoted and not published else ())
 
 
 def _changes(settings: tuple[str, ...], cpu_seconds: float | None) -> Iterator[tuple[str, Tree]]:

@@ -14,7 +14,7 @@ from click.shell_completion import get_completion_class
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
-from remy_services.analysis.wording import count, number, with_error
+from remy_services.analysis.wording import count, estimate_tree, number, with_error
 from remy_services.cli import failures
 from remy_services.cli.common import (
     FILE,
@@ -103,12 +103,11 @@ def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
 
 
 def _summary_tree(summary: Summary) -> dict[str, Any]:
-    score = summary.score
+    scored = summary.score.count if summary.score else 0
     return {
-        "score_mean": score.mean if score else None,
-        "score_stderr": score.standard_error if score else None,
+        **estimate_tree(summary.score),
         "specimens": summary.specimens,
-        "specimens_left_out": summary.specimens - (score.count if score else 0),
+        "specimens_left_out": summary.specimens - scored,
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
         "delay_over_rtt_median": summary.delay_over_rtt,
     }

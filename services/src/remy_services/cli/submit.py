@@ -216,40 +216,33 @@ def fork_command(
 
 @click.command("extend")
 @job_argument
-@option("--max-epochs N", "End after N epochs in all.", COUNT)
-@option("--max-rules N", "End with N rules (mode paper).", COUNT)
-@option("--max-steps N", "End after N steps in all.", COUNT)
-@option("--max-cpu-seconds S", "End after S seconds of CPU time in all.", POSITIVE)
-@option("--max-wall-seconds S", "End after running S seconds in all.", POSITIVE)
+@option("--max-epochs N", "End after N epochs in all.", COUNT, name="epochs")
+@option("--max-rules N", "End with N rules (mode paper).", COUNT, name="rules")
+@option("--max-steps N", "End after N steps in all.", COUNT, name="steps")
+@option(
+    "--max-cpu-seconds S", "End after S seconds of CPU time in all.", POSITIVE, name="cpu_seconds"
+)
+@option(
+    "--max-wall-seconds S", "End after running S seconds in all.", POSITIVE, name="wall_seconds"
+)
 @option("--epochs-without-gain N", "End after N epochs without a gain.", COUNT)
-@option("--steps N", "The whole schedule's length in place of search.joint.steps.", COUNT)
+@option(
+    "--steps N",
+    "The whole schedule's length in place of search.joint.steps.",
+    COUNT,
+    name="joint_steps",
+)
 @connected
 def extend_command(
-    client: DesignClient,
-    job: str,
-    max_epochs: int | None,
-    max_rules: int | None,
-    max_steps: int | None,
-    max_cpu_seconds: float | None,
-    max_wall_seconds: float | None,
-    epochs_without_gain: int | None,
-    steps: int | None,
-    as_json: bool,
+    client: DesignClient, job: str, joint_steps: int | None, as_json: bool, **budgets: float | None
 ) -> None:
     """Give a job larger budgets; one that has ended goes on, under the same id.
 
     Budgets that are not named stay as they are.
     """
-    changes = {
-        "epochs": max_epochs,
-        "rules": max_rules,
-        "steps": max_steps,
-        "cpu_seconds": max_cpu_seconds,
-        "wall_seconds": max_wall_seconds,
-        "epochs_without_gain": epochs_without_gain,
-    }
-    given = {name: value for name, value in changes.items() if value is not None}
-    if not given and steps is None:
+    # The options have the names of the stop rules.
+    given = {name: value for name, value in budgets.items() if value is not None}
+    if not given and joint_steps is None:
         raise click.UsageError("name at least one budget, as in --max-epochs 20")
     found = client.get(job)
     stop = None
@@ -258,7 +251,7 @@ def extend_command(
         stop.CopyFrom(found.spec.stop)
         for name, value in given.items():
             setattr(stop, name, value)
-    print_change(client.extend(found.id, stop=stop, joint_steps=steps), as_json=as_json)
+    print_change(client.extend(found.id, stop=stop, joint_steps=joint_steps), as_json=as_json)
 
 
 def changing_command(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
+from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
+from remy_farm.v1.progress_pb2 import ProgressEvent as Event
 from remy_services.designer import checkpoint as sealing
 from remy_services.designer.checkpoint import (
     check_same_design,
@@ -17,7 +20,7 @@ from remy_services.designer.joint import JointStrategy
 from remy_services.designer.paper import PaperStrategy
 from remy_services.designer.pattern import PatternStrategy
 from remy_services.designer.scoring import CheckpointError, DesignerError, OutcomeError
-from remy_services.designer.search import StepReport, Strategy
+from remy_services.designer.search import State, StepReport, Strategy
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
 
@@ -59,9 +62,7 @@ def _strategy(spec: spec_pb2.DesignSpec) -> Strategy[Any, Any]:
 # What is counted beside the search's state: steps, epochs, simulations and events
 
 
-def count_outcome(
-    record: checkpoint_pb2.Checkpoint, outcome: evaluation_pb2.EvaluationOutcome
-) -> int:
+def count_outcome(record: checkpoint_pb2.Checkpoint, outcome: Outcome) -> int:
     """Adds what an outcome has cost. Returns its simulated packets."""
     packets = sum(outcome.packets_sent)
     record.evaluations += len(outcome.packets_sent)
@@ -72,10 +73,10 @@ def count_outcome(
 def count_step(
     record: checkpoint_pb2.Checkpoint,
     epoch: int,
-    request: evaluation_pb2.EvaluationRequest,
-    outcome: evaluation_pb2.EvaluationOutcome,
+    request: Request,
+    outcome: Outcome,
     report: StepReport,
-) -> list[progress_pb2.ProgressEvent]:
+) -> list[Event]:
     """Adds a step made in `epoch`, and the epoch that ended with it, if any. Returns the events
     that tell of them."""
     record.step += 1
@@ -89,19 +90,17 @@ def count_step(
         score=report.score,
         gain=report.gain,
     )
-    events = [progress_pb2.ProgressEvent(step_finished=finished), *report.events]
+    events = [Event(step_finished=finished), *report.events]
     if report.epoch is not None:
         ended = record.epochs.add()
         ended.CopyFrom(report.epoch)
         ended.step = record.step
         epoch_finished = progress_pb2.EpochFinished(record=ended)
-        events.append(progress_pb2.ProgressEvent(epoch_finished=epoch_finished))
+        events.append(Event(epoch_finished=epoch_finished))
     return _numbered(record, epoch, events)
 
 
-def count_end(
-    record: checkpoint_pb2.Checkpoint, epoch: int, rules: int
-) -> list[progress_pb2.ProgressEvent]:
+def count_end(record: checkpoint_pb2.Checkpoint, epoch: int, rules: int) -> list[Event]:
     """Marks the design as finished, with a table of `rules` rules. Returns the event that tells of
     it."""
     closing = record.closing
@@ -114,12 +113,10 @@ def count_end(
         simulated_packets=record.simulated_packets,
         closing=closing.comparison if closing.HasField("comparison") else None,
     )
-    return _numbered(record, epoch, [progress_pb2.ProgressEvent(design_finished=finished)])
+    return _numbered(record, epoch, [Event(design_finished=finished)])
 
 
-def _numbered(
-    record: checkpoint_pb2.Checkpoint, epoch: int, events: list[progress_pb2.ProgressEvent]
-) -> list[progress_pb2.ProgressEvent]:
+def _numbered(record: checkpoint_pb2.Checkpoint, epoch: int, events: list[Event]) -> list[Event]:
     """The events with their numbers, and the step and epoch that they belong to."""
     for event in events:
         record.event_sequence += 1
@@ -148,11 +145,11 @@ class Designer:
         self._strategy = _strategy(spec)
         self._context = self._strategy.context(spec, given)
         # Where the search stands: it changes in `_step` alone.
-        self._state = self._strategy.first_state(self._context, given)
+        self._state: State = self._strategy.first_state(self._context, given)
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
         self._record = new_record(self._digests[0])
-        self._request: evaluation_pb2.EvaluationRequest | None = None
+        self._request: Request | None = None
 
     @classmethod
     def resume(
@@ -238,7 +235,7 @@ class Designer:
         """Number of the last event; 0 if there was none."""
         return self._record.event_sequence
 
-    def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
+    def next_request(self) -> Request | None:
         """What to evaluate next: the same until its outcome was received, None when finished."""
         if self._request is None and self.finished is None:
             if self._record.HasField("closing"):
@@ -248,9 +245,7 @@ class Designer:
                 self._request = step.request(self._context, self._state)
         return self._request
 
-    def receive(
-        self, outcome: evaluation_pb2.EvaluationOutcome
-    ) -> list[progress_pb2.ProgressEvent]:
+    def receive(self, outcome: Outcome) -> list[Event]:
         """Makes a step, given the outcome of the last request. Returns what happened.
 
         Raises OutcomeError, and changes nothing, if the outcome is not one of that request.
@@ -269,7 +264,7 @@ class Designer:
         self._request = None
         return events
 
-    def stop(self, reason: progress_pb2.StopReason) -> list[progress_pb2.ProgressEvent]:
+    def stop(self, reason: progress_pb2.StopReason) -> list[Event]:
         """Stops the design between two steps; one more evaluation may be due before it is finished.
 
         The outstanding request, if any, is withdrawn. Of several reasons the first counts.
@@ -280,9 +275,7 @@ class Designer:
         self._record.closing.reason = reason
         return self._finish() if self._closing_request() is None else []
 
-    def reconsider(
-        self, spent: progress_pb2.StopReason | None = None
-    ) -> list[progress_pb2.ProgressEvent]:
+    def reconsider(self, spent: progress_pb2.StopReason | None = None) -> list[Event]:
         """Applies the specification's stop rules anew, after it was resumed with other budgets.
 
         `spent` is the budget that needs a clock and is used up, if one is. If nothing holds, a
@@ -302,11 +295,7 @@ class Designer:
         record.closing.reason = reason
         return self._finish() if record.closing.finished else []
 
-    def _step(
-        self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> list[progress_pb2.ProgressEvent]:
+    def _step(self, request: Request, outcome: Outcome) -> list[Event]:
         state = self._state.after(outcome)
         step = self._strategy.steps[state.purpose]
         self._state, report = step.receive(self._context, state, request, outcome)
@@ -314,11 +303,7 @@ class Designer:
         reason = self._reason_to_stop()
         return events if reason is None else events + self.stop(reason)
 
-    def _close(
-        self,
-        request: evaluation_pb2.EvaluationRequest,
-        outcome: evaluation_pb2.EvaluationOutcome,
-    ) -> list[progress_pb2.ProgressEvent]:
+    def _close(self, request: Request, outcome: Outcome) -> list[Event]:
         decision = self._strategy.closing_decision(self._context, self._state, request, outcome)
         count_outcome(self._record, outcome)
         self._record.closing.comparison.CopyFrom(decision.comparison)
@@ -326,10 +311,10 @@ class Designer:
             self._record.closing.table.CopyFrom(from_native(decision.table))
         return self._finish()
 
-    def _closing_request(self) -> evaluation_pb2.EvaluationRequest | None:
+    def _closing_request(self) -> Request | None:
         return self._strategy.closing_request(self._context, self._state)
 
-    def _finish(self) -> list[progress_pb2.ProgressEvent]:
+    def _finish(self) -> list[Event]:
         return count_end(self._record, self._state.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:

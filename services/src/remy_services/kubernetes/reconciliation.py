@@ -144,16 +144,6 @@ def of_failed(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | N
     return f"no workers: their Job {job.name} failed ({why}{_last_failure(counts)}); {then}"
 
 
-def of_complete(job: ObservedJob) -> str:
-    """All workers ended as if the design had."""
-    return f"no workers: those of Job {job.name} ended early, and are started anew"
-
-
-def of_leaving(job: ObservedJob) -> str:
-    """The Job is being deleted."""
-    return f"no workers: Job {job.name} is being removed and is then made anew"
-
-
 def of_refusal(why: str) -> str:
     """Kubernetes, or a limit of the farm, refuses the Job."""
     return f"no workers can be started: {_shortened(why)}"
@@ -329,7 +319,8 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
         return [view.apply(manifest, workers), *others], of_starting(workers), counts
     counts = count_pods(job.parallelism, pods, past, view.now)
     if job.leaving:
-        return others, of_leaving(job), counts
+        removed = f"no workers: Job {job.name} is being removed and is then made anew"
+        return others, removed, counts
     if job.finished:
         again, sentence = _finished_early(view, job, counts)
         return [*again, *others], sentence, counts
@@ -350,7 +341,8 @@ def _finished_early(
     finished_at = job.finished_at if job.finished_at is not None else view.now
     if job.complete:
         due = view.now >= finished_at + _COMPLETE_SECONDS
-        return view.remove([job] if due else []), of_complete(job)
+        early = f"no workers: those of Job {job.name} ended early, and are started anew"
+        return view.remove([job] if due else []), early
     if job.failure != _TOO_OFTEN:
         return [], of_failed(job, counts, None)
     left = finished_at + view.settings.retry_seconds - view.now

@@ -128,21 +128,18 @@ class Race(Saved):
 
         `scores` holds a row for the unchanged table and one for each runner, by specimen.
         """
-        columns = [
-            [score for score in column if score is not None] for column in zip(*scores, strict=True)
-        ]
-        complete = [column for column in columns if len(column) == len(scores)]
+        unchanged, *rows = scoring.paired(scores)
         runners = tuple(
             replace(
                 runner,
                 differences=(
                     *runner.differences,
-                    *(column[number] - column[0] for column in complete),
+                    *(new - old for old, new in zip(unchanged, row, strict=True)),
                 ),
             )
-            for number, runner in enumerate(self.runners, start=1)
+            for runner, row in zip(self.runners, rows, strict=True)
         )
-        return Race(self.specimens + len(columns), _those_in_sight(runners))
+        return Race(self.specimens + len(scores[0]), _those_in_sight(runners))
 
     def leader(self) -> Runner | None:
         """The runner with the largest gain, of equals the first; None if there is none."""
