@@ -40,6 +40,6 @@ class SearchEdition:
         return FIRST if is_first or spec.search.mode == spec_pb2.SEARCH_MODE_PAPER else MENDED
 
 
-FIRST, MENDED = (
-    SearchEdition(*(is_mended for _ in fields(SearchEdition))) for is_mended in (False, True)
-)
+_SWITCHES = len(fields(SearchEdition))
+FIRST = SearchEdition(*[False] * _SWITCHES)
+MENDED = SearchEdition(*[True] * _SWITCHES)
