@@ -6,8 +6,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer.actions import has_start_rule
-from remy_services.designer.editions import MENDED
+from remy_services.designer.actions import MENDED, has_start_rule
 from remy_services.designer.splitting import Memory, median_thresholds, split_most_used
 from remy_simulator import RuleTable
 from remy_simulator.columns import Slice, assemble, memory_summaries

@@ -20,7 +20,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_tabl
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
-from remy_services.designer.editions import SearchEdition
+from remy_services.designer.actions import SearchEdition
 from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable

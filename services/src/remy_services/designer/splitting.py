@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer.actions import RTT_RATIO, START_RULE, has_start_rule
-from remy_services.designer.editions import FIRST, SearchEdition
+from remy_services.designer.actions import (
+    FIRST,
+    RTT_RATIO,
+    START_RULE,
+    SearchEdition,
+    has_start_rule,
+)
 from remy_services.designer.scoring import by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries

@@ -10,8 +10,14 @@ import numpy as np
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2
-from remy_services.designer.actions import START_RULE, ActionSpace, Coordinates, has_start_rule
-from remy_services.designer.editions import FIRST, SearchEdition
+from remy_services.designer.actions import (
+    FIRST,
+    START_RULE,
+    ActionSpace,
+    Coordinates,
+    SearchEdition,
+    has_start_rule,
+)
 from remy_services.designer.joint.gradient import GradientSamples, Moments, Regions
 from remy_services.designer.joint.schedule import USUAL, Memories, Settings
 from remy_services.designer.scoring import CheckpointError

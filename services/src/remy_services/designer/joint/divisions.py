@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
-from remy_services.designer.actions import Coordinates
-from remy_services.designer.editions import FIRST, SearchEdition
+from remy_services.designer.actions import FIRST, Coordinates, SearchEdition
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import Split, median_thresholds
 from remy_simulator import RuleTable

@@ -1,4 +1,4 @@
-"""The reference page: `python -m remy_services.specification.reference proto`."""
+"""The reference page: `python scripts/spec_reference.py proto`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _name_of(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> s
 
 
 # The reference of specifications, docs/spec.md:
-# `python -m remy_services.specification.reference proto`.
+# `python scripts/spec_reference.py proto`.
 #
 # Constraints come from the descriptors that specifications are checked against, words from the
 # comments, so that the page cannot say what the reader does not do.
@@ -73,7 +73,7 @@ def _name_of(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> s
 _INTRODUCTION: Final = """\
 # The specification of a design
 
-*Generated from the proto files by `python -m remy_services.specification.reference proto`.*
+*Generated from the proto files by `python scripts/spec_reference.py proto`.*
 
 A design is specified in a YAML file, or in a JSON file whose name ends in `.json`, of at most
 1 MiB. `remy-farm validate SPEC.yaml` checks one, and `examples/` holds specifications to start
