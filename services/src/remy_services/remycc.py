@@ -168,6 +168,11 @@ class ReadableRule:
     rule applies (ms, or a ratio). Memory beyond the domain is clamped to it, so that an interval
     that ends at `domain_upper` has no end. `use_share` is the rule's share of all look-ups, None
     if it is not known.
+
+    The window increment is in packets and the intersend time in ms, unless the rule `is_relative`:
+    then they are in percent of the packets that the smallest RTT holds at the measured rate, and a
+    multiple of the measured interval between packets. `rules` is the kind of the table; scale-free
+    ones may have one rule that is not relative, that of senders that have measured nothing.
     """
 
     number: int
@@ -176,6 +181,8 @@ class ReadableRule:
     window_increment: float
     intersend_ms: float
     use_share: float | None
+    rules: int = rule_table_pb2.RULES_ABSOLUTE
+    is_relative: bool = False
 
 
 def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[ReadableRule]:
@@ -183,6 +190,8 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
     if uses is not None and len(uses) != table.rule_count:
         raise ValueError(f"{len(uses)} use counts for a table of {table.rule_count} rules")
     total = sum(uses) if uses is not None else 0
+    start = start_rule(table)
+    is_scale_free = table.rules == rule_table_pb2.RULES_SCALE_FREE
     rules = []
     for number in range(table.rule_count):
         lower, upper = table.region(number)
@@ -190,8 +199,40 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
             signal_name(axis, table.rules): (lower[axis], upper[axis]) for axis in table.signals
         }
         share = None if uses is None else (uses[number] / total if total else 0.0)
-        rules.append(ReadableRule(number, region, *table.action(number), use_share=share))
+        rules.append(
+            ReadableRule(
+                number,
+                region,
+                *table.action(number),
+                use_share=share,
+                rules=table.rules,
+                is_relative=is_scale_free and number != start,
+            )
+        )
     return rules
+
+
+# Where each signal of scale-free rules begins once something is measured, by native axis: no RTT is
+# below the smallest, and no EWMA of weight 1/256 below 1/32 of one of weight 1/8 of the same times.
+_LEAST_MEASURED: Final = {2: 1.0, 3: 1 / 32}
+
+
+def start_rule(table: RuleTable) -> int | None:
+    """The rule that a scale-free table has for senders that have measured nothing.
+
+    Its action is in packets and ms. None if the table has absolute rules, or if the rule for a
+    memory that is all zero is one for measured memory too.
+    """
+    if table.rules != rule_table_pb2.RULES_SCALE_FREE:
+        return None
+    rule = table.find((0.0, 0.0, 0.0, 0.0))
+    return rule if guards_of_start(table, rule) else None
+
+
+def guards_of_start(table: RuleTable, rule: int) -> list[int]:
+    """The axes on which the rule's region ends before anything that can be measured."""
+    _, upper = table.region(rule)
+    return [axis for axis, least in _LEAST_MEASURED.items() if upper[axis] <= least]
 
 
 def signal_name(axis: int, rules: int) -> str:

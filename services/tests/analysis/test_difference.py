@@ -2,8 +2,10 @@ import pytest
 from hypothesis import given
 
 from remy_services.analysis.explain import compare_tables
+from remy_services.analysis.trees import ExplainError
 from remy_simulator import RuleTable
 from services.tests.analysis.tables import small_sample, tables
+from services.tests.remycc.tables import six_scale_free_rules
 
 TABLE = RuleTable([0, 2], [([], (0.9, 4.0, 1.0))]).split(0, [(0, 1.0), (2, 1.2)])
 
@@ -70,3 +72,22 @@ def test_the_largest_changes_come_first() -> None:
     swapped = TABLE.with_action(most, slightly).with_action(second, strongly)
     unweighted = compare_tables(TABLE, swapped, None).changes
     assert [change.before.number for change in unweighted] == [second, most]
+
+
+def test_differences_of_scale_free_rules_know_which_of_them_are_relative() -> None:
+    table = six_scale_free_rules()
+    other = table.with_action(0, (0.0, 10.0, 1.0)).with_action(5, (0.7, 30.0, 1.0))
+    difference = compare_tables(table, other, small_sample())
+    assert difference.regions == 6
+    assert {change.before.number: change.before.is_relative for change in difference.changes} == {
+        0: False,
+        5: True,
+    }
+    assert difference.scores is not None
+    assert difference.scores.difference is not None
+    assert difference.scores.difference.mean != 0
+
+
+def test_rules_of_two_kinds_cannot_be_compared() -> None:
+    with pytest.raises(ExplainError, match="one has absolute rules and one has scale-free rules"):
+        compare_tables(TABLE, six_scale_free_rules(), None)

@@ -6,6 +6,7 @@ from remy_services.analysis.merging import is_without_loss, merge_siblings
 from remy_services.evaluation.measures import Estimate
 from remy_simulator import RuleTable
 from services.tests.analysis.tables import small_sample, tables
+from services.tests.remycc.tables import six_scale_free_rules
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
@@ -56,6 +57,19 @@ def test_what_matters_is_kept_apart_and_what_does_not_is_merged() -> None:
     assert merging.fresh.before is not None
     assert merging.fresh.before == merging.fresh.after
     assert merging.fresh.before != merging.scores.before
+
+
+def test_the_rule_that_scale_free_rules_begin_with_is_never_merged() -> None:
+    table = six_scale_free_rules()
+    alike = table.with_actions([table.action(0), *[table.action(5)] * 5])
+    merging = merge_siblings(alike, small_sample())
+    assert merging.table == RuleTable(
+        [0, 2, 3],
+        [([(2, 0.5)], BOLD), ([], table.action(0)), ([], table.action(5))],
+        rules=table.rules,
+    )
+    assert [merge.rules for merge in merging.merges] == [2, 2, 2, 2]
+    assert all(merge.rule.is_relative for merge in merging.merges)
 
 
 @pytest.mark.parametrize(

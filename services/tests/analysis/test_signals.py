@@ -8,8 +8,10 @@ from remy_services.analysis.explain import (
     worth_of_signals,
 )
 from remy_services.analysis.trees import ActionScale, leaves
+from remy_services.remycc import start_rule
 from remy_simulator import RuleTable
 from services.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, small_sample, tables
+from services.tests.remycc.tables import six_scale_free_rules
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
@@ -93,3 +95,17 @@ def test_the_signal_that_a_table_lives_on_is_worth_most() -> None:
     assert by_axis[0].scores.difference.mean == 0
     assert by_axis[0].scores.after == study.score
     assert by_axis[0].without.action(0) == BOLD
+
+
+def test_scale_free_rules_begin_as_they_do_whatever_signal_they_lose() -> None:
+    table = six_scale_free_rules()
+    study = worth_of_signals(table, small_sample())
+    without = {signal.axis: signal.without for signal in study.signals}
+    assert study.rules == table.rules
+    assert {start_rule(each) for each in without.values()} == {0}
+    assert {each.action(0) for each in without.values()} == {table.action(0)}
+    # Only the start is set apart by rtt_ratio, and only ages by slow_rec_ratio.
+    assert without[2] == without[0] == table
+    assert without[3].rule_count == 2
+    assert 33 * 0.3 < without[3].action(1)[1] < 33
+    assert without[3].action(1)[2] > 0.9

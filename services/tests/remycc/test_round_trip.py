@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from remy_farm.v1 import rule_table_pb2
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 from services.tests.remycc.tables import published, remyccs
@@ -16,8 +17,11 @@ from services.tests.remycc.tables import published, remyccs
 _same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+_either_kind = remyccs() | remyccs(rules=rule_table_pb2.RULES_SCALE_FREE)
+
+
 @_same_folder
-@given(remycc=remyccs())
+@given(remycc=_either_kind)
 def test_json_holds_every_table_exactly(tmp_path: Path, remycc: RemyCC) -> None:
     path = tmp_path / "table.json"
     write_remycc(path, remycc)
@@ -38,7 +42,7 @@ def test_dna_holds_every_table_with_whole_increments_exactly(
 
 
 @_same_folder
-@given(remycc=remyccs())
+@given(remycc=_either_kind)
 def test_messages_hold_every_table_exactly(remycc: RemyCC) -> None:
     assert RemyCC.from_message(remycc.to_message()) == remycc
 

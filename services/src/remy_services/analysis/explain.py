@@ -29,7 +29,7 @@ from remy_services.analysis.trees import (
     without_axis,
 )
 from remy_services.evaluation.measures import Estimate, Evaluate, Trial, try_table
-from remy_services.remycc import ReadableRule, readable_rules
+from remy_services.remycc import ReadableRule, guards_of_start, readable_rules, start_rule
 from remy_simulator import RuleTable
 
 OnProgress = Callable[[str, int, int], object]
@@ -131,7 +131,8 @@ def worth_of_signals(
     whose action is their mean weighted by use. Regions on both sides of a threshold are laid over
     each other for that, so that the merged table still divides wherever the table did on another
     signal. How often each piece is used is measured with the rules cut into these pieces, which
-    changes nothing else: they act as before.
+    changes nothing else: they act as before. The rule with which scale-free rules begin is in
+    other units than the rest, and stays a rule of its own.
 
     Raises ExplainError for a table whose cells are too fine or too deep to be merged.
     """
@@ -141,7 +142,7 @@ def worth_of_signals(
         on_progress("signals", tried, len(table.signals))
         tree = columns(table, axis)
         uses = sample.trial(cut_into_columns(table, tree, axis)).rule_uses
-        without = merge_columns(table, tree, uses)
+        without = _with_start_of(table, merge_columns(table, tree, uses), axis)
         scores = sample.scores(original, sample.trial(without))
         worth.append(SignalWorth(axis, scores, without))
     worth.sort(key=lambda each: each.scores.difference.mean if each.scores.difference else 0.0)
@@ -192,15 +193,32 @@ def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTab
 
 
 def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> RuleTable:
-    """The table with each column made one rule; `uses` are those of the pieces, in their order."""
+    """The table with each column made one rule; `uses` are those of the pieces, in their order.
+
+    The rule with which a scale-free table begins counts in no mean of others.
+    """
+    start = start_rule(table)
     scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     remaining = iter(uses)
 
     def merge(column: Column) -> Action:
-        weights = [next(remaining) for _ in column]
-        return scale.mean([table.action(piece.rule) for piece in column], weights)
+        weighed = [(piece.rule, next(remaining)) for piece in column]
+        counted = [each for each in weighed if each[0] != start] or weighed
+        rules, weights = zip(*counted, strict=True)
+        return scale.mean([table.action(rule) for rule in rules], weights)
 
     return table_of(map_leaves(tree, merge), table.signals, table.domain_upper, table.rules)
+
+
+def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
+    """The merged table with the rule with which `table` begins, if only `axis` set it apart."""
+    start = start_rule(table)
+    if start is None or guards_of_start(table, start) != [axis]:
+        return merged
+    guard = (axis, table.region(start)[1][axis])
+    rule = Leaf(table.action(start))
+    rest = map_leaves(tree_of(merged), merged.action)
+    return table_of(Branch((guard,), (rule, rest)), table.signals, table.domain_upper, table.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +283,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
         regions += 1
         if first.action(a) != second.action(b):
             distance = scale.distance(first.action(a), second.action(b))
-            rule = ReadableRule(a, piece.region, *first.action(a), use_share=piece.use_share)
+            rule = replace(piece, number=a)
             changes.append(Change(rule, b, second.action(b), distance))
     changes.sort(key=_rank)
     return Difference(

@@ -17,7 +17,7 @@ from remy_services.analysis.trees import (
     tree_of,
 )
 from remy_services.evaluation.measures import Estimate
-from remy_services.remycc import ReadableRule, readable_rules
+from remy_services.remycc import ReadableRule, readable_rules, start_rule
 from remy_simulator import RuleTable
 
 # A loss of fewer standard errors may be chance.
@@ -71,7 +71,8 @@ def merge_siblings(
     node is tried alone. Then, from the best on, those that lose less than two standard errors alone
     are applied one upon the other, and stay if the table so far loses less than two standard errors
     against the original. Rounds follow until none merges anything, because merged rules may make
-    their parent one whose children are all rules.
+    their parent one whose children are all rules. The rule with which scale-free rules begin has no
+    siblings: it is in other units.
     """
     scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     original = sample.trial(table)
@@ -82,7 +83,7 @@ def merge_siblings(
     merges: list[Merge] = []
     tried: set[Path] = set()
     rounds = 0
-    while paths := [path for path in _families(tree) if path not in tried]:
+    while paths := [path for path in _families(tree, table) if path not in tried]:
         rounds += 1
         tried.update(paths)
         alone: list[tuple[Path, Estimate | None]] = []
@@ -135,14 +136,20 @@ def _describe(
     return Merge(readable, rules, difference, accepted)
 
 
-def _families(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[Path]:
-    """The inner nodes whose children are all rules."""
+def _families(tree: Tree[WeighedRule], like: RuleTable) -> list[Path]:
+    """The inner nodes whose children are all rules, none of them that of a start."""
+    start = start_rule(_to_table(tree, like))
+    parents = [] if start is None else [[path for path, _ in _rules(tree)][start][:-1]]
+    return [path for path in _parents_of_rules(tree) if path not in parents]
+
+
+def _parents_of_rules(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[Path]:
     if isinstance(tree, Leaf):
         return
     if all(isinstance(child, Leaf) for child in tree.children):
         yield path
     for number, child in enumerate(tree.children):
-        yield from _families(child, (*path, number))
+        yield from _parents_of_rules(child, (*path, number))
 
 
 def _rules(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[tuple[Path, WeighedRule]]:

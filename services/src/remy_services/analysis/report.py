@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 import remy_simulator
-from remy_farm.v1 import progress_pb2, spec_pb2
+from remy_farm.v1 import progress_pb2, rule_table_pb2, spec_pb2
 from remy_services.analysis import wording
 from remy_services.analysis.history import History
 from remy_services.analysis.wording import (
@@ -91,21 +93,33 @@ class ReportContent:
     """Names of the files beside the report, in the order to show them."""
 
 
-ACTION_HEAD = ("window multiple", "increment", "intersend ms")
+def action_head(rules: int) -> tuple[str, str, str]:
+    """What `action_cells` hold for tables of this kind."""
+    is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
+    return ("window multiple", "increment", "intersend ms" if is_absolute else "interval")
 
 
 def region_cells(rule: ReadableRule, domain_upper: float) -> list[str]:
-    """The interval of each signal of the table, in its order; EWMAs in ms."""
-    return [_interval(low, high, domain_upper) for low, high in rule.region.values()]
+    """The interval of each signal of the table, in its order; EWMAs in ms.
+
+    slow_rec_ratio is told as the age that has it while packets arrive at an even pace.
+    """
+    return [
+        (_ages(low, high, domain_upper) if signal == _AGE else None)
+        or _interval(low, high, domain_upper)
+        for signal, (low, high) in rule.region.items()
+    ]
 
 
 def action_cells(rule: ReadableRule) -> tuple[str, str, str]:
-    """As ACTION_HEAD says."""
-    return (
-        f"{rule.window_multiple:.6g}",
-        f"{rule.window_increment:+.6g}",
-        f"{rule.intersend_ms:.6g}",
-    )
+    """As `action_head` says; where the rules of a table differ in units, with their units."""
+    multiple = f"{rule.window_multiple:.6g}"
+    if rule.is_relative:
+        return (multiple, f"{rule.window_increment:+.4g} %", f"{rule.intersend_ms:.4g} x")
+    increment, intersend = f"{rule.window_increment:+.6g}", f"{rule.intersend_ms:.6g}"
+    if rule.rules == rule_table_pb2.RULES_ABSOLUTE:
+        return (multiple, increment, intersend)
+    return (multiple, f"{increment} packets", f"{intersend} ms")
 
 
 def use_cell(rule: ReadableRule) -> str:
@@ -115,22 +129,56 @@ def use_cell(rule: ReadableRule) -> str:
     return "0" if rule.use_share == 0 else f"{100 * rule.use_share:.3g} %"
 
 
-def _interval(low: float, high: float, domain_upper: float) -> str:
-    if low == 0 and high == domain_upper:
-        return "any"
-    if low == 0:
-        return f"< {_threshold(high)}"
-    if high == domain_upper:
-        return f">= {_threshold(low)}"
-    return f"{_threshold(low)} .. {_threshold(high)}"
-
-
 def _threshold(value: float) -> str:
     """Six digits, or the distance from 1: no RTT ratio is less, and many are hardly more."""
     text = f"{value:.6g}"
     if text == "1" and value != 1:
         return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.2g}"
     return text
+
+
+def _interval(
+    low: float, high: float, domain_upper: float, threshold: Callable[[float], str] = _threshold
+) -> str:
+    if low == 0 and high == domain_upper:
+        return "any"
+    if low == 0:
+        return f"< {threshold(high)}"
+    if high == domain_upper:
+        return f">= {threshold(low)}"
+    return f"{threshold(low)} .. {threshold(high)}"
+
+
+_AGE: Final = "slow_rec_ratio"
+# Later the ratio tells a change of rate rather than an age.
+_OLDEST_ACKS: Final = 1000
+
+
+def age_acks(slow_rec_ratio: float) -> int | None:
+    """The number of intervals between ACKs after which senders have this slow_rec_ratio or more.
+
+    Of packets that arrive at an even pace: (1 - (255/256)^k) / (1 - (7/8)^k) after k of them. None
+    for what no sender is as young as, and for what is more than a thousand.
+    """
+    ages = range(1, _OLDEST_ACKS + 1)
+    age = 1 + bisect_left(ages, slow_rec_ratio * (1 - _ROUNDING), key=_slow_rec_ratio)
+    return age if 1 < age <= _OLDEST_ACKS else None
+
+
+_ROUNDING: Final = 1e-9
+
+
+def _slow_rec_ratio(age: int) -> float:
+    return float((1 - (255 / 256) ** age) / (1 - (7 / 8) ** age))
+
+
+def _ages(low: float, high: float, domain_upper: float) -> str | None:
+    """The interval in ages, if all its ends are ages."""
+    ends = [end for end in (low, high) if end not in (0, domain_upper)]
+    ages = {end: age for end in ends if (age := age_acks(end)) is not None}
+    if not ends or len(ages) < len(ends):
+        return None
+    return f"age {_interval(low, high, domain_upper, lambda end: str(ages[end]))} ACKs"
 
 
 # Tables longer than this show their most telling rows only.
@@ -274,7 +322,8 @@ def _rules(content: ReportContent) -> str:
         )
         for rule in ranked[:_MOST_ROWS]
     ]
-    return wording.table(caption, ("rule", *rules[0].region, *ACTION_HEAD, "use"), rows)
+    head = ("rule", *rules[0].region, *action_head(table.rules), "use")
+    return wording.table(caption, head, rows)
 
 
 def _origin(content: ReportContent) -> Iterator[str]:

@@ -218,18 +218,28 @@ def settled_window_packets(action: Action) -> float | None:
     Within the 0 to 1,000,000 packets that a window is clamped to. None if it depends on where the
     window began, or if it grows without end.
     """
+    settled = settled_window(action)
+    return None if settled is None else min(settled, _LARGEST_WINDOW)
+
+
+def settled_window(action: Action) -> float | None:
+    """The same without an upper end, in the unit of the window increment."""
     multiple, increment, _ = action
     if multiple > 1 or (multiple == 1 and increment >= 0):
         return None
     if multiple == 1 or increment <= 0:
         return 0.0
-    return min(increment / (1 - multiple), _LARGEST_WINDOW)
+    return increment / (1 - multiple)
 
 
 def pacing_rate_mbps(action: Action) -> float | None:
     """The rate that the intersend time allows, in Mbit/s; None if it sets no limit."""
-    intersend_ms = action[2]
-    rate = KILOBITS_PER_PACKET / intersend_ms if intersend_ms > 0 else math.inf
+    return pacing_rate(action, KILOBITS_PER_PACKET)
+
+
+def pacing_rate(action: Action, of_one: float = 1.0) -> float | None:
+    """The same in multiples of the measured rate, for relative actions; or of another rate."""
+    rate = of_one / action[2] if action[2] > 0 else math.inf
     return rate if rate < math.inf else None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from remy_farm.v1 import rule_table_pb2
 from remy_services.analysis.explain import (
     Change,
     Difference,
@@ -20,11 +22,13 @@ from remy_services.analysis.explain import (
     worth_of_signals,
 )
 from remy_services.analysis.merging import Merging, is_without_loss, merge_siblings
-from remy_services.analysis.report import ACTION_HEAD, action_cells, region_cells, use_cell
+from remy_services.analysis.report import action_cells, action_head, region_cells, use_cell
 from remy_services.analysis.trees import (
     Action,
     ExplainError,
+    pacing_rate,
     pacing_rate_mbps,
+    settled_window,
     settled_window_packets,
 )
 from remy_services.analysis.wording import estimate_tree, number, several, with_error
@@ -70,7 +74,7 @@ def rules_tree(
             {
                 "rule": rule.number,
                 "region": _region(rule),
-                **_action(_action_of(rule)),
+                **_action(rule),
                 "uses": None if uses is None else uses[rule.number],
                 "use_share": rule.use_share,
             }
@@ -116,7 +120,7 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
                 "region": _region(merge.rule),
                 "rules": merge.rules,
                 "use_share": merge.rule.use_share,
-                **_action(_action_of(merge.rule)),
+                **_action(merge.rule),
                 **estimate_tree(merge.difference, "difference_mean"),
                 "accepted": merge.accepted,
             }
@@ -144,9 +148,21 @@ def _change(change: Change) -> dict[str, Any]:
         "region": _region(change.before),
         "use_share": change.before.use_share,
         "distance": change.distance,
-        "before": {"rule": change.before.number, **_action(_action_of(change.before))},
-        "after": {"rule": change.after_rule, **_action(change.after_action)},
+        "before": {"rule": change.before.number, **_action(change.before)},
+        "after": {"rule": change.after_rule, **_action(_after(change))},
     }
+
+
+def _after(change: Change) -> ReadableRule:
+    """What the second table does in the region of a change."""
+    multiple, increment, intersend_ms = change.after_action
+    return replace(
+        change.before,
+        number=change.after_rule,
+        window_multiple=multiple,
+        window_increment=increment,
+        intersend_ms=intersend_ms,
+    )
 
 
 def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
@@ -157,8 +173,16 @@ def _action_of(rule: ReadableRule) -> Action:
     return (rule.window_multiple, rule.window_increment, rule.intersend_ms)
 
 
-def _action(action: Action) -> dict[str, float | None]:
-    multiple, increment, intersend_ms = action
+def _action(rule: ReadableRule) -> dict[str, float | None]:
+    action = multiple, increment, intersend_ms = _action_of(rule)
+    if rule.is_relative:
+        return {
+            "window_multiple": multiple,
+            "window_increment_percent": increment,
+            "intersend_ratio": intersend_ms,
+            "settled_window_percent": settled_window(action),
+            "pacing_rate_ratio": pacing_rate(action),
+        }
     return {
         "window_multiple": multiple,
         "window_increment": increment,
@@ -168,27 +192,38 @@ def _action(action: Action) -> dict[str, float | None]:
     }
 
 
-_EFFECT_HEAD = ("settles at", "Mbit/s")
+_ABSOLUTE = (
+    "EWMAs in ms, domain up to {domain_upper:g}. Applied for ever, an action settles the window at "
+    "increment / (1 - multiple) packets, and lets out so many Mbit/s at most."
+)
+_SCALE_FREE = (
+    "scale-free: % are of the measured bandwidth-delay product (smallest RTT / rec_ewma), x are "
+    "multiples of the measured interval between packets (rec_ewma) or of its rate. A rule for "
+    "when nothing is measured is in packets and ms. An age is that at which slow_rec_ratio gets "
+    "there while ACKs come at an even pace. Applied for ever, an action settles the window at "
+    "increment / (1 - multiple)."
+)
 _MOST_CHANGES = 20
 _PAIRED = "Differences are paired by specimen, with their standard errors; below zero is a loss."
 
 
 def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
     """The rules, the most-used first."""
-    rows = PlainTable("rule", *rules[0].region, *ACTION_HEAD, *_EFFECT_HEAD, "use")
+    is_absolute = table.rules == rule_table_pb2.RULES_ABSOLUTE
+    effect_head = ("settles at", "Mbit/s" if is_absolute else "paced at")
+    rows = PlainTable("rule", *rules[0].region, *action_head(table.rules), *effect_head, "use")
     for rule in sorted(rules, key=lambda rule: -(rule.use_share or 0)):
         rows.add_row(
             str(rule.number),
             *region_cells(rule, table.domain_upper),
             *action_cells(rule),
-            *_effect_cells(_action_of(rule)),
+            *_effect_cells(rule),
             use_cell(rule),
         )
     print_table(rows)
     print_note(
-        f"{several(len(rules), 'rule')}; EWMAs in ms, domain up to {table.domain_upper:g}. "
-        "Applied for ever, an action settles the window at increment / (1 - multiple) packets, "
-        "and lets out so many Mbit/s at most."
+        f"{several(len(rules), 'rule')}; "
+        + (_ABSOLUTE.format(domain_upper=table.domain_upper) if is_absolute else _SCALE_FREE)
     )
 
 
@@ -213,7 +248,12 @@ def print_merging(table: RuleTable, merging: Merging) -> None:
     """The merges that were tried, then the scores of the merged table."""
     if merging.merges:
         rows = PlainTable(
-            *merging.merges[0].rule.region, "rules", "use", *ACTION_HEAD, "difference", "merged"
+            *merging.merges[0].rule.region,
+            "rules",
+            "use",
+            *action_head(table.rules),
+            "difference",
+            "merged",
         )
         for merge in merging.merges:
             rows.add_row(
@@ -261,14 +301,13 @@ def print_difference(difference: Difference) -> None:
 
 def _print_changes(difference: Difference) -> None:
     first = difference.changes[0].before
-    rows = PlainTable("rule", "other", *first.region, *ACTION_HEAD, "use")
+    rows = PlainTable("rule", "other", *first.region, *action_head(first.rules), "use")
     for change in difference.changes[:_MOST_CHANGES]:
-        after = ReadableRule(
-            change.after_rule, change.before.region, *change.after_action, use_share=None
-        )
         cells = [
             old if old == new else f"{old} -> {new}"
-            for old, new in zip(action_cells(change.before), action_cells(after), strict=True)
+            for old, new in zip(
+                action_cells(change.before), action_cells(_after(change)), strict=True
+            )
         ]
         rows.add_row(
             str(change.before.number),
@@ -284,10 +323,21 @@ def _print_changes(difference: Difference) -> None:
     click.echo()
 
 
-def _effect_cells(action: Action) -> tuple[str, str]:
-    window = settled_window_packets(action)
+def _effect_cells(rule: ReadableRule) -> tuple[str, str]:
+    action = _action_of(rule)
+    window = settled_window(action) if rule.is_relative else settled_window_packets(action)
+    rate = pacing_rate(action) if rule.is_relative else pacing_rate_mbps(action)
+    if rule.rules == rule_table_pb2.RULES_ABSOLUTE:
+        units = ("", "")
+    else:
+        units = (" %", " x") if rule.is_relative else (" packets", " Mbit/s")
     grows = window is None and action[1] > 0
-    return "grows" if grows else number(window), number(pacing_rate_mbps(action))
+    settled = "grows" if grows else _with_unit(window, units[0])
+    return settled, _with_unit(rate, units[1])
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    return number(value) + ("" if value is None else unit)
 
 
 _SECONDS_BETWEEN_LINES = 2.0
