@@ -116,8 +116,8 @@ def test_no_class_name_has_two_meanings() -> None:
 
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
-#: Scale-free rules and the search of edition 2 are counted apart.
-MOST_LINES = {"services": 27_000 + 500, "workers": 2_000}
+#: Of lines, tests and all that is only documentation apart; it shrinks whenever a change allows it.
+MOST_LINES = {"services": 27_200, "workers": 2_000}
 
 
 def lines_of_modules(member: str) -> list[int]:
