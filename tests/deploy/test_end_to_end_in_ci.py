@@ -17,6 +17,7 @@ if [ "$1" = "$FAILING" ]; then echo "$1 fails"; exit 1; fi
 """
 _IMAGES_TOOL = """#!/bin/sh
 echo image >>"$(dirname "$0")/calls"
+[ "$FAILING" != late-image ] || exit 124
 [ "$FAILING" != image ]
 """
 
@@ -89,3 +90,12 @@ def test_a_tool_that_is_not_there_is_named(tool: Tool, tmp_path: Path) -> None:
     status, said, _ = tool.run(REMY_FARM_CLUSTER_TOOL=str(tmp_path / "none"))
     assert status == 0
     assert str(tmp_path / "none") in said
+
+
+def test_a_machine_too_slow_for_images_is_said_and_no_failure(tool: Tool) -> None:
+    """124 is what `timeout` ends with."""
+    status, said, calls = tool.run(FAILING="late-image")
+    assert status == 0
+    assert "No end-to-end tests: this machine takes more than 25 minutes" in said
+    assert "exec" not in calls
+    assert calls[-1] == "down"
