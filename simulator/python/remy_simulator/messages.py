@@ -22,7 +22,7 @@ _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_RTT_RATIO,
     rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
 )
-_AXES: Final = {
+_AXES: Final[dict[int, int]] = {
     signal: axis
     for signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
     for axis, signal in enumerate(signals)

@@ -22,8 +22,8 @@ namespace remy {
 // simulations) uses and memory as shares: each simulation's counts times share_weight of their sum.
 enum class Recording { kNothing, kUses, kMemory, kUsed, kShares };
 
-// What makes so many uses add up to about 2^36: a whole number, so that sums of shares are exact and
-// come out the same in any order.
+// What makes so many uses add up to about 2^36: a whole number, so that sums of shares are exact
+// and come out the same in any order.
 constexpr std::uint64_t share_weight(std::uint64_t uses) {
   return uses == 0 ? 0 : std::max<std::uint64_t>((std::uint64_t{1} << 36) / uses, 1);
 }
