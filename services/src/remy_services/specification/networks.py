@@ -1,10 +1,9 @@
 """Drawing specimens from a network model (section 4.3: "drawing 16 or more network specimens")."""
 
-from enum import IntEnum
-from typing import Final
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
@@ -13,8 +12,13 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 KILOBITS_PER_PACKET: Final = 12
 _BELOW_ONE: Final = 1 - 2**-53
 
-#: One number a specimen. What is done to all of them at a time has the bits of one by one.
-_Numbers = NDArray[np.float64]
+# Numpy is loaded by who draws: most commands only read what a specification says.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    #: One number a specimen. What is done to all of them at a time has the bits of one by one.
+    _Numbers = NDArray[np.float64]
 
 
 class Quantity(IntEnum):
@@ -51,6 +55,8 @@ def draw_specimen_columns(
     falls once into each of `count` equally probable strata, in an order of its own (a Latin
     hypercube), which makes the mean over the specimens less noisy.
     """
+    import numpy as np
+
     draws = _Draws(seed, first_index, count, stratified)
     network = spec.network
     rates = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
@@ -95,12 +101,16 @@ class _Draws:
 
     def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> _Numbers:
         """One a specimen. What does not vary takes no draw: draws are named, so none is shifted."""
+        import numpy as np
+
         if not is_varied(distribution):
             return np.full(self._count, quantile(distribution, 0.0))
         return quantiles(distribution, self._uniform(quantity))
 
     def _uniform(self, quantity: Quantity) -> _Numbers:
         """In [0, 1)."""
+        import numpy as np
+
         variates = np.array(remy_simulator.uniforms(self._seed, self._first, self._count, quantity))
         if not self._stratified:
             return variates
@@ -167,11 +177,15 @@ def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
 
     Never outside of the distribution's ends, whatever is rounded on the way.
     """
+    import numpy as np
+
     return float(quantiles(distribution, np.array([probability]))[0])
 
 
 def quantiles(distribution: spec_pb2.Distribution, probabilities: _Numbers) -> _Numbers:
     """The same for several probabilities."""
+    import numpy as np
+
     match distribution.WhichOneof("kind"):
         case "uniform":
             low, high = distribution.uniform.low, distribution.uniform.high
