@@ -11,6 +11,9 @@ import pytest
 
 from benchmarks.cpu_features import environment_with_features_off
 from benchmarks.programs import REMY_FARM, run_json
+from remy_farm.v1 import progress_pb2
+from remy_services.driver.run import DesignResult, DesignRun
+from remy_services.specification import load_spec
 from tests.fleet.designs import SEARCHES, short_spec_text
 
 
@@ -36,6 +39,10 @@ class Design:
             *flags,
             environment=environment,
         )
+
+    def finish(self, *, threads: int) -> DesignResult:
+        """Goes on with the design to its end, in this process and without a report."""
+        return DesignRun(load_spec(self._spec), self.out, threads=threads, resume=True).run()
 
     def remycc(self) -> bytes:
         """The published table."""
@@ -66,8 +73,9 @@ def test_stopped_after_every_step_it_is_the_same_design(spec: Path, tmp_path: Pa
         assert (stopped["reason"], stopped["steps"]) == ("steps", step)
 
         once = by_steps.copy(f"from-step-{step}")
-        finished = once.run(threads=2 - step % 2)
-        assert (finished["reason"] == "steps", finished["steps"]) == (False, steps)
+        finished = once.finish(threads=2 - step % 2)
+        assert finished.reason not in (None, progress_pb2.STOP_REASON_STEPS)
+        assert finished.steps == steps
         assert once.remycc() == whole.remycc(), f"stopped after step {step}"
 
     assert by_steps.run()["steps"] == steps
