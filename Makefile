@@ -30,6 +30,11 @@ demo: build  ## Design a RemyCC in about a minute and show what it gained
 	@echo; echo "The same table beside the published ones, on 512 networks that no design draws from:"
 	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.dna
 
+.PHONY: farm
+farm: build  ## Run a farm here until Ctrl-C: coordinator, Redis, two workers, Prometheus
+	@scripts/bootstrap farm >/dev/null
+	@exec $(VENV_PYTHON) scripts/farm.py
+
 .PHONY: test
 test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized), Python tests
 	@scripts/bootstrap test >/dev/null
