@@ -9,17 +9,17 @@ from services.tests.designer.small_spec import small_spec
 _ACTION = (1.0, 1.0, 3.0)
 _NODE = (0.0, 0.0, 0.0)
 SPEC = small_spec(signals="send_ewma")
-CONTEXT = PaperStrategy().context(SPEC, None)
+STRATEGY = PaperStrategy(SPEC)
 
 
 def _split(table: RuleTable, uses: list[int]) -> tuple[PaperState, list[str | None]]:
     """The state after the split, with these uses; and the events."""
     state = PaperState.first(table, 1, progress_pb2.STEP_PURPOSE_SPLIT)
-    request = SplitRule().request(CONTEXT, state)
+    request = SplitRule().request(STRATEGY, state)
     outcome = evaluation_pb2.EvaluationOutcome()
     outcome.CopyFrom(AnalyticEvaluator().evaluate(request))
     outcome.rule_uses[:] = uses
-    after, report = SplitRule().receive(CONTEXT, state, request, outcome)
+    after, report = SplitRule().receive(STRATEGY, state, request, outcome)
     return after, [event.WhichOneof("event") for event in report.events]
 
 

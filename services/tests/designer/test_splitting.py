@@ -6,7 +6,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer.actions import MENDED, has_start_rule
+from remy_services.designer.actions import has_start_rule
 from remy_services.designer.splitting import Memory, median_thresholds, split_most_used
 from remy_simulator import RuleTable
 from remy_simulator.columns import Slice, assemble, memory_summaries
@@ -110,7 +110,7 @@ def test_the_split_is_one_that_the_table_takes() -> None:
     assert [split.action(rule) for rule in range(16)] == [_ACTION] * 16
 
 
-# From the second edition on
+# In the mended search
 
 _STARTING = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)])
 
@@ -118,26 +118,26 @@ _STARTING = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)
 def test_the_rule_of_senders_that_have_measured_nothing_is_not_divided() -> None:
     memory = _memory({0: {0: {0: 9}, 2: {0: 9}}, 1: {0: {5: 1}, 2: {1.5: 1}}})
     assert has_start_rule(_STARTING)
-    assert median_thresholds(_STARTING, 0, memory, MENDED) == []
+    assert median_thresholds(_STARTING, 0, memory, mended=True) == []
     # Without a boundary below every measured value it is a rule like any other.
     other = RuleTable([0, 2], [([(2, 1.5)], _NODE), ([], _ACTION), ([], _ACTION)])
     assert not has_start_rule(other)
-    assert [axis for axis, _ in median_thresholds(other, 0, _memory({0: {0: {5: 1}}}), MENDED)]
+    assert [axis for axis, _ in median_thresholds(other, 0, _memory({0: {0: {5: 1}}}), mended=True)]
 
 
 def test_a_signal_that_stands_still_is_not_divided_on() -> None:
     """An RTT ratio of 1, as where no queue builds up, has nothing below it that ever occurs."""
     memory = _memory({1: {0: {5: 9}, 2: {1.0: 5, 1.5: 4}}})
-    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory, MENDED)] == [0]
+    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory, mended=True)] == [0]
     assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory)] == [0, 2]
     queueing = _memory({1: {0: {5: 9}, 2: {1.0: 4, 1.5: 5}}})
-    assert dict(median_thresholds(_STARTING, 1, queueing, MENDED))[2] > 1.0
+    assert dict(median_thresholds(_STARTING, 1, queueing, mended=True))[2] > 1.0
 
 
 def test_a_signal_without_a_median_inside_is_left_out_rather_than_halved() -> None:
     table = RuleTable([2], [([(2, 1.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     memory = _memory({1: {2: {0.5: 9}}})
-    assert median_thresholds(table, 1, memory, MENDED) == []
+    assert median_thresholds(table, 1, memory, mended=True) == []
     assert median_thresholds(table, 1, memory) == [(2, (1 + table.domain_upper) / 2)]
 
 
@@ -147,7 +147,7 @@ def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
     divided_on = {
         room: [axis for axis, _ in split.thresholds] if split else None
         for room in (0, 1, 2, 3, 6, 7, None)
-        for split in [split_most_used(table, outcome, MENDED, room)]
+        for split in [split_most_used(table, outcome, mended=True, room=room)]
     }
     assert divided_on == {
         0: None,

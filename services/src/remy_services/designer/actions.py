@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,43 +15,16 @@ from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, action_tuple, axis_of, native_bounds
 
-# What the searches of editions do differently, switch by switch
-#
-# A specification names its edition (proto/README.md), and with it the search that it is for. Where
-# that search was mended since, a switch here says so, so that a design of an older edition goes on
-# to the bytes that it would have come to.
 
+def is_mended(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether a complete specification is for the search as it was mended since the first edition.
 
-@dataclass(frozen=True)
-class SearchEdition:
-    """The search that an edition stands for."""
-
-    #: Tables begin with a rule for senders that have measured nothing, which is never divided and
-    #: keeps no window; otherwise it is that of a whole region, and is applied again at each ACK of
-    #: an earlier on period.
-    has_start_rule: bool
-    #: Uses count as shares of their network's, or a fast link would choose what is divided.
-    counts_shares: bool
-    #: Slopes are corrected for averages that began at zero.
-    corrects_bias: bool
-    #: Differences between antithetic scores count in units of their step's median, within limits:
-    #: no freak specimen steers the climb, or is remembered by it.
-    standardizes: bool
-    #: A step has more specimens of less time where on and off periods are short.
-    shortens_specimens: bool
-    #: A signal whose median is its smallest value is not divided on.
-    passes_over_atoms: bool
-
-    @classmethod
-    def of(cls, spec: spec_pb2.DesignSpec) -> SearchEdition:
-        """The search that a complete specification is for; the paper's stays as it is described."""
-        is_first = edition_of(spec) == FIRST_EDITION
-        return FIRST if is_first or spec.search.mode == spec_pb2.SEARCH_MODE_PAPER else MENDED
-
-
-_SWITCHES = len(fields(SearchEdition))
-FIRST = SearchEdition(*[False] * _SWITCHES)
-MENDED = SearchEdition(*[True] * _SWITCHES)
+    A specification names its edition (proto/README.md), and with it the search that it is for, so
+    that a design of an older edition goes on to the bytes that it would have come to. What the
+    mended search does differently is said where it does; the paper's stays as it is described.
+    """
+    is_first = edition_of(spec) == FIRST_EDITION
+    return not is_first and spec.search.mode != spec_pb2.SEARCH_MODE_PAPER
 
 
 # Actions as points, and where a search begins
@@ -203,7 +175,9 @@ def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> Ru
         return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start])
     action = first_action(spec, _WINDOW_MULTIPLES[start])
     nodes: list[Node] = [([], action)]
-    if SearchEdition.of(spec).has_start_rule:
+    if is_mended(spec):
+        # Otherwise the first rule is that of a whole region, and is applied again at each ACK of
+        # an earlier on period.
         nodes = [_measured_something(axes), ([], start_action(spec)), *nodes]
     table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))

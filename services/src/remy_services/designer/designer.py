@@ -44,19 +44,19 @@ def rule_that_holds(
     return None
 
 
-_STRATEGIES: dict[spec_pb2.SearchMode, Strategy[Any, Any]] = {
-    spec_pb2.SEARCH_MODE_PAPER: PaperStrategy(),
-    spec_pb2.SEARCH_MODE_JOINT: JointStrategy(),
-    spec_pb2.SEARCH_MODE_PATTERN: PatternStrategy(),
+_STRATEGIES: dict[spec_pb2.SearchMode, type[Strategy[Any]]] = {
+    spec_pb2.SEARCH_MODE_PAPER: PaperStrategy,
+    spec_pb2.SEARCH_MODE_JOINT: JointStrategy,
+    spec_pb2.SEARCH_MODE_PATTERN: PatternStrategy,
 }
 
 
-def _strategy(spec: spec_pb2.DesignSpec) -> Strategy[Any, Any]:
+def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[Any]:
     if spec.search.mode not in _STRATEGIES:
         raise DesignerError(
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
-    return _STRATEGIES[spec.search.mode]
+    return _STRATEGIES[spec.search.mode](spec, given)
 
 
 # What is counted beside the search's state: steps, epochs, simulations and events
@@ -142,10 +142,9 @@ class Designer:
         """
         self._spec = spec
         given = None if first_table is None else with_signals_of(spec, first_table)
-        self._strategy = _strategy(spec)
-        self._context = self._strategy.context(spec, given)
+        self._strategy = _strategy(spec, given)
         # Where the search stands: it changes in `_step` alone.
-        self._state: State = self._strategy.first_state(self._context, given)
+        self._state: State = self._strategy.first_state()
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
         self._record = new_record(self._digests[0])
@@ -174,7 +173,7 @@ class Designer:
                 f"the checkpoint holds the state of the search {saved!r}; the specification asks "
                 f"for {field!r}"
             )
-        designer._state = designer._strategy.restored(designer._context, getattr(checkpoint, field))
+        designer._state = designer._strategy.restored(getattr(checkpoint, field))
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
         return designer
@@ -192,7 +191,7 @@ class Designer:
         closing = self._record.closing
         if closing.HasField("table"):
             return to_native(closing.table)
-        return self._strategy.table(self._context, self._state)
+        return self._strategy.table(self._state)
 
     @property
     def finished(self) -> progress_pb2.StopReason | None:
@@ -213,7 +212,7 @@ class Designer:
     @property
     def share_done(self) -> float | None:
         """How much of the search is done, from 0 to 1; None if it has no fixed length."""
-        return self._strategy.share_done(self._context, self._state)
+        return self._strategy.share_done(self._state)
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:
@@ -242,7 +241,7 @@ class Designer:
                 self._request = self._closing_request()
             else:
                 step = self._strategy.steps[self._state.purpose]
-                self._request = step.request(self._context, self._state)
+                self._request = step.request(self._strategy, self._state)
         return self._request
 
     def receive(self, outcome: Outcome) -> list[Event]:
@@ -298,13 +297,13 @@ class Designer:
     def _step(self, request: Request, outcome: Outcome) -> list[Event]:
         state = self._state.after(outcome)
         step = self._strategy.steps[state.purpose]
-        self._state, report = step.receive(self._context, state, request, outcome)
+        self._state, report = step.receive(self._strategy, state, request, outcome)
         events = count_step(self._record, state.epoch, request, outcome, report)
         reason = self._reason_to_stop()
         return events if reason is None else events + self.stop(reason)
 
     def _close(self, request: Request, outcome: Outcome) -> list[Event]:
-        decision = self._strategy.closing_decision(self._context, self._state, request, outcome)
+        decision = self._strategy.closing_decision(self._state, request, outcome)
         count_outcome(self._record, outcome)
         self._record.closing.comparison.CopyFrom(decision.comparison)
         if decision.table is not None:
@@ -312,12 +311,12 @@ class Designer:
         return self._finish()
 
     def _closing_request(self) -> Request | None:
-        return self._strategy.closing_request(self._context, self._state)
+        return self._strategy.closing_request(self._state)
 
     def _finish(self) -> list[Event]:
         return count_end(self._record, self._state.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:
-        return self._strategy.finished(self._context, self._state) or rule_that_holds(
+        return self._strategy.finished(self._state) or rule_that_holds(
             self._spec.stop, steps=self._record.step, epochs=self._record.epochs
         )

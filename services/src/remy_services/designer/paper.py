@@ -14,7 +14,6 @@ from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.search import (
-    Context,
     Decision,
     State,
     Step,
@@ -103,23 +102,6 @@ def action_grid(spec: spec_pb2.PaperSearch) -> ActionGrid:
     )
 
 
-@dataclass(frozen=True)
-class PaperContext(Context):
-    """What a design fixes for all of its steps."""
-
-    grid: ActionGrid
-
-    stratified: ClassVar[bool] = False
-
-    @property
-    def search(self) -> spec_pb2.PaperSearch:
-        return self.spec.search.paper
-
-    def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
-        """Scores by candidate, on the specimens that all of them have one on."""
-        return scoring.paired(self.scores(request, outcome))
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaperState(State):
     """The state between two steps."""
@@ -189,7 +171,7 @@ class PaperState(State):
 # The steps, in the order of section 4.3
 
 
-class ChooseRule(Survey[PaperContext, PaperState]):
+class ChooseRule(Survey["PaperStrategy", PaperState]):
     """Step 2: "Simulate the current RemyCC and see which rule in the current epoch receives the
     most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
     """
@@ -201,7 +183,7 @@ class ChooseRule(Survey[PaperContext, PaperState]):
         return (state.epoch, state.visits)
 
     def surveyed(
-        self, context: PaperContext, state: PaperState, outcome: Outcome
+        self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
     ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         uses = outcome.rule_uses
         in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
@@ -213,7 +195,7 @@ class ChooseRule(Survey[PaperContext, PaperState]):
         return after, progress_pb2.ProgressEvent(rule_chosen=chosen)
 
 
-class ImproveAction(Step[PaperContext, PaperState]):
+class ImproveAction(Step["PaperStrategy", PaperState]):
     """A round of step 3: "evaluate roughly 100 candidate increments to the current action".
 
     Candidate 0 is the current action, so that every round compares like with like. The streams are
@@ -224,9 +206,9 @@ class ImproveAction(Step[PaperContext, PaperState]):
 
     purpose = progress_pb2.STEP_PURPOSE_IMPROVE
 
-    def request(self, context: PaperContext, state: PaperState) -> Request:
-        neighbours = context.grid.neighbours(state.table.action(state.rule))
-        return context.request(
+    def request(self, strategy: PaperStrategy, state: PaperState) -> Request:
+        neighbours = strategy.grid.neighbours(state.table.action(state.rule))
+        return strategy.request(
             self.purpose,
             state.epoch,
             state.visits,
@@ -238,9 +220,9 @@ class ImproveAction(Step[PaperContext, PaperState]):
         )
 
     def receive(
-        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
+        self, strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
-        scores = context.paired_scores(request, outcome)
+        scores = strategy.paired_scores(request, outcome)
         best = _best(scores)
         gain = scoring.estimate_gain(scores[0], scores[best])
         report = self.report(state, scores[0], gain=gain)
@@ -272,7 +254,7 @@ def _rule_done(state: PaperState) -> PaperState:
     return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES, rule_epochs=tuple(epochs))
 
 
-class EndEpoch(Step[PaperContext, PaperState]):
+class EndEpoch(Step["PaperStrategy", PaperState]):
     """Step 4: "If we run out of rules in this epoch. Increment the global epoch. If the new epoch
     is a multiple of a parameter, K, continue to step 5. Otherwise go back to step 1."
 
@@ -283,15 +265,15 @@ class EndEpoch(Step[PaperContext, PaperState]):
 
     purpose = progress_pb2.STEP_PURPOSE_VALIDATE
 
-    def request(self, context: PaperContext, state: PaperState) -> Request:
-        return _comparison_request(context, state, self.purpose)
+    def request(self, strategy: PaperStrategy, state: PaperState) -> Request:
+        return _comparison_request(strategy, state, self.purpose)
 
     def receive(
-        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
+        self, strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
-        decision = _decision(context, state, request, outcome)
+        decision = _decision(strategy, state, request, outcome)
         epoch = state.epoch + 1
-        is_split_due = epoch % context.search.epochs_per_split == 0
+        is_split_due = epoch % strategy.search.epochs_per_split == 0
         after = PaperState.first(
             decision.table or state.epoch_table,
             epoch,
@@ -301,27 +283,27 @@ class EndEpoch(Step[PaperContext, PaperState]):
 
 
 def _comparison_request(
-    context: PaperContext, state: PaperState, purpose: progress_pb2.StepPurpose
+    strategy: PaperStrategy, state: PaperState, purpose: progress_pb2.StepPurpose
 ) -> Request:
     """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
     candidates = [actions.unchanged()]
     if state.rules_changed:
         candidates.append(actions.several_rules(state.changes))
-    return context.validation_request(
+    return strategy.validation_request(
         purpose, state.epoch, state.visits, table=state.epoch_table, candidates=candidates
     )
 
 
 def _decision(
-    context: PaperContext, state: PaperState, request: Request, outcome: Outcome
+    strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
 ) -> Decision:
     """Whether the epoch's present table may replace its first one."""
-    scores = context.paired_scores(request, outcome)
+    scores = strategy.paired_scores(request, outcome)
     comparison = scoring.compare(scores[0], scores[-1])
     return Decision(comparison, state.table if comparison.accepted else None)
 
 
-class SplitRule(Survey[PaperContext, PaperState]):
+class SplitRule(Survey["PaperStrategy", PaperState]):
     """Step 5: "Find the most-used rule, and the median memory value that triggers it. Split the
     rule at this point, producing eight new rules (one per dimension of the memory-space), each with
     the same action as before. Then return to step 1."
@@ -334,7 +316,7 @@ class SplitRule(Survey[PaperContext, PaperState]):
     recording = RECORDING_MEMORY
 
     def surveyed(
-        self, context: PaperContext, state: PaperState, outcome: Outcome
+        self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
     ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         split = split_most_used(state.table, outcome)
         if split is None:
@@ -348,43 +330,44 @@ class SplitRule(Survey[PaperContext, PaperState]):
         return divided, split.event(table)
 
 
-class PaperStrategy(Strategy[PaperContext, PaperState]):
+class PaperStrategy(Strategy[PaperState]):
     """A greedy search, rule by rule."""
 
     field = "paper"
+    state = PaperState
     steps: ClassVar = {
         step.purpose: step for step in (ChooseRule(), ImproveAction(), EndEpoch(), SplitRule())
     }
+    stratified = False
+    search: spec_pb2.PaperSearch
 
-    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PaperContext:
-        return PaperContext(spec, action_grid(spec.search.paper))
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
+        super().__init__(spec, given)
+        self.grid = action_grid(self.search)
 
-    def first_state(self, context: PaperContext, given: RuleTable | None) -> PaperState:
+    def first_state(self) -> PaperState:
         """ "Remy initializes a RemyCC with only a single rule." """
-        axes = [axis_of(signal) for signal in context.spec.signals]
-        return PaperState.first(given or RuleTable(axes, [([], context.grid.initial)]))
+        axes = [axis_of(signal) for signal in self.spec.signals]
+        return PaperState.first(self.given or RuleTable(axes, [([], self.grid.initial)]))
 
-    def restored(
-        self, context: PaperContext, message: checkpoint_pb2.PaperSearchState
-    ) -> PaperState:
-        return PaperState.from_message(message)
+    def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
+        """Scores by candidate, on the specimens that all of them have one on."""
+        return scoring.paired(self.scores(request, outcome))
 
-    def table(self, context: PaperContext, state: PaperState) -> RuleTable:
+    def table(self, state: PaperState) -> RuleTable:
         return state.epoch_table
 
-    def finished(self, context: PaperContext, state: PaperState) -> progress_pb2.StopReason | None:
+    def finished(self, state: PaperState) -> progress_pb2.StopReason | None:
         # Looked at where a split is due, so that the last rules are honed as long as all others.
-        most = context.spec.search.maximum_rules or context.spec.stop.rules
+        most = self.spec.search.maximum_rules or self.spec.stop.rules
         is_split_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
         if is_split_due and most and state.table.rule_count >= most:
             return progress_pb2.STOP_REASON_RULES
         return None
 
-    def closing_request(self, context: PaperContext, state: PaperState) -> Request | None:
-        request = _comparison_request(context, state, progress_pb2.STEP_PURPOSE_CLOSE)
+    def closing_request(self, state: PaperState) -> Request | None:
+        request = _comparison_request(self, state, progress_pb2.STEP_PURPOSE_CLOSE)
         return request if len(request.candidates) > 1 else None
 
-    def closing_decision(
-        self, context: PaperContext, state: PaperState, request: Request, outcome: Outcome
-    ) -> Decision:
-        return _decision(context, state, request, outcome)
+    def closing_decision(self, state: PaperState, request: Request, outcome: Outcome) -> Decision:
+        return _decision(self, state, request, outcome)

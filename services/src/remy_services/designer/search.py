@@ -20,7 +20,7 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_tabl
 from remy_farm.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
-from remy_services.designer.actions import SearchEdition
+from remy_services.designer.actions import is_mended
 from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable
@@ -53,88 +53,7 @@ class Decision:
     table: RuleTable | None
 
 
-# What every strategy is made of: a context that a design fixes, states, and steps between them
-
-
-@dataclass(frozen=True)
-class Context(ABC):
-    """What a design fixes for all of its steps, and its random streams.
-
-    A stream is named by the seed, a purpose and counters. There is no generator with a state of its
-    own: what a step draws depends on nothing but its name, so that a checkpoint holds counters only
-    and a repeated step repeats its draws.
-    """
-
-    spec: spec_pb2.DesignSpec
-
-    #: Whether a step's networks are spread evenly over the model (see `draw_specimen_columns`).
-    stratified: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def search(self) -> spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch:
-        """The settings of the mode."""
-
-    @property
-    def edition(self) -> SearchEdition:
-        """What the search of the specification's edition does."""
-        return SearchEdition.of(self.spec)
-
-    def request(
-        self,
-        purpose: progress_pb2.StepPurpose,
-        *path: int,
-        table: RuleTable,
-        candidates: Sequence[evaluation_pb2.Candidate] = (),
-        specimens: int | None = None,
-        recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
-        scored: bool = True,
-        parts: int = 1,
-    ) -> Request:
-        """A request whose networks and random draws are named by `purpose` and `path` (counters).
-
-        Unless they are given, its only candidate is the table as it is, and it has as many
-        specimens as the specification says, each of which may be cut into several specimens of a
-        part of the time. It asks for scores, or else (not `scored`) for what happened to every
-        sender.
-        """
-        search = self.spec.search
-        request = Request(
-            tables=[from_native(table)],
-            candidates=candidates or [actions.unchanged()],
-            specimen_columns=draw_specimen_columns(
-                self.spec,
-                seed=remy_simulator.mix(search.seed, purpose, *path, _NETWORK),
-                count=parts * (search.specimens if specimens is None else specimens),
-                stratified=self.stratified,
-            ),
-            duration_ms=search.simulated_seconds * 1000 / parts,
-            seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
-            recording=recording,
-        )
-        if scored:
-            request.objective.CopyFrom(self.spec.objective)
-        return request
-
-    def validation_request(
-        self, purpose: progress_pb2.StepPurpose, *path: int, table: RuleTable, **asked: Any
-    ) -> Request:
-        """The same on as many specimens as tables are compared on.
-
-        It asks for senders' results: throughput and delay of each epoch's table are told of as
-        well.
-        """
-        specimens = self.search.validation_specimens
-        return self.request(purpose, *path, table=table, specimens=specimens, scored=False, **asked)
-
-    def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
-        """Scores by candidate and specimen; None where no sender could be scored."""
-        return scoring.scores(request, outcome, self.spec.objective)
-
-
-# The last element of a stream's path: the simulations must not share draws with the model.
-_SIMULATION = 0
-_NETWORK = 1
+# What every strategy is made of: states, and steps between them
 
 
 class Saved:
@@ -210,8 +129,8 @@ class State(Saved, ABC):
         )
 
 
-C = TypeVar("C", bound=Context)
 S = TypeVar("S", bound=State)
+C = TypeVar("C", bound="Strategy[Any]")
 
 
 class Step(ABC, Generic[C, S]):
@@ -221,12 +140,12 @@ class Step(ABC, Generic[C, S]):
     purpose: ClassVar[progress_pb2.StepPurpose]
 
     @abstractmethod
-    def request(self, context: C, state: S) -> Request:
+    def request(self, strategy: C, state: S) -> Request:
         """What is to be evaluated: everything random is named by counters of the state."""
 
     @abstractmethod
     def receive(
-        self, context: C, state: S, request: Request, outcome: Outcome
+        self, strategy: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
         """The next state, and what happened. The state's purpose is to be set.
 
@@ -265,76 +184,149 @@ class Survey(Step[C, S]):
 
     recording: ClassVar[evaluation_pb2.Recording]
 
-    def request(self, context: C, state: S) -> Request:
+    def request(self, strategy: C, state: S) -> Request:
         recording = self.recording
-        if recording == evaluation_pb2.RECORDING_MEMORY and context.edition.counts_shares:
+        if recording == evaluation_pb2.RECORDING_MEMORY and strategy.mended:
+            # Uses count as shares of their network's, or a fast link would choose what is divided.
             recording = evaluation_pb2.RECORDING_SHARES
-        return context.request(
+        return strategy.request(
             self.purpose, *self.path(state), table=state.working_table, recording=recording
         )
 
     def receive(
-        self, context: C, state: S, request: Request, outcome: Outcome
+        self, strategy: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
-        (scores,) = context.scores(request, outcome)
-        after, *events = self.surveyed(context, state, outcome)
+        (scores,) = strategy.scores(request, outcome)
+        after, *events = self.surveyed(strategy, state, outcome)
         return after, self.report(state, scores, events=events)
 
     @abstractmethod
     def surveyed(
-        self, context: C, state: S, outcome: Outcome
+        self, strategy: C, state: S, outcome: Outcome
     ) -> tuple[S] | tuple[S, progress_pb2.ProgressEvent]:
         """The next state, given what was recorded, and what else happened if anything did."""
 
 
-class Strategy(ABC, Generic[C, S]):
-    """How to search. It holds nothing: contexts and states are its functions' arguments."""
+class Strategy(ABC, Generic[S]):
+    """How to search: what a specification fixes for all steps of its design, and its random
+    streams. It holds nothing that changes: states are its functions' arguments.
 
-    #: The field of a checkpoint that holds its state.
+    A stream is named by the seed, a purpose and counters. There is no generator with a state of its
+    own: what a step draws depends on nothing but its name, so that a checkpoint holds counters only
+    and a repeated step repeats its draws.
+    """
+
+    #: The field of a specification's search that holds its settings, and of a checkpoint that holds
+    #: its state.
     field: ClassVar[str]
+    #: The class of its states.
+    state: ClassVar[type[Any]]
     #: Its steps, by purpose.
     steps: ClassVar[Mapping[progress_pb2.StepPurpose, Step[Any, Any]]]
+    #: Whether a step's networks are spread evenly over the model (see `draw_specimen_columns`).
+    stratified: ClassVar[bool] = True
+    #: The settings of the mode.
+    search: spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch
 
-    @abstractmethod
-    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> C:
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
         """What the specification fixes, and the table to begin with if there is one."""
+        self.spec = spec
+        self.given = given
+        self.search = getattr(spec.search, self.field)
+        #: Whether it is the search as mended since the first edition.
+        self.mended = is_mended(spec)
 
     @abstractmethod
-    def first_state(self, context: C, given: RuleTable | None) -> S:
+    def first_state(self) -> S:
         """Where a search begins."""
 
-    @abstractmethod
-    def restored(self, context: C, message: Any) -> S:
+    def restored(self, message: Any) -> S:
         """The inverse of `State.to_message`. Raises CheckpointError for what it never writes."""
+        state: S = self.state.from_message(message)
+        return state
 
     @abstractmethod
-    def table(self, context: C, state: S) -> RuleTable:
+    def table(self, state: S) -> RuleTable:
         """The best table so far: the one to publish."""
 
     @abstractmethod
-    def finished(self, context: C, state: S) -> progress_pb2.StopReason | None:
+    def finished(self, state: S) -> progress_pb2.StopReason | None:
         """Why there is no next step; None while there is one.
 
         Depends on the state and the specification alone, so that a larger budget lets a finished
         search walk on.
         """
 
-    def share_done(self, context: C, state: S) -> float | None:
+    def share_done(self, state: S) -> float | None:
         """How much of its work is done, from 0 to 1; None if it has no fixed length."""
         return None
 
     @abstractmethod
-    def closing_request(self, context: C, state: S) -> Request | None:
+    def closing_request(self, state: S) -> Request | None:
         """What would decide whether to publish changes that `table` does not have yet.
 
         None if there are none.
         """
 
     @abstractmethod
-    def closing_decision(
-        self, context: C, state: S, request: Request, outcome: Outcome
-    ) -> Decision:
+    def closing_decision(self, state: S, request: Request, outcome: Outcome) -> Decision:
         """Decides on the outcome of `closing_request`."""
+
+    def request(
+        self,
+        purpose: progress_pb2.StepPurpose,
+        *path: int,
+        table: RuleTable,
+        candidates: Sequence[evaluation_pb2.Candidate] = (),
+        specimens: int | None = None,
+        recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
+        scored: bool = True,
+        parts: int = 1,
+    ) -> Request:
+        """A request whose networks and random draws are named by `purpose` and `path` (counters).
+
+        Unless they are given, its only candidate is the table as it is, and it has as many
+        specimens as the specification says, each of which may be cut into several specimens of a
+        part of the time. It asks for scores, or else (not `scored`) for what happened to every
+        sender.
+        """
+        search = self.spec.search
+        request = Request(
+            tables=[from_native(table)],
+            candidates=candidates or [actions.unchanged()],
+            specimen_columns=draw_specimen_columns(
+                self.spec,
+                seed=remy_simulator.mix(search.seed, purpose, *path, _NETWORK),
+                count=parts * (search.specimens if specimens is None else specimens),
+                stratified=self.stratified,
+            ),
+            duration_ms=search.simulated_seconds * 1000 / parts,
+            seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
+            recording=recording,
+        )
+        if scored:
+            request.objective.CopyFrom(self.spec.objective)
+        return request
+
+    def validation_request(
+        self, purpose: progress_pb2.StepPurpose, *path: int, table: RuleTable, **asked: Any
+    ) -> Request:
+        """The same on as many specimens as tables are compared on.
+
+        It asks for senders' results: throughput and delay of each epoch's table are told of as
+        well.
+        """
+        specimens = self.search.validation_specimens
+        return self.request(purpose, *path, table=table, specimens=specimens, scored=False, **asked)
+
+    def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
+        """Scores by candidate and specimen; None where no sender could be scored."""
+        return scoring.scores(request, outcome, self.spec.objective)
+
+
+# The last element of a stream's path: the simulations must not share draws with the model.
+_SIMULATION = 0
+_NETWORK = 1
 
 
 # Tables on the validation specimens, which stay the same throughout a design and serve nothing
@@ -381,7 +373,7 @@ class ValidatedState(State):
     best: Validated | None = None
 
     @abstractmethod
-    def contender(self, context: Any) -> RuleTable:
+    def contender(self, strategy: Any) -> RuleTable:
         """The table that is to take the place of the best one."""
 
     def with_best(self, best: Validated) -> Self:
@@ -399,18 +391,18 @@ class Validate(Step[C, V]):
     #: What the next step is for, unless `epoch_ended` says otherwise.
     then: ClassVar[progress_pb2.StepPurpose]
 
-    def request(self, context: C, state: V) -> Request:
-        return context.validation_request(self.purpose, table=state.contender(context))
+    def request(self, strategy: C, state: V) -> Request:
+        return strategy.validation_request(self.purpose, table=state.contender(strategy))
 
-    def contender(self, context: C, state: V, request: Request, outcome: Outcome) -> Validated:
+    def contender(self, strategy: C, state: V, request: Request, outcome: Outcome) -> Validated:
         """The contender, with the outcome of its request."""
-        (scores,) = context.scores(request, outcome)
-        return Validated(state.contender(context), tuple(scores))
+        (scores,) = strategy.scores(request, outcome)
+        return Validated(state.contender(strategy), tuple(scores))
 
     def receive(
-        self, context: C, state: V, request: Request, outcome: Outcome
+        self, strategy: C, state: V, request: Request, outcome: Outcome
     ) -> tuple[V, StepReport]:
-        contender = self.contender(context, state, request, outcome)
+        contender = self.contender(strategy, state, request, outcome)
         after = replace(state, purpose=self.then)
         if state.best is None:
             # The first single rule: what the design's gain is measured from.
@@ -418,37 +410,35 @@ class Validate(Step[C, V]):
         record = state.record(state.best.compared(contender))
         if record.comparison.accepted:
             after = after.with_best(contender)
-        after = self.epoch_ended(context, after, record)
+        after = self.epoch_ended(strategy, after, record)
         after = replace(after, epoch=state.epoch + 1, evaluations=0, simulated_packets=0)
         return after, self.epoch_report(state, record, "after")
 
     @abstractmethod
-    def epoch_ended(self, context: C, state: V, record: progress_pb2.EpochRecord) -> V:
+    def epoch_ended(self, strategy: C, state: V, record: progress_pb2.EpochRecord) -> V:
         """Where the search stands after this epoch, the best table already chosen. May say more in
         the record."""
 
 
-class ValidatingStrategy(Strategy[C, V]):
+class ValidatingStrategy(Strategy[V]):
     """A strategy that publishes its best validated table."""
 
-    def table(self, context: C, state: V) -> RuleTable:
-        return state.best.table if state.best else state.contender(context)
+    def table(self, state: V) -> RuleTable:
+        return state.best.table if state.best else state.contender(self)
 
-    def closing_request(self, context: C, state: V) -> Request | None:
-        if state.best is None or state.contender(context) == state.best.table:
+    def closing_request(self, state: V) -> Request | None:
+        if state.best is None or state.contender(self) == state.best.table:
             return None
-        return self._validate.request(context, state)
+        return self._validate.request(self, state)
 
-    def closing_decision(
-        self, context: C, state: V, request: Request, outcome: Outcome
-    ) -> Decision:
-        contender = self._validate.contender(context, state, request, outcome)
+    def closing_decision(self, state: V, request: Request, outcome: Outcome) -> Decision:
+        contender = self._validate.contender(self, state, request, outcome)
         comparison = (state.best or contender).compared(contender)
         return Decision(comparison, contender.table if comparison.accepted else None)
 
     @property
-    def _validate(self) -> Validate[C, V]:
-        return cast(Validate[C, V], self.steps[progress_pb2.STEP_PURPOSE_VALIDATE])
+    def _validate(self) -> Validate[Any, V]:
+        return cast(Validate[Any, V], self.steps[progress_pb2.STEP_PURPOSE_VALIDATE])
 
 
 def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_services.designer.actions import (
-    FIRST,
-    RTT_RATIO,
-    START_RULE,
-    SearchEdition,
-    has_start_rule,
-)
+from remy_services.designer.actions import RTT_RATIO, START_RULE, has_start_rule
 from remy_services.designer.scoring import by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
@@ -63,7 +57,8 @@ _BY_WORTH = (RTT_RATIO, 0, 1, 3)
 def split_most_used(
     table: RuleTable,
     outcome: evaluation_pb2.EvaluationOutcome,
-    edition: SearchEdition = FIRST,
+    *,
+    mended: bool = False,
     room: int | None = None,
 ) -> Split | None:
     """Divides the most-used rule; one too small to be divided on any signal leaves its turn to the
@@ -74,7 +69,7 @@ def split_most_used(
     """
     memory = memory_summaries(outcome)
     for rule in by_use(outcome.rule_uses):
-        thresholds = median_thresholds(table, rule, memory, edition)
+        thresholds = median_thresholds(table, rule, memory, mended=mended)
         if room is not None:
             most = (room + 1).bit_length() - 1
             kept = sorted(thresholds, key=lambda threshold: _BY_WORTH.index(threshold[0]))[:most]
@@ -89,7 +84,7 @@ _SAME_RTT = 1 + 1 / (1 << 20)
 
 
 def median_thresholds(
-    table: RuleTable, rule: int, memory: Memory, edition: SearchEdition = FIRST
+    table: RuleTable, rule: int, memory: Memory, *, mended: bool = False
 ) -> Thresholds:
     """The point to split `rule` at, one threshold for each of the table's signals.
 
@@ -97,20 +92,20 @@ def median_thresholds(
     its lower end) gives way to the middle of the region, as in the reference tool. A signal on
     which that is impossible too is left out; the result may be empty.
 
-    From the second edition on such a signal is left out at once, and so is rtt_ratio where it is 1
-    more often than not: nothing lies below, and the middle of what nobody measures divides nothing.
-    The rule of senders that have measured nothing has one memory value, and is not divided.
+    In the mended search such a signal is left out at once, and so is rtt_ratio where it is 1 more
+    often than not: nothing lies below, and the middle of what nobody measures divides nothing. The
+    rule of senders that have measured nothing has one memory value, and is not divided.
     """
-    if edition.has_start_rule and rule == START_RULE and has_start_rule(table):
+    if mended and rule == START_RULE and has_start_rule(table):
         return []
     lower, upper = table.region(rule)
     thresholds: Thresholds = []
     for axis in table.signals:
         least = lower[axis]
-        places = [] if edition.passes_over_atoms else [(lower[axis] + upper[axis]) / 2]
+        places = [] if mended else [(lower[axis] + upper[axis]) / 2]
         if (rule, axis) in memory:
             places.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
-        if edition.passes_over_atoms and axis == RTT_RATIO:
+        if mended and axis == RTT_RATIO:
             least = max(least, _SAME_RTT)
         inside = [place for place in places if least < place < upper[axis]]
         if inside:

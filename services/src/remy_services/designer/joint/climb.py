@@ -10,14 +10,7 @@ import numpy as np
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2
-from remy_services.designer.actions import (
-    FIRST,
-    START_RULE,
-    ActionSpace,
-    Coordinates,
-    SearchEdition,
-    has_start_rule,
-)
+from remy_services.designer.actions import START_RULE, ActionSpace, Coordinates, has_start_rule
 from remy_services.designer.joint.gradient import GradientSamples, Moments, Regions
 from remy_services.designer.joint.schedule import USUAL, Memories, Settings
 from remy_services.designer.scoring import CheckpointError
@@ -228,7 +221,8 @@ def ascend(
     samples: GradientSamples,
     settings: Settings,
     space: ActionSpace,
-    edition: SearchEdition = FIRST,
+    *,
+    mended: bool = False,
 ) -> Climb:
     """The climb after one step: of each rule by itself, and of each region as a whole.
 
@@ -240,7 +234,7 @@ def ascend(
     rules = climb.rules.after(samples.rules, memories)
     branches = climb.branches.after(samples.regions, memories)
     directions = climb.regions.spread(branches.direction(memories), rules.direction(memories))
-    if edition.has_start_rule and has_start_rule(climb.table):
+    if mended and has_start_rule(climb.table):
         # It keeps no window: what it kept it would add to at each ACK of an earlier on period.
         directions[START_RULE, 0] = 0.0
     coordinates = space.clamped(climb.coordinates + settings.step_size * directions)
@@ -254,5 +248,5 @@ def ascend(
         average=average,
         spread=samples.spread,
         steps=climb.steps + 1,
-        resting=climb.resting + 1 if edition.standardizes and not directions.any() else 0,
+        resting=climb.resting + 1 if mended and not directions.any() else 0,
     )

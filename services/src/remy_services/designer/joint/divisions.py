@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
-from remy_services.designer.actions import FIRST, Coordinates, SearchEdition
+from remy_services.designer.actions import Coordinates
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import Split, median_thresholds
 from remy_simulator import RuleTable
@@ -28,12 +28,13 @@ _RULES_ON_TRIAL = 8
 def most_used_on_trial(
     table: RuleTable,
     outcome: evaluation_pb2.EvaluationOutcome,
-    edition: SearchEdition = FIRST,
+    *,
+    mended: bool = False,
 ) -> Trials:
     """The most-used rules, each at the medians of the memory values that triggered it."""
     memory = memory_summaries(outcome)
     used = sorted(by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
-    trials = (Split(rule, median_thresholds(table, rule, memory, edition)) for rule in used)
+    trials = (Split(rule, median_thresholds(table, rule, memory, mended=mended)) for rule in used)
     return tuple(trial for trial in trials if trial.thresholds)
 
 

@@ -34,7 +34,6 @@ from remy_services.designer.joint.gradient import (
 from remy_services.designer.joint.schedule import Schedule, start_count
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import (
-    Context,
     Step,
     StepReport,
     Survey,
@@ -49,53 +48,6 @@ from remy_simulator import RuleTable
 
 _PERIODS = 5
 _MOST_PARTS = 4
-
-
-@dataclass(frozen=True)
-class JointContext(Context):
-    """What a design fixes for all of its steps."""
-
-    space: ActionSpace
-    schedule: Schedule
-    #: Begins the only climb, in place of the starts.
-    given: RuleTable | None = None
-
-    @property
-    def search(self) -> spec_pb2.JointSearch:
-        """The settings as they are followed."""
-        return self.schedule.search
-
-    @property
-    def parts(self) -> int:
-        """Into how many specimens each of a step is cut: five on and off periods tell a sender from
-        another, and more networks tell more than more of them."""
-        if not self.edition.shortens_specimens:
-            return 1
-        enough_ms = _PERIODS * cycle_ms(self.spec)
-        whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
-        return min(max(whole, 1), _MOST_PARTS)
-
-    def room(self, climb: Climb) -> int | None:
-        """By how many rules the climb's table may grow; None where a division that began below the
-        limit may exceed it, as in the first edition."""
-        if not self.edition.has_start_rule:
-            return None
-        return self.search.maximum_rules - climb.table.rule_count
-
-    @property
-    def starts(self) -> int:
-        """How many climbs are begun."""
-        return start_count(self.search) if self.given is None else 1
-
-    def is_trying_starts(self, start: int) -> bool:
-        """Whether start number `start` is one of the short climbs. A single one has no rival, and
-        simply goes on."""
-        return start < self.starts > 1
-
-    def first_climb(self, start: int) -> Climb:
-        """The climb of start number `start` before its first step."""
-        table = self.given or first_table(self.spec, self.space, start)
-        return Climb.start(table, self.space, corrected=self.edition.corrects_bias)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +74,8 @@ class JointState(ValidatedState):
     def rules_changed(self) -> int:
         return self.climb.table.rule_count
 
-    def contender(self, context: JointContext) -> RuleTable:
-        return self.climb.published(context.space)
+    def contender(self, strategy: JointStrategy) -> RuleTable:
+        return self.climb.published(strategy.space)
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.JointSearchState) -> JointState:
@@ -159,21 +111,21 @@ class JointState(ValidatedState):
 Scores = NDArray[np.float64]
 
 
-class AntitheticPairs(Step[JointContext, JointState]):
+class AntitheticPairs(Step["JointStrategy", JointState]):
     """A step on pairs, one on each of some fresh specimens."""
 
     def path(self, state: JointState) -> tuple[int, ...]:
         return (state.start, state.climb.steps)
 
     @abstractmethod
-    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
+    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
         """The table that is perturbed, and on how many specimens."""
 
-    def request(self, context: JointContext, state: JointState) -> Request:
-        table, specimens = self.perturbed(context, state)
+    def request(self, strategy: JointStrategy, state: JointState) -> Request:
+        table, specimens = self.perturbed(strategy, state)
         # The standard deviation by which the coordinates of all actions are moved.
-        scale = context.schedule.settings(state.climb.steps).perturbation
-        request = context.request(
+        scale = strategy.schedule.settings(state.climb.steps).perturbation
+        request = strategy.request(
             self.purpose,
             *self.path(state),
             table=table,
@@ -183,9 +135,9 @@ class AntitheticPairs(Step[JointContext, JointState]):
             ],
             specimens=specimens,
             recording=RECORDING_USED,
-            parts=context.parts,
+            parts=strategy.parts,
         )
-        request.bounds.CopyFrom(context.space.bounds)
+        request.bounds.CopyFrom(strategy.space.bounds)
         return request
 
 
@@ -212,15 +164,15 @@ class Ascend(AntitheticPairs):
 
     purpose = progress_pb2.STEP_PURPOSE_CLIMB
 
-    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
-        return state.climb.table, context.schedule.settings(state.climb.steps).specimens
+    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
+        return state.climb.table, strategy.schedule.settings(state.climb.steps).specimens
 
     def receive(
-        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
+        self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = pair_scores(outcome)
-        settings = context.schedule.settings(climb.steps)
+        settings = strategy.schedule.settings(climb.steps)
         samples = gradient_samples(
             request,
             outcome,
@@ -229,36 +181,38 @@ class Ascend(AntitheticPairs):
             climb.spread,
             settings.memories,
             rules=climb.table.rule_count,
-            standardized=context.edition.standardizes,
+            standardized=strategy.mended,
         )
-        climb = ascend(climb, samples, settings, context.space, context.edition)
+        climb = ascend(climb, samples, settings, strategy.space, mended=strategy.mended)
         events = []
         if climb.resting == _RESTS:
             rested = progress_pb2.ClimbRested(steps=climb.resting)
             events.append(progress_pb2.ProgressEvent(climb_rested=rested))
         report = self.report(state, middles(up, down), events=events)
-        purpose = _after_step(context, state, climb.steps)
+        purpose = _after_step(strategy, state, climb.steps)
         return replace(state, climb=climb, purpose=purpose), report
 
 
-def _after_step(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+def _after_step(strategy: JointStrategy, state: JointState, steps: int) -> progress_pb2.StepPurpose:
     """What comes once `steps` steps have been made: a split, a validation, or the next step."""
     climb = state.climb
-    if climb.last_split != steps and context.schedule.split_is_due(steps, climb.table.rule_count):
+    if climb.last_split != steps and strategy.schedule.split_is_due(steps, climb.table.rule_count):
         return progress_pb2.STEP_PURPOSE_SPLIT
-    return _after_split(context, state, steps)
+    return _after_split(strategy, state, steps)
 
 
-def _after_split(context: JointContext, state: JointState, steps: int) -> progress_pb2.StepPurpose:
+def _after_split(
+    strategy: JointStrategy, state: JointState, steps: int
+) -> progress_pb2.StepPurpose:
     """The same where no split is due (any more)."""
-    if context.is_trying_starts(state.start):
-        validate = steps >= min(context.search.start_steps, context.schedule.steps)
+    if strategy.is_trying_starts(state.start):
+        validate = steps >= min(strategy.search.start_steps, strategy.schedule.steps)
     else:
-        validate = context.schedule.epoch_is_due(steps)
+        validate = strategy.schedule.epoch_is_due(steps)
     return progress_pb2.STEP_PURPOSE_VALIDATE if validate else progress_pb2.STEP_PURPOSE_CLIMB
 
 
-class SplitMostUsed(Survey[JointContext, JointState]):
+class SplitMostUsed(Survey["JointStrategy", JointState]):
     """The table grows where it is used (section 4.3, step 5).
 
     The most-used rule is divided at the medians of the memory values that triggered it; or, if
@@ -272,15 +226,17 @@ class SplitMostUsed(Survey[JointContext, JointState]):
         return (state.start, state.climb.steps)
 
     def surveyed(
-        self, context: JointContext, state: JointState, outcome: Outcome
+        self, strategy: JointStrategy, state: JointState, outcome: Outcome
     ) -> tuple[JointState] | tuple[JointState, progress_pb2.ProgressEvent]:
         climb = replace(state.climb, last_split=state.climb.steps)
-        after = replace(state, climb=climb, purpose=_after_split(context, state, climb.steps))
-        if context.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
-            if trials := most_used_on_trial(climb.table, outcome, context.edition):
+        after = replace(state, climb=climb, purpose=_after_split(strategy, state, climb.steps))
+        if strategy.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
+            if trials := most_used_on_trial(climb.table, outcome, mended=strategy.mended):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
                 return (replace(after, trials=trials, purpose=purpose),)
-        elif split := split_most_used(climb.table, outcome, context.edition, context.room(climb)):
+        elif split := split_most_used(
+            climb.table, outcome, mended=strategy.mended, room=strategy.room(climb)
+        ):
             climb = climb.split(split.rule, split.thresholds)
             return replace(after, climb=climb), split.event(climb.table)
         return (after,)
@@ -292,21 +248,20 @@ class TrySplits(AntitheticPairs):
 
     purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
-    def perturbed(self, context: JointContext, state: JointState) -> tuple[RuleTable, int]:
-        return trial_table(state.climb.table, state.trials), context.schedule.trial_specimens
+    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
+        return trial_table(state.climb.table, state.trials), strategy.schedule.trial_specimens
 
     def receive(
-        self, context: JointContext, state: JointState, request: Request, outcome: Outcome
+        self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         up, down = pair_scores(outcome)
         differences = (up - down) / 2
         climb = state.climb
-        standardized = context.edition.standardizes
         samples = pair_samples(
             request,
             outcome,
-            in_units_of_median(differences) if standardized else differences,
-            STANDARD if standardized else spread_after(differences),
+            in_units_of_median(differences) if strategy.mended else differences,
+            STANDARD if strategy.mended else spread_after(differences),
             rules=trial_table(climb.table, state.trials).rule_count,
         )
         splits = chosen_splits(
@@ -314,7 +269,7 @@ class TrySplits(AntitheticPairs):
             disagreements(state.trials, samples),
             # As many as the division of one rule on every signal.
             new_rules=(1 << len(climb.table.signals)) - 1,
-            room=context.search.maximum_rules - climb.table.rule_count,
+            room=strategy.search.maximum_rules - climb.table.rule_count,
         )
         events = []
         # From the back, so that the numbers of the rules still to be divided stay what they are.
@@ -322,11 +277,11 @@ class TrySplits(AntitheticPairs):
             climb = climb.split(split.rule, split.thresholds)
             events.append(split.event(climb.table))
         report = self.report(state, middles(up, down), events=events)
-        purpose = _after_split(context, state, climb.steps)
+        purpose = _after_split(strategy, state, climb.steps)
         return replace(state, climb=climb, trials=(), purpose=purpose), report
 
 
-class ValidateClimb(Validate[JointContext, JointState]):
+class ValidateClimb(Validate["JointStrategy", JointState]):
     """Ends an epoch; while starts are being tried, ends one of them.
 
     Whether the climb has got anywhere, a step's own score cannot say: it belongs to perturbed
@@ -337,16 +292,16 @@ class ValidateClimb(Validate[JointContext, JointState]):
     then = progress_pb2.STEP_PURPOSE_CLIMB
 
     def epoch_ended(
-        self, context: JointContext, state: JointState, record: progress_pb2.EpochRecord
+        self, strategy: JointStrategy, state: JointState, record: progress_pb2.EpochRecord
     ) -> JointState:
-        if not context.is_trying_starts(state.start):
+        if not strategy.is_trying_starts(state.start):
             return state
         record.start = state.start
-        return _next_start(context, state, record.comparison)
+        return _next_start(strategy, state, record.comparison)
 
 
 def _next_start(
-    context: JointContext, state: JointState, comparison: progress_pb2.Comparison
+    strategy: JointStrategy, state: JointState, comparison: progress_pb2.Comparison
 ) -> JointState:
     """Keeps the climb if it is the best start so far, and turns to the next; after the last one the
     best goes on."""
@@ -354,48 +309,80 @@ def _next_start(
     if state.best_start_score is None or score > state.best_start_score:
         state = replace(state, best_start=state.climb, best_start_score=score)
     state = replace(state, start=state.start + 1)
-    if context.is_trying_starts(state.start):
-        return replace(state, climb=context.first_climb(state.start))
+    if strategy.is_trying_starts(state.start):
+        return replace(state, climb=strategy.first_climb(state.start))
     climb = state.best_start or state.climb
     return replace(state, climb=climb, best_start=None, best_start_score=None)
 
 
-class JointStrategy(ValidatingStrategy[JointContext, JointState]):
+class JointStrategy(ValidatingStrategy[JointState]):
     """Evolution strategies on all rules at once."""
 
     field = "joint"
+    state = JointState
     steps: ClassVar = {
         step.purpose: step for step in (Ascend(), SplitMostUsed(), TrySplits(), ValidateClimb())
     }
 
-    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> JointContext:
-        space, schedule = ActionSpace(spec.search.joint, spec.rules), Schedule(spec.search)
-        return JointContext(spec, space, schedule, given)
+    search: spec_pb2.JointSearch
 
-    def first_state(self, context: JointContext, given: RuleTable | None) -> JointState:
-        climb = context.first_climb(0)
-        return JointState(purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=climb)
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
+        """A table that is given begins the only climb, in place of the starts."""
+        super().__init__(spec, given)
+        self.space = ActionSpace(self.search, spec.rules)
+        self.schedule = Schedule(spec.search)
+        # As they are followed.
+        self.search = self.schedule.search
 
-    def restored(
-        self, context: JointContext, message: checkpoint_pb2.JointSearchState
-    ) -> JointState:
-        return JointState.from_message(message)
+    def first_state(self) -> JointState:
+        return JointState(purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=self.first_climb(0))
 
-    def finished(self, context: JointContext, state: JointState) -> progress_pb2.StopReason | None:
+    def finished(self, state: JointState) -> progress_pb2.StopReason | None:
         is_over = (
-            not context.is_trying_starts(state.start)
+            not self.is_trying_starts(state.start)
             and state.purpose == progress_pb2.STEP_PURPOSE_CLIMB
-            and state.climb.steps >= context.schedule.steps
+            and state.climb.steps >= self.schedule.steps
         )
         return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
 
-    def share_done(self, context: JointContext, state: JointState) -> float | None:
-        schedule, starts = context.schedule, context.starts
-        one_start = schedule.work(min(context.search.start_steps, schedule.steps))
+    def share_done(self, state: JointState) -> float | None:
+        schedule, starts = self.schedule, self.starts
+        one_start = schedule.work(min(self.search.start_steps, schedule.steps))
         before = min(state.start, starts - 1) * one_start
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)
         return (before + schedule.work(state.climb.steps)) / whole
 
-    def closing_request(self, context: JointContext, state: JointState) -> Request | None:
-        is_over = self.finished(context, state) is not None
-        return None if is_over else super().closing_request(context, state)
+    def closing_request(self, state: JointState) -> Request | None:
+        return None if self.finished(state) is not None else super().closing_request(state)
+
+    @property
+    def parts(self) -> int:
+        """Into how many specimens each of a step is cut: five on and off periods tell a sender from
+        another, and more networks tell more than more of them."""
+        if not self.mended:
+            return 1
+        enough_ms = _PERIODS * cycle_ms(self.spec)
+        whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
+        return min(max(whole, 1), _MOST_PARTS)
+
+    def room(self, climb: Climb) -> int | None:
+        """By how many rules the climb's table may grow; None where a division that began below the
+        limit may exceed it, as in the first edition."""
+        if not self.mended:
+            return None
+        return self.search.maximum_rules - climb.table.rule_count
+
+    @property
+    def starts(self) -> int:
+        """How many climbs are begun."""
+        return start_count(self.search) if self.given is None else 1
+
+    def is_trying_starts(self, start: int) -> bool:
+        """Whether start number `start` is one of the short climbs. A single one has no rival, and
+        simply goes on."""
+        return start < self.starts > 1
+
+    def first_climb(self, start: int) -> Climb:
+        """The climb of start number `start` before its first step."""
+        table = self.given or first_table(self.spec, self.space, start)
+        return Climb.start(table, self.space, corrected=self.mended)

@@ -22,7 +22,6 @@ from remy_services.designer.pattern.divisions import (
 from remy_services.designer.pattern.race import Race, neighbours
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.search import (
-    Context,
     Step,
     StepReport,
     Survey,
@@ -37,17 +36,6 @@ from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message
-
-
-@dataclass(frozen=True)
-class PatternContext(Context):
-    """What a design fixes for all of its steps."""
-
-    space: ActionSpace
-
-    @property
-    def search(self) -> spec_pb2.PatternSearch:
-        return self.spec.search.pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +73,7 @@ class PatternState(ValidatedState):
     def rules_changed(self) -> int:
         return len(self.changed_rules)
 
-    def contender(self, context: PatternContext) -> RuleTable:
+    def contender(self, strategy: PatternStrategy) -> RuleTable:
         return self.current.table
 
     def with_best(self, best: Validated) -> PatternState:
@@ -143,35 +131,35 @@ _LONGEST_STEP = 1.2
 _RACES_PER_VISIT = 8
 
 
-def _begin_visit(context: PatternContext, state: PatternState) -> PatternState:
+def _begin_visit(strategy: PatternStrategy, state: PatternState) -> PatternState:
     """Turns to the first rule of the queue; with none left the epoch ends."""
     if not state.queue:
         return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE, race=Race())
     rule = state.queue[0]
-    step = min(state.current.steps[rule] * _REOPENED, context.search.first_step)
+    step = min(state.current.steps[rule] * _REOPENED, strategy.search.first_step)
     state = replace(state, current=state.current.with_step(rule, step), visit_races=0)
-    return _begin_race(context, state)
+    return _begin_race(strategy, state)
 
 
-def _begin_race(context: PatternContext, state: PatternState) -> PatternState:
+def _begin_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
     """The next race for the rule whose turn it is."""
     return replace(
         state,
         purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-        race=Race.between(len(_candidate_actions(context, state))),
+        race=Race.between(len(_candidate_actions(strategy, state))),
         races=state.races + 1,
         visit_races=state.visit_races + 1,
     )
 
 
-def _candidate_actions(context: PatternContext, state: PatternState) -> list[Action]:
+def _candidate_actions(strategy: PatternStrategy, state: PatternState) -> list[Action]:
     """What the race is between."""
     rule, current = state.queue[0], state.current
-    return neighbours(context.space, current.table.action(rule), current.steps[rule])
+    return neighbours(strategy.space, current.table.action(rule), current.steps[rule])
 
 
 def _after_race(
-    context: PatternContext, state: PatternState, action: Action | None
+    strategy: PatternStrategy, state: PatternState, action: Action | None
 ) -> PatternState:
     """Takes over the winner's action, if any, and goes on: with longer steps after a success, with
     shorter ones after a failure, until they are too short."""
@@ -185,13 +173,13 @@ def _after_race(
         if rule not in changed:
             state = replace(state, changed_rules=(*changed, rule))
     state = replace(state, current=current)
-    is_done = current.steps[rule] < context.search.minimum_step
+    is_done = current.steps[rule] < strategy.search.minimum_step
     if is_done or state.visit_races >= _RACES_PER_VISIT:
-        return _begin_visit(context, replace(state, queue=state.queue[1:]))
-    return _begin_race(context, state)
+        return _begin_visit(strategy, replace(state, queue=state.queue[1:]))
+    return _begin_race(strategy, state)
 
 
-class CountUses(Survey[PatternContext, PatternState]):
+class CountUses(Survey["PatternStrategy", PatternState]):
     """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
     stays."""
 
@@ -199,49 +187,49 @@ class CountUses(Survey[PatternContext, PatternState]):
     recording = RECORDING_USES
 
     def surveyed(
-        self, context: PatternContext, state: PatternState, outcome: Outcome
+        self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
     ) -> tuple[PatternState]:
         queue = tuple(by_use(outcome.rule_uses))
-        return (_begin_visit(context, replace(state, queue=queue)),)
+        return (_begin_visit(strategy, replace(state, queue=queue)),)
 
 
-class RaceRound(Step[PatternContext, PatternState]):
+class RaceRound(Step["PatternStrategy", PatternState]):
     """A round of the race under way, on fresh specimens: the unchanged table and those candidates
     that still run."""
 
     @abstractmethod
     def candidates(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
         """The table, and all that the race began with as changes of it."""
 
     @abstractmethod
     def race_over(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
         """Where the search stands after the race, and what was taken over if anything was."""
 
-    def request(self, context: PatternContext, state: PatternState) -> Request:
-        table, candidates = self.candidates(context, state)
+    def request(self, strategy: PatternStrategy, state: PatternState) -> Request:
+        table, candidates = self.candidates(strategy, state)
         race = state.race
-        return context.request(
+        return strategy.request(
             self.purpose,
             *self.path(state),
             race.specimens,
             table=table,
             candidates=[actions.unchanged(), *(candidates[one.candidate] for one in race.runners)],
-            specimens=race.next_specimens(context.search),
+            specimens=race.next_specimens(strategy.search),
         )
 
     def receive(
-        self, context: PatternContext, state: PatternState, request: Request, outcome: Outcome
+        self, strategy: PatternStrategy, state: PatternState, request: Request, outcome: Outcome
     ) -> tuple[PatternState, StepReport]:
-        scores = context.scores(request, outcome)
+        scores = strategy.scores(request, outcome)
         after = replace(state, race=state.race.after_round(scores))
         leader = after.race.leader()
         events: list[progress_pb2.ProgressEvent] = []
-        if after.race.is_over(context.search):
-            after, *events = self.race_over(context, after)
+        if after.race.is_over(strategy.search):
+            after, *events = self.race_over(strategy, after)
         gain = None if leader is None else leader.gain
         return after, self.report(state, scores[0], gain=gain, events=events)
 
@@ -256,18 +244,18 @@ class Polish(RaceRound):
         return (state.epoch, state.races)
 
     def candidates(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
-        found = _candidate_actions(context, state)
+        found = _candidate_actions(strategy, state)
         return state.current.table, [actions.one_rule(state.queue[0], one) for one in found]
 
     def race_over(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
         winner = state.race.winner()
         if winner is None:
-            return (_after_race(context, state, None),)
-        rule, action = state.queue[0], _candidate_actions(context, state)[winner.candidate]
+            return (_after_race(strategy, state, None),)
+        rule, action = state.queue[0], _candidate_actions(strategy, state)[winner.candidate]
         improved = progress_pb2.RuleImproved(
             rule=rule,
             before=action_message(state.current.table.action(rule)),
@@ -275,14 +263,14 @@ class Polish(RaceRound):
             gain=winner.gain,
         )
         event = progress_pb2.ProgressEvent(rule_improved=improved)
-        return _after_race(context, state, action), event
+        return _after_race(strategy, state, action), event
 
 
 # The most-used rules are divided on trial.
 _RULES_ON_TRIAL = 3
 
 
-class ProposeSplits(Survey[PatternContext, PatternState]):
+class ProposeSplits(Survey["PatternStrategy", PatternState]):
     """Each of the most-used rules comes to trial on each signal, at the median of the memory values
     that triggered it."""
 
@@ -290,14 +278,17 @@ class ProposeSplits(Survey[PatternContext, PatternState]):
     recording = RECORDING_MEMORY
 
     def surveyed(
-        self, context: PatternContext, state: PatternState, outcome: Outcome
+        self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
     ) -> tuple[PatternState]:
         table, memory = state.current.table, memory_summaries(outcome)
         splits = tuple(
             split
             for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
             for split in trial_splits(
-                context.space, table, rule, median_thresholds(table, rule, memory, context.edition)
+                strategy.space,
+                table,
+                rule,
+                median_thresholds(table, rule, memory, mended=strategy.mended),
             )
         )
         if not splits:
@@ -313,12 +304,12 @@ class TrySplits(RaceRound):
     purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
     def candidates(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
         return on_trial(state.current.table, state.splits)
 
     def race_over(
-        self, context: PatternContext, state: PatternState
+        self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
         purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
         after = replace(state, purpose=purpose, splits=(), race=Race())
@@ -326,19 +317,19 @@ class TrySplits(RaceRound):
         if winner is None or not winner.has_gained(0.0):
             return (after,)
         trial = state.splits[winner.candidate]
-        current = trial.applied(state.current, context.search.first_step)
+        current = trial.applied(state.current, strategy.search.first_step)
         after = replace(after, current=current, epochs_since_split=0)
         return after, trial.split.event(current.table)
 
 
-class ValidateTable(Validate[PatternContext, PatternState]):
+class ValidateTable(Validate["PatternStrategy", PatternState]):
     """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
     all, and it may be time to divide a rule."""
 
     then = progress_pb2.STEP_PURPOSE_COUNT_USES
 
     def epoch_ended(
-        self, context: PatternContext, state: PatternState, record: progress_pb2.EpochRecord
+        self, strategy: PatternStrategy, state: PatternState, record: progress_pb2.EpochRecord
     ) -> PatternState:
         after = replace(
             state,
@@ -348,51 +339,51 @@ class ValidateTable(Validate[PatternContext, PatternState]):
         )
         if not record.comparison.accepted and state.best is not None:
             after = replace(after, current=PatternTable(state.best.table, state.best_steps))
-        search = context.search
+        search = strategy.search
         is_slow = record.comparison.gain.mean < search.growth_threshold
         is_due = is_slow or after.epochs_since_split >= search.epochs_per_split
-        most = context.spec.search.maximum_rules or search.maximum_rules
+        most = strategy.spec.search.maximum_rules or search.maximum_rules
         if is_due and after.working_table.rule_count < most:
             return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
         return after
 
 
-class PatternStrategy(ValidatingStrategy[PatternContext, PatternState]):
+class PatternStrategy(ValidatingStrategy[PatternState]):
     """Small tables by raced compass steps."""
 
     field = "pattern"
+    state = PatternState
     steps: ClassVar = {
         step.purpose: step
         for step in (CountUses(), Polish(), ValidateTable(), ProposeSplits(), TrySplits())
     }
 
-    def context(self, spec: spec_pb2.DesignSpec, given: RuleTable | None) -> PatternContext:
-        return PatternContext(spec, ActionSpace(spec.search.pattern, spec.rules))
+    search: spec_pb2.PatternSearch
 
-    def first_state(self, context: PatternContext, given: RuleTable | None) -> PatternState:
-        first = given or first_table(context.spec, context.space, start=0)
-        steps = (context.search.first_step,) * first.rule_count
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
+        super().__init__(spec, given)
+        self.space = ActionSpace(self.search, spec.rules)
+
+    def first_state(self) -> PatternState:
+        first = self.given or first_table(self.spec, self.space, start=0)
+        steps = (self.search.first_step,) * first.rule_count
         return PatternState(
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE, current=PatternTable(first, steps)
         )
 
-    def restored(
-        self, context: PatternContext, message: checkpoint_pb2.PatternSearchState
-    ) -> PatternState:
-        state = PatternState.from_message(message)
+    def restored(self, message: checkpoint_pb2.PatternSearchState) -> PatternState:
+        state = super().restored(message)
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
-            actions = len(_candidate_actions(context, state))
+            actions = len(_candidate_actions(self, state))
             if any(runner.candidate >= actions for runner in state.race.runners):
                 raise CheckpointError(
                     f"the checkpoint holds a race between more than the {actions} actions there are"
                 )
         return state
 
-    def finished(
-        self, context: PatternContext, state: PatternState
-    ) -> progress_pb2.StopReason | None:
-        is_over = state.step >= context.search.steps
+    def finished(self, state: PatternState) -> progress_pb2.StopReason | None:
+        is_over = state.step >= self.search.steps
         return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
 
-    def share_done(self, context: PatternContext, state: PatternState) -> float | None:
-        return min(state.step / context.search.steps, 1.0)
+    def share_done(self, state: PatternState) -> float | None:
+        return min(state.step / self.search.steps, 1.0)
