@@ -20,6 +20,7 @@ _SPECS = {
         signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=2, simulated_seconds=1
     ),
     "joint": small_joint_spec(starts=2, start_steps=4),
+    "scale-free": small_joint_spec(signals="send_ratio, rtt_ratio", edition=2, maximum_rules=20),
     "pattern": small_pattern_spec(steps=20),
 }
 

@@ -178,7 +178,8 @@ def print_gain(spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: 
     table.add_row("throughput / link rate", *map(number, rates), "")
     table.add_row("delay / RTT", number(first.delay_over_rtt), number(final.delay_over_rtt), "")
     print_table(table)
-    click.echo(f"\nIn {out}: {', '.join(_all_files(out))}")
+    files = (*REPORT_FILES, *_design_files(OutDirectory(out)))
+    click.echo(f"\nIn {out}: {', '.join(files)}")
 
 
 def result_tree(
@@ -197,7 +198,7 @@ def result_tree(
         "wall_seconds": result.wall_seconds,
         "cpu_seconds": result.cpu_seconds,
         "gain": None if gain is None else _gain_tree(gain),
-        "files": list(_all_files(out) if gain is not None else _files_so_far(OutDirectory(out))),
+        "files": [*(REPORT_FILES if gain is not None else ()), *_design_files(OutDirectory(out))],
     }
 
 
@@ -220,18 +221,11 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
 
 
 def _design_files(folder: OutDirectory) -> Sequence[str]:
+    """Those that are there: no .dna file of scale-free rules, and few of a design that was
+    interrupted before it began."""
     tables = (folder.remycc_json, folder.remycc_dna)
     run = (folder.progress, folder.pareto, folder.spec, folder.provenance, folder.checkpoint)
-    return [path.name for path in (*tables, *run)]
-
-
-def _files_so_far(folder: OutDirectory) -> Sequence[str]:
-    """None, where the design was interrupted before it began."""
-    return [name for name in _design_files(folder) if (folder.path / name).exists()]
-
-
-def _all_files(out: str) -> Sequence[str]:
-    return [*REPORT_FILES, *_design_files(OutDirectory(out))]
+    return [path.name for path in (*tables, *run) if path.exists()]
 
 
 CAMPAIGN_JSON = "campaign.json"

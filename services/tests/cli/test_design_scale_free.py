@@ -1,0 +1,83 @@
+"""A design of scale-free rules at the command line, from its specification to its report."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.tests.cli.conftest import Run
+
+SPEC = """\
+name: scale-free
+edition: 2
+network:
+  link_rate_mbps: {log_uniform: [2, 20]}
+  rtt_ms: 100
+  senders: 2
+traffic:
+  exponential_time: {mean_ms: 500}
+  mean_off_ms: 500
+search:
+  simulated_seconds: 2
+  joint: {steps: 6, steps_per_epoch: 3, validation_specimens: 8}
+"""
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Path:
+    path = tmp_path / "scale-free.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_it_has_no_dna_file_and_names_none(spec_file: Path, run_json: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    tree = run_json("design", spec_file, "--out", out, "--quiet")
+
+    assert sorted(tree["files"]) == sorted(path.name for path in out.glob("[!.]*"))
+    assert "remycc.json" in tree["files"]
+    assert "remycc.dna" not in tree["files"]
+
+
+def test_people_are_told_the_files_that_there_are(
+    spec_file: Path, run: Run, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    said = run("design", spec_file, "--out", out, "--quiet").stdout
+
+    listed = said.rsplit(f"In {out}: ", 1)[1].strip().split(", ")
+    assert sorted(listed) == sorted(path.name for path in out.glob("[!.]*"))
+
+
+def test_stopped_and_resumed_it_is_the_same_design(
+    spec_file: Path, run_json: Any, tmp_path: Path
+) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    run_json("design", spec_file, "--out", whole, "--quiet")
+
+    assert run_json("design", spec_file, "--out", stopped, "--max-steps", 2)["reason"] == "steps"
+    run_json("design", spec_file, "--out", stopped, "--resume", "--threads", 2)
+
+    assert (stopped / "remycc.json").read_bytes() == (whole / "remycc.json").read_bytes()
+
+
+def test_every_command_takes_its_table(
+    spec_file: Path, run: Run, run_json: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run_json("design", spec_file, "--out", out, "--quiet")
+    table = out / "remycc.json"
+
+    assert run_json("inspect", table)["rules"]
+    scored = run_json("evaluate", "--remycc", table, "--spec", spec_file, "--specimens", 8)
+    assert scored["specimens"] == 8
+    network = ("--senders", 2, "--link-mbps", 10, "--rtt-ms", 100)
+    traffic = ("--on-ms", 500, "--off-ms", 500, "--seconds", 5)
+    assert run_json("simulate", "--remycc", table, *network, *traffic)
+
+    refused = run("convert", table, tmp_path / "table.dna")
+    assert refused.exit_code == 2
+    assert "its rules are scale-free, which a .dna file cannot say" in refused.stderr
+    assert not (tmp_path / "table.dna").exists()
