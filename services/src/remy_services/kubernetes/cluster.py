@@ -212,13 +212,18 @@ class KubernetesCluster:
                     serialize=False,
                     _request_timeout=ClientTimeout(total=_WATCH_SECONDS + _GRACE_SECONDS),
                 )
-                async with answer:
+                try:
                     while line := await answer.content.readline():
                         event = json.loads(line)
                         if event["type"] == "ERROR":
                             status = event["object"]
                             raise ApiException(status.get("code"), body=json.dumps(status))
                         yield event
+                finally:
+                    # TLS would say goodbye behind our back, and outlive the event loop.
+                    if answer.connection is not None and answer.connection.transport is not None:
+                        answer.connection.transport.abort()
+                    answer.close()
             except ApiException as error:
                 if error.status == HTTPStatus.GONE:
                     raise _Expired from error
