@@ -16,6 +16,7 @@ from benchmarks.programs import ROOT
 from remy_services.kubernetes.manifest import (
     JOB_VARIABLE,
     LauncherSettings,
+    QueuePriority,
     read_settings,
     threads_of,
 )
@@ -317,6 +318,15 @@ class TestWorkerJobs:
         label = "kueue.x-k8s.io/queue-name"
         assert rendered.launcher()["template"]["metadata"]["labels"][label] == "spot"
         assert label not in yaml.safe_dump([each["metadata"] for each in rendered.objects])
+
+    def test_the_launcher_reads_what_priorities_are_in_a_queue(self, tmp_path: Path) -> None:
+        classes = [
+            {"atLeast": -1, "workloadPriorityClass": "night"},
+            {"atLeast": 5, "workloadPriorityClass": "day"},
+        ]
+        rendered = render({"workers": {"jobs": {"queueName": "spot", "queuePriorities": classes}}})
+        read = launcher_settings(rendered, tmp_path).queue_priorities
+        assert read == (QueuePriority(-1, "night"), QueuePriority(5, "day"))
 
     @pytest.mark.parametrize("backend", ["jobs", "deployment"])
     @pytest.mark.parametrize(("cpu", "threads"), [("1", 1), ("3500m", 4), ("6", 6)])

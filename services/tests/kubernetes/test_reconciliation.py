@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.manifest import Design, LauncherSettings, Load, Owner, WorkersPhase
+from remy_services.kubernetes.manifest import (
+    Design,
+    LauncherSettings,
+    Load,
+    Owner,
+    QueuePriority,
+    WorkersPhase,
+)
 from remy_services.kubernetes.observed import ObservedJob, ObservedPod, Past
 from remy_services.kubernetes.reconciliation import Apply, Plan, Remove, reconcile
 from services.tests.kubernetes.objects import NOW, SETTINGS, TEMPLATE, design, job, pod
@@ -33,6 +41,7 @@ def name_for(wanted: Design, settings: LauncherSettings = SETTINGS) -> str:
 
 
 NAME = name_for(design())
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 
 
 def spec_of(action: object) -> dict[str, Any]:
@@ -271,12 +280,32 @@ class TestInAQueue:
     def test_the_launcher_keeps_its_hands_off(self) -> None:
         (made,) = plan([design()], settings=self.QUEUED).actions
         assert "suspend" not in spec_of(made)
+        assert isinstance(made, Apply)
+        assert PRIORITY_LABEL not in made.manifest["metadata"]["labels"]
         name = name_for(design(), self.QUEUED)
         waiting = job(name, parallelism=2, suspended=True)
         busy = design(load=Load(step_cpu_seconds=1000.0))
-        assert plan([busy], [waiting], settings=self.QUEUED).actions == ()
+        kept = plan([busy], [waiting], settings=self.QUEUED)
+        assert kept.actions == ()
+        assert kept.sentences["0001"] == "2 workers asked for, when Kueue admits their Job"
 
     def test_pausing_leaves_the_queue(self) -> None:
         name = name_for(design(), self.QUEUED)
         result = plan([design(phase=WorkersPhase.PAUSED)], [job(name)], settings=self.QUEUED)
         assert result.actions == (Remove("0001", name),)
+
+    @pytest.mark.parametrize(
+        ("priority", "label"), [(-1, None), (0, "low"), (4, "low"), (5, "high"), (9, "high")]
+    )
+    def test_kueue_is_told_the_highest_class_that_fits(
+        self, priority: int, label: str | None
+    ) -> None:
+        classes = (QueuePriority(5, "high"), QueuePriority(0, "low"))
+        settings = msgspec.structs.replace(self.QUEUED, queue_priorities=classes)
+        (made,) = plan([replace(design(), priority=priority)], settings=settings).actions
+        assert isinstance(made, Apply)
+        assert made.manifest["metadata"]["labels"].get(PRIORITY_LABEL) == label
+        plain = msgspec.structs.replace(settings, template=TEMPLATE)
+        (made,) = plan([replace(design(), priority=priority)], settings=plain).actions
+        assert isinstance(made, Apply)
+        assert PRIORITY_LABEL not in made.manifest["metadata"]["labels"]

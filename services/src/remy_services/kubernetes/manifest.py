@@ -68,6 +68,13 @@ class WorkerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_mib: _Count = 262144
 
 
+class QueuePriority(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The WorkloadPriorityClass of designs that have at least this priority."""
+
+    at_least: int
+    workload_priority_class: str
+
+
 class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the launcher makes Jobs."""
 
@@ -80,6 +87,8 @@ class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     minimum_workers: _Count = 1
     maximum_workers: _Count = 10
     limits: WorkerLimits = WorkerLimits()
+    #: What Kueue is told of priorities; a design that none of them fits has its queue's.
+    queue_priorities: tuple[QueuePriority, ...] = ()
     #: The Deployment whose end is also the end of the Jobs; empty: none.
     owner_deployment: str = ""
     #: How long the workers of a finished design may take to end by themselves.
@@ -159,12 +168,14 @@ class Design:
     load: Load = field(default_factory=Load)
     #: When it ended, in seconds since 1970; None while it has not.
     ended_at: float | None = None
+    priority: int = 0
 
 
 def design_of(job: job_pb2.Job) -> Design:
     """The design that a job stands for."""
     ended_at = job.end_time.seconds + job.end_time.nanos / 1e9 if job.HasField("end_time") else None
-    return Design(job.id, _PHASES[job.state], job.spec.workers, _load(job), ended_at)
+    workers = job.spec.workers
+    return Design(job.id, _PHASES[job.state], workers, _load(job), ended_at, job.priority)
 
 
 def _load(job: job_pb2.Job) -> Load:
@@ -180,6 +191,7 @@ def _load(job: job_pb2.Job) -> Load:
 #: Names the design to a worker, which then takes tasks of no other.
 JOB_VARIABLE: Final = "REMY_FARM_WORKER_JOB"
 _QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+_QUEUE_PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_PART: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?")
 _MOST_NAME_BYTES: Final = 63
@@ -205,6 +217,10 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     pod = job["spec"]["template"]
     for each in (metadata, pod.setdefault("metadata", {})):
         each["labels"] = {**(each.get("labels") or {}), **labels}
+    fitting = [each for each in settings.queue_priorities if each.at_least <= design.priority]
+    if fitting and is_queued(job):
+        highest = max(fitting, key=lambda each: each.at_least)
+        metadata["labels"][_QUEUE_PRIORITY_LABEL] = highest.workload_priority_class
     _set_up_worker(pod["spec"]["containers"][0], design)
     digest = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()[:8]
     metadata["name"] = _name(settings.instance, design.job_id, digest)

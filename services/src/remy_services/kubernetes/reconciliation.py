@@ -127,9 +127,9 @@ def of_workers(job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: flo
 _PATIENCE_SECONDS = 20.0
 
 
-def of_starting(workers: int) -> str:
-    """The Job was not there and is being made."""
-    return f"{_workers(workers)} asked for"
+def of_starting(workers: int, *, queued: bool = False) -> str:
+    """The Job is being made, or is held back by Kueue."""
+    return f"{_workers(workers)} asked for" + (", when Kueue admits their Job" if queued else "")
 
 
 def of_failed(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | None) -> str:
@@ -313,10 +313,12 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     job = next((job for job in view.jobs if job.name == name), None)
     pods = [pod for pod in view.pods if pod.job_name == name]
     others = view.remove(each for each in view.jobs if each.name != name)
+    queued = is_queued(view.settings.template)
     if job is None:
         workers = view.wanted(manifest, None)
         counts = count_pods(workers, pods, past, view.now)
-        return [view.apply(manifest, workers), *others], of_starting(workers), counts
+        starting = of_starting(workers, queued=queued)
+        return [view.apply(manifest, workers), *others], starting, counts
     counts = count_pods(job.parallelism, pods, past, view.now)
     if job.leaving:
         removed = f"no workers: Job {job.name} is being removed and is then made anew"
@@ -325,13 +327,13 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
         again, sentence = _finished_early(view, job, counts)
         return [*again, *others], sentence, counts
     workers, lost = job.parallelism, 0
-    if not is_queued(view.settings.template):
+    if not queued:
         # A pod on a node that is gone holds its place in the Job until the node is given up.
         workers, lost = view.wanted(manifest, job.workers), counts.lost
         if job.suspended or workers + lost != job.parallelism:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:
-        return others, of_starting(workers), counts
+        return others, of_starting(workers, queued=queued), counts
     return others, of_workers(job, counts, view.now - job.created_at), counts
 
 
