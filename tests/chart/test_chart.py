@@ -22,7 +22,7 @@ from remy_services.kubernetes.manifest import (
 )
 from remy_services.kubernetes.observed import INTERRUPTED
 from remy_workers.command import command as worker_command
-from remy_workers.settings import settings_of
+from remy_workers.settings import ExitCode, settings_of
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
@@ -304,6 +304,12 @@ class TestWorkerJobs:
         spec = render().launcher()["template"]["spec"]
         defects, disrupted, told = spec["podFailurePolicy"]["rules"]
         assert defects["action"] == "FailJob"
+        # Whatever would end every worker like it, on any node.
+        assert defects["onExitCodes"]["values"] == [
+            ExitCode.BAD_INPUT,
+            ExitCode.NOT_ALLOWED,
+            ExitCode.UNSUITABLE,
+        ]
         assert disrupted == {
             "action": "Ignore",
             "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
@@ -312,6 +318,21 @@ class TestWorkerJobs:
         assert told["onExitCodes"]["values"] == [INTERRUPTED]
         assert spec["template"]["spec"]["restartPolicy"] == "Never"
         assert "activeDeadlineSeconds" not in spec
+
+    @pytest.mark.parametrize(
+        ("mirror", "place"),
+        [
+            ("", "/tmp/reproductions"),
+            ("s3://bucket/farm/", "s3://bucket/farm/reproductions"),
+            ("file:///mirror", "file:///mirror/reproductions"),
+        ],
+    )
+    def test_tasks_that_kill_workers_are_kept_where_jobs_are_mirrored(
+        self, mirror: str, place: str
+    ) -> None:
+        deployment = render({"mirror": {"url": mirror}}).one("Deployment", "-coordinator")
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert f"--reproductions={place}" in container["args"]
 
     def test_a_queue_is_on_the_jobs_only(self) -> None:
         rendered = render({"workers": {"jobs": {"queueName": "spot"}}})

@@ -70,7 +70,7 @@ def test_a_design_under_constant_faults_is_the_same_bytes(watched_boards: list[s
     # Every kind of fault was felt, and nothing was given up.
     assert counts.leases_ended["lost"] > 0
     assert counts.leases_ended["silent"] > 0
-    assert counts.workers_left["goodbye"] >= faults.counts["tell_to_end"]
+    assert counts.workers_left["signal"] >= faults.counts["tell_to_end"]
     assert counts.bad_results.total() > 0
     assert counts.quarantined_workers == faults.counts["corrupt"] > 0
     assert counts.quarantined_tasks == 0

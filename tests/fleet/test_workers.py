@@ -21,7 +21,7 @@ from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFle
 from remy_simulator.columns import pack_specimens, unpack_specimens
 from tests.fleet.designs import first_simulation, requests
 
-_DONE, _BAD_INPUT, _REFUSED = 0, 2, 6
+_DONE, _BAD_INPUT, _UNSUITABLE = 0, 2, 7
 _PATIENCE_SECONDS = 120
 
 
@@ -77,7 +77,7 @@ def test_a_worker_that_is_told_to_end_ends_in_order(
     assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
 
     counts = farm.fleet.snapshot().counts
-    assert counts.workers_left == {"goodbye": 1}
+    assert counts.workers_left == {"signal": 1}
     # It answered everything that it had.
     assert not counts.leases_ended["goodbye"]
     assert staying.poll() is None
@@ -155,7 +155,7 @@ def test_a_simulation_without_end_keeps_no_worker_from_ending(farm: WorkerFarm) 
     assert worker.wait(_PATIENCE_SECONDS) == _DONE
     assert not running.done()
     counts = farm.fleet.snapshot().counts
-    assert counts.workers_left == {"goodbye": 1}
+    assert counts.workers_left == {"signal": 1}
     # It was handed back: nothing is held against it.
     assert not counts.leases_ended["goodbye"]
 
@@ -179,7 +179,7 @@ def test_a_worker_of_another_simulator_gets_nothing() -> None:
     other = SimulatorIdentity("9.9.9", remy_simulator.fingerprint())
     with WorkerFarm(simulator=other) as farm:
         worker = farm.start_worker()
-        assert worker.wait(_PATIENCE_SECONDS) == _REFUSED
+        assert worker.wait(_PATIENCE_SECONDS) == _UNSUITABLE
         assert farm.fleet.snapshot().counts.workers_joined == 0
 
 

@@ -21,6 +21,14 @@ def test_the_request_is_kept_for_whoever_reproduces_it(tmp_path: Path) -> None:
     assert kept == _QUARANTINE.request
 
 
+def test_it_may_be_kept_where_the_mirror_is(tmp_path: Path) -> None:
+    sentence = describe_quarantine(_QUARANTINE, f"file://{tmp_path}/mirror/reproductions")
+    (path,) = (tmp_path / "mirror" / "reproductions").iterdir()
+    assert sentence.endswith(f"its request is in file://{path}")
+    kept = evaluation_pb2.EvaluationRequest.FromString(path.read_bytes())
+    assert kept == _QUARANTINE.request
+
+
 def test_a_folder_that_cannot_be_written_is_told_and_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     sentence = describe_quarantine(_QUARANTINE, tmp_path / "file")

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from remy_services.kubernetes.observed import PodPhase, observed_job, observed_pod, phase_of
+from remy_services.kubernetes.observed import (
+    PodPhase,
+    has_crashed,
+    observed_job,
+    observed_pod,
+    phase_of,
+)
 
 NOW = 1_764_000_000.0  # 2025-11-24T16:00:00Z
 
@@ -48,6 +54,28 @@ def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
     found: dict[str, Any], fate: PodPhase
 ) -> None:
     assert phase_of(observed_pod(found), NOW) is fate
+
+
+@pytest.mark.parametrize(
+    ("status", "crashed"),
+    [
+        (ended(1), True),
+        (ended(139), True),
+        (ended(137, reason="OOMKilled"), True),
+        # A kubelet that comes back finds containers that went down with their node.
+        (ended(137, reason="ContainerStatusUnknown"), False),
+        (ended(137), False),
+        (ended(255, reason="Unknown"), False),
+        (ended(139, DISRUPTED), False),
+        (ended(143), False),
+        ({"phase": "Failed"}, False),
+        ({"phase": "Running"}, False),
+    ],
+)
+def test_only_a_worker_that_ended_in_itself_has_crashed(
+    status: dict[str, Any], crashed: bool
+) -> None:
+    assert has_crashed(observed_pod(pod(status))) is crashed
 
 
 @pytest.mark.parametrize(

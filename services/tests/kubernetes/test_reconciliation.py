@@ -284,7 +284,7 @@ class TestInAQueue:
         assert PRIORITY_LABEL not in made.manifest["metadata"]["labels"]
         name = name_for(design(), self.QUEUED)
         waiting = job(name, parallelism=2, suspended=True)
-        busy = design(load=Load(step_cpu_seconds=1000.0))
+        busy = design(load=Load(1000, 1.0))
         kept = plan([busy], [waiting], settings=self.QUEUED)
         assert kept.actions == ()
         assert kept.sentences["0001"] == "2 workers asked for, when Kueue admits their Job"

@@ -18,8 +18,8 @@ _LEVELS = ("debug", "info", "warning", "error")
     name="remy-worker",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, told to end, or interrupted by EC2; 1 internal error; 2 bad input; "
-    "4 not allowed (token or role); 6 refused (other simulator, quarantined, or a coordinator that "
-    "takes no workers).",
+    "4 not allowed (token or role); 6 refused (quarantined); 7 of no use (another simulator than "
+    "the coordinator's, or a coordinator that takes no workers).",
 )
 @click.option(
     "--coordinator",

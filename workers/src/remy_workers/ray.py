@@ -296,7 +296,7 @@ def main() -> None:
     """Reads one line of JSON from standard input, and drives until that ends.
 
     Exit codes: 0 told to end; 1 internal error; 3 the cluster cannot be reached, or is lost; 4 not
-    allowed; 6 refused by the coordinator.
+    allowed; 6 refused by the coordinator; 7 of no use to it.
     """
     told = json.loads(sys.stdin.buffer.readline())
     set_up_logs(told["log_level"], worker_id="ray-driver")

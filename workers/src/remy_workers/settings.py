@@ -35,8 +35,10 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     #: The token is missing or wrong, or its role is another.
     NOT_ALLOWED = 4
-    #: The coordinator will not have this worker: another simulator, quarantine, no workers at all.
+    #: The coordinator will not have this worker any more: it is in quarantine.
     REFUSED = 6
+    #: The coordinator has no use for any worker like this: another simulator, no workers at all.
+    UNSUITABLE = 7
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ _FATAL_CODES: Final = {
     grpc.StatusCode.UNAUTHENTICATED: ExitCode.NOT_ALLOWED,
     grpc.StatusCode.PERMISSION_DENIED: ExitCode.NOT_ALLOWED,
     grpc.StatusCode.FAILED_PRECONDITION: ExitCode.REFUSED,
-    grpc.StatusCode.UNIMPLEMENTED: ExitCode.REFUSED,
+    grpc.StatusCode.UNIMPLEMENTED: ExitCode.UNSUITABLE,
     grpc.StatusCode.INVALID_ARGUMENT: ExitCode.INTERNAL,
 }
 

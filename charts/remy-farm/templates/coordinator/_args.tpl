@@ -37,6 +37,8 @@
 {{- with .Values.mirror.url }}
 - --mirror={{ . }}
 {{- end }}
+# Tasks that kill workers. Without a mirror they last as long as the coordinator's pod.
+- --reproductions={{ with .Values.mirror.url }}{{ trimSuffix "/" . }}{{ else }}/tmp{{ end }}/reproductions
 - --grace-seconds={{ max 1 (sub $values.terminationGracePeriodSeconds 10) }}
 {{- range $values.extraArgs }}
 - {{ . | quote }}

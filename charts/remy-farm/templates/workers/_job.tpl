@@ -20,9 +20,9 @@ spec:
   podFailurePolicy:
     rules:
       # The worker's own codes for what would be the same on any node: flags or files that cannot be
-      # right, and a token that is not accepted.
+      # right, a token that is not accepted, and a simulator that is not the coordinator's.
       - action: FailJob
-        onExitCodes: {containerName: worker, operator: In, values: [2, 4]}
+        onExitCodes: {containerName: worker, operator: In, values: [2, 4, 7]}
       # Preempted, evicted, drained, or its node is gone: no failure, however often.
       - action: Ignore
         onPodConditions:

@@ -234,8 +234,8 @@ def check_environment(environment: Mapping[str, str]) -> None:
 )
 @option(
     "--reproductions DIR",
-    "Write there the evaluation tasks that were given up because they kept ending their workers.",
-    _FOLDER,
+    "Write there the evaluation tasks that were given up because they kept ending their workers: "
+    "a folder, or a URL as of a mirror.",
 )
 @option(
     "--kubernetes-workers FILE",

@@ -57,9 +57,9 @@ class ServerSettings:
     threads: int = 1
     #: Of the evaluator "ray".
     ray: RaySettings = field(default_factory=RaySettings)
-    #: Folder for evaluation tasks that were given up because they kept ending their workers; None:
-    #: they are not written.
-    reproductions: Path | None = None
+    #: Folder, or URL as of a mirror, for evaluation tasks that were given up because they kept
+    #: ending their workers; None: they are not written.
+    reproductions: str | None = None
     #: Serves health alone, in plain text; None: only the other address does.
     health_listen: Address | None = None
     tls: ServerTls | None = None
@@ -242,7 +242,7 @@ class CoordinatorServer:
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
-        self._start_workers(farm)
+        self._start_workers(farm, evaluator)
         await self._set_ready(True)
         store_watch.begin()
         self._ending.push_async_callback(store_watch.close)
@@ -330,7 +330,7 @@ class CoordinatorServer:
     def _has_work(self, job_id: str) -> bool:
         return self._farm is not None and self._farm.has_work(job_id)
 
-    def _start_workers(self, farm: Farm) -> None:
+    def _start_workers(self, farm: Farm, evaluator: SharedEvaluator) -> None:
         path = self._settings.kubernetes_workers
         if path is None:
             return
@@ -340,7 +340,7 @@ class CoordinatorServer:
             raise SettingsError(
                 "--kubernetes-workers needs what `pip install remy-farm[kubernetes]` installs"
             ) from error
-        jobs = WorkerJobs(farm, path)
+        jobs = WorkerJobs(farm, path, evaluator)
         jobs.begin()
         self._ending.push_async_callback(jobs.close)
 

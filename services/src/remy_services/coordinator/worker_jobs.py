@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from remy_farm.v1 import spec_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.maintenance import BackgroundTask
+from remy_services.evaluation.dispatcher import Dispatcher
+from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes.cluster import KubernetesCluster
 from remy_services.kubernetes.launcher import Launcher, Report
@@ -30,6 +33,8 @@ _log = structlog.get_logger()
 #: A Kubernetes Job that ended removes itself after its own time; then its design may be forgotten.
 _DEFAULT_TTL_SECONDS = 3600.0
 _RESTART_SECONDS = 5.0
+#: How often it is measured how busy workers are.
+_MEASURED_SECONDS = 15.0
 
 
 class WorkerJobs(BackgroundTask):
@@ -38,7 +43,7 @@ class WorkerJobs(BackgroundTask):
     What is closed leaves the workers that there are to the next coordinator.
     """
 
-    def __init__(self, farm: Farm, settings_path: Path) -> None:
+    def __init__(self, farm: Farm, settings_path: Path, evaluator: SharedEvaluator) -> None:
         """Raises SettingsError."""
         try:
             settings = read_settings(settings_path)
@@ -48,6 +53,11 @@ class WorkerJobs(BackgroundTask):
         self._settings = settings
         self._keeps_seconds = settings.finish_seconds + _ttl_seconds(settings)
         farm.objection = self._objection
+        self._evaluator = evaluator
+        # By job: when it was last measured for how long its workers had all been busy, that, and
+        # for how much of the time before.
+        self._busy: dict[str, tuple[float, float, float | None]] = {}
+        self._hear(Report())
 
     async def _run(self) -> None:
         while True:
@@ -64,12 +74,32 @@ class WorkerJobs(BackgroundTask):
         farm, now = self._farm, time.time()
         for handle in farm.catalogue:
             if handle.job.state not in FINAL:
-                yield design_of(farm.shown(handle))
+                yield design_of(farm.shown(handle), self._saturated_share(handle.job_id))
             elif now - handle.job.end_time.seconds < self._keeps_seconds:
                 yield design_of(handle.job)
 
+    def _saturated_share(self, job_id: str) -> float | None:
+        """For how much of the time, of late, all threads of the job's workers have been busy."""
+        if not isinstance(self._evaluator, Dispatcher):
+            return None
+        seconds = self._evaluator.scheduler.saturated_seconds(job_id)
+        now = time.monotonic()
+        measured_at, before, share = self._busy.get(job_id, (now, math.inf, None))
+        if seconds is None or seconds < before:
+            # There were none, or there are none.
+            share, measured_at = None, now
+        elif now >= measured_at + _MEASURED_SECONDS:
+            share, measured_at = (seconds - before) / (now - measured_at), now
+        else:
+            return share
+        self._busy[job_id] = (measured_at, math.inf if seconds is None else seconds, share)
+        return share
+
     def _hear(self, report: Report) -> None:
         self._farm.said_of_workers = report.sentences
+        if isinstance(self._evaluator, Dispatcher):
+            self._evaluator.scheduler.learn_crashes(report.crashed)
+            self._evaluator.advance_soon()
 
     def _objection(self, spec: spec_pb2.DesignSpec) -> str | None:
         return beyond_limits(spec.workers, self._settings.limits)

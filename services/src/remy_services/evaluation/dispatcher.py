@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import fsspec.core
+
 from remy_farm.v1 import design_service_pb2, evaluation_pb2
 from remy_services.evaluation.interface import (
     Evaluation,
@@ -27,7 +29,7 @@ from remy_services.evaluation.scheduler.records import (
     SchedulerSnapshot,
 )
 from remy_services.evaluation.scheduler.scheduler import TaskScheduler
-from remy_services.files import FileError, write_file
+from remy_services.files import write_file
 from remy_simulator.columns import assemble, packed
 
 _SECONDS_BETWEEN_TICKS = 0.1
@@ -39,7 +41,7 @@ _ASSEMBLED_AT_ONCE = 10_000
 class _Waiting:
     """Somebody waits for an evaluation."""
 
-    ended: asyncio.Future[Completion]
+    ended: asyncio.Future[Completion | Quarantine]
     on_progress: OnProgress | None
     reported: EvaluationProgress | None = None
 
@@ -54,8 +56,10 @@ class Dispatcher(ABC):
     #: Of the evaluators, for people.
     kind: ClassVar[str]
 
-    def __init__(self, scheduler: TaskScheduler, *, reproductions: Path | None = None) -> None:
-        """Requests of tasks that are given up are written to the folder `reproductions`."""
+    def __init__(
+        self, scheduler: TaskScheduler, *, reproductions: str | Path | None = None
+    ) -> None:
+        """Requests of tasks that are given up are written to the folder or URL `reproductions`."""
         self.scheduler = scheduler
         self._reproductions = reproductions
         self._waiting: dict[int, _Waiting] = {}
@@ -96,20 +100,24 @@ class Dispatcher(ABC):
         self._waiting[evaluation_id] = waiting
         self.advance_soon()
         try:
-            completion = await waiting.ended
+            end = await waiting.ended
         finally:
             del self._waiting[evaluation_id]
             self.scheduler.withdraw(evaluation_id)
             self.advance_soon()
-        if sum(part.simulations for part, _ in completion.parts) <= _ASSEMBLED_AT_ONCE:
-            outcome = assemble(request, completion.parts)
+        if isinstance(end, Quarantine):
+            # Where it is kept may be far away.
+            sentence = await asyncio.to_thread(describe_quarantine, end, self._reproductions)
+            raise TaskQuarantined(sentence)
+        if sum(part.simulations for part, _ in end.parts) <= _ASSEMBLED_AT_ONCE:
+            outcome = assemble(request, end.parts)
         else:
             # Beside the event loop, not in its way.
-            outcome = await asyncio.to_thread(assemble, request, completion.parts)
+            outcome = await asyncio.to_thread(assemble, request, end.parts)
         if on_progress is not None:
             simulations, packets = len(outcome.packets_sent), sum(outcome.packets_sent)
             on_progress(EvaluationProgress(simulations, simulations, packets))
-        return Evaluation(outcome, completion.cpu_seconds, completion.workers)
+        return Evaluation(outcome, end.cpu_seconds, end.workers)
 
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         """See SharedEvaluator."""
@@ -169,14 +177,10 @@ class Dispatcher(ABC):
             waiting = self._waiting.get(evaluation_id)
             if waiting is None or waiting.ended.done():
                 continue
-            match end:
-                case Completion():
-                    waiting.ended.set_result(end)
-                case Quarantine():
-                    sentence = describe_quarantine(end, self._reproductions)
-                    waiting.ended.set_exception(TaskQuarantined(sentence))
-                case _:
-                    waiting.ended.set_exception(end)
+            if isinstance(end, Completion | Quarantine):
+                waiting.ended.set_result(end)
+            else:
+                waiting.ended.set_exception(end)
 
     async def _tick(self) -> None:
         while True:
@@ -193,10 +197,11 @@ class Dispatcher(ABC):
                     self.fail(evaluation_id, error)
 
 
-def describe_quarantine(quarantine: Quarantine, folder: Path | None) -> str:
+def describe_quarantine(quarantine: Quarantine, folder: str | Path | None) -> str:
     """One sentence for people, after the task's request was written to `folder`, if there is one.
 
-    The file holds a serialized EvaluationRequest, which `remy_simulator.evaluate_columns` takes.
+    The folder may be a URL, as of a mirror. The file holds a serialized EvaluationRequest, which
+    `remy_simulator.evaluate_columns` takes.
     """
     what = (
         f"a task ended {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
@@ -205,10 +210,15 @@ def describe_quarantine(quarantine: Quarantine, folder: Path | None) -> str:
     if folder is None:
         return what
     content = quarantine.request.SerializeToString(deterministic=True)
-    path = folder / f"task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
+    path = f"{folder}/task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_file(path, content)
-    except (FileError, OSError) as error:
+        if "://" in path:
+            files, name = fsspec.core.url_to_fs(path, auto_mkdir=path.startswith("file:"))
+            files.pipe_file(name, content)
+        else:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            write_file(path, content)
+    # What the libraries of object stores raise has no common name.
+    except Exception as error:
         return f"{what}; its request could not be kept: {error}"
     return f"{what}; its request is in {path}"

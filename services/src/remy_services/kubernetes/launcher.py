@@ -45,6 +45,8 @@ class Report:
     #: One sentence each.
     sentences: Mapping[str, str] = field(default_factory=dict)
     counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
+    #: Pods whose workers ended in themselves, and not with their nodes.
+    crashed: frozenset[str] = frozenset()
 
 
 class Launcher:
@@ -183,7 +185,7 @@ class Launcher:
         self._refusals = {
             job_id: each for job_id, each in self._refusals.items() if each.until > stale
         }
-        self._report(Report(said, plan.counted))
+        self._report(Report(said, plan.counted, plan.crashed))
 
     def _say_unreachable(self, why: str) -> None:
         sentence = reconciliation.of_unreachable(why)

@@ -152,8 +152,10 @@ _PHASES: Final = {
 class Load:
     """How much work there is, as far as it is known."""
 
-    #: CPU time of all simulations of a step.
-    step_cpu_seconds: float | None = None
+    #: Simulations of a step, which can all run at once.
+    step_simulations: int | None = None
+    #: For how much of the time, of late, every thread of its workers has been busy.
+    saturated_share: float | None = None
     #: CPU time that the design's budget still allows.
     cpu_seconds_left: float | None = None
 
@@ -171,21 +173,15 @@ class Design:
     priority: int = 0
 
 
-def design_of(job: job_pb2.Job) -> Design:
-    """The design that a job stands for."""
+def design_of(job: job_pb2.Job, saturated_share: float | None = None) -> Design:
+    """The design that a job stands for; for the share see Load."""
     ended_at = job.end_time.seconds + job.end_time.nanos / 1e9 if job.HasField("end_time") else None
-    workers = job.spec.workers
-    return Design(job.id, _PHASES[job.state], workers, _load(job), ended_at, job.priority)
-
-
-def _load(job: job_pb2.Job) -> Load:
     progress, stop = job.progress, job.spec.stop
     left = stop.cpu_seconds - progress.cpu_seconds if stop.HasField("cpu_seconds") else None
-    if not progress.evaluations:
-        return Load(cpu_seconds_left=left)
     simulations = progress.candidates * job.spec.search.specimens
-    seconds = simulations * progress.cpu_seconds / progress.evaluations
-    return Load(seconds or None, left)
+    load = Load(simulations or None, saturated_share, left)
+    workers = job.spec.workers
+    return Design(job.id, _PHASES[job.state], workers, load, ended_at, job.priority)
 
 
 #: Names the design to a worker, which then takes tasks of no other.

@@ -154,6 +154,9 @@ def _count(text: str | None) -> int | None:
 
 #: A worker that was told to end by a signal, and did.
 INTERRUPTED: Final = 143
+#: An error of the worker's own, and the signals by which a process ends itself: SIGILL, SIGTRAP,
+#: SIGABRT, SIGBUS, SIGFPE, SIGSEGV. SIGKILL comes from outside, as when a node goes down.
+_CRASHES: Final = frozenset({1, 132, 133, 134, 135, 136, 139})
 #: Leeway for an API server's clock that differs from this one's.
 _CLOCK_SKEW_SECONDS: Final = 5.0
 
@@ -192,6 +195,12 @@ def _end_of(pod: ObservedPod) -> PodPhase:
     if pod.disruption is not None:
         return PodPhase.PREEMPTED
     return PodPhase.STOPPED if pod.exit_code == INTERRUPTED else PodPhase.FAILED
+
+
+def has_crashed(pod: ObservedPod) -> bool:
+    """Whether the worker ended in itself, on a node that is there to say so."""
+    by_itself = pod.exit_code in _CRASHES or pod.exit_reason == "OOMKilled"
+    return by_itself and pod.disruption is None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from remy_services.kubernetes.observed import (
     Past,
     PodPhaseCounts,
     count_pods,
+    has_crashed,
     remember,
 )
 
@@ -50,8 +51,9 @@ class Backoff:
         return cls(why, times, now + wait)
 
 
-#: A thread with less work than this in a step mostly waits for the step's last tasks.
-_STEP_SECONDS_PER_THREAD: Final = 2.0
+#: Workers that are all busy for more of the time than this would have others shorten a step; for
+#: less, they mostly wait for its last tasks, and for the designer.
+_SATURATED_SHARE: Final = 0.5
 #: A worker with less work than this ahead of it is not worth the time that its start takes.
 _BUDGET_SECONDS_PER_THREAD: Final = 60.0
 
@@ -74,25 +76,25 @@ def workers_wanted(
     load: Load,
     threads_per_worker: int,
     present: int | None,
+    running: int,
     settings: LauncherSettings,
 ) -> int:
-    """How many workers the design should have, with `present` asked for so far.
+    """How many workers the design should have, with `present` asked for and `running` so far.
 
-    As many as a step and what is left of the budget can employ. They become more at once, but fewer
-    only when half of them would do: starting a worker costs more than letting it wait.
+    As many as are found to be busy, and a step and what is left of the budget can employ. They
+    become more at once, but fewer only when half of them would do: starting a worker costs more
+    than letting it wait.
     """
     fewest, most = bounds(workers, settings)
-    useful = [
-        seconds / (per_thread * threads_per_worker)
-        for seconds, per_thread in (
-            (load.step_cpu_seconds, _STEP_SECONDS_PER_THREAD),
-            (load.cpu_seconds_left, _BUDGET_SECONDS_PER_THREAD),
-        )
-        if seconds is not None
-    ]
-    if load.step_cpu_seconds is None:
-        # Nothing is known before the first step: too few workers would make it a long one.
-        useful.append(fewest if present is None else present)
+    useful: list[float] = [fewest if present is None else present]
+    if load.saturated_share is not None and running:
+        busy = running * load.saturated_share / _SATURATED_SHARE
+        # That few run says nothing against those that are still to come.
+        useful = [busy if busy < running else max(busy, *useful)]
+    if load.step_simulations is not None:
+        useful.append(load.step_simulations / threads_per_worker)
+    if load.cpu_seconds_left is not None:
+        useful.append(load.cpu_seconds_left / (_BUDGET_SECONDS_PER_THREAD * threads_per_worker))
     wanted = max(fewest, min(most, math.ceil(min(useful))))
     if present is not None and present / 2 < wanted < present <= most:
         return present
@@ -229,6 +231,8 @@ class Plan:
     counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
     #: Pods that have ended, by design.
     past: Mapping[str, Past] = field(default_factory=dict)
+    #: Pods whose workers ended in themselves.
+    crashed: frozenset[str] = frozenset()
 
 
 def reconcile(
@@ -269,7 +273,8 @@ def reconcile(
     actions += [
         Remove(job.job_id, job.name) for job in jobs if job.job_id not in owned and not job.leaving
     ]
-    return Plan(tuple(actions), said, counted, remembered)
+    crashed = frozenset(pod.name for pod in pods if has_crashed(pod))
+    return Plan(tuple(actions), said, counted, remembered, crashed)
 
 
 @dataclass(frozen=True)
@@ -297,11 +302,9 @@ class _View:
         changed = {"metadata": {**metadata, "annotations": annotations}, "spec": spec}
         return Apply(self.design.job_id, {**manifest, **changed})
 
-    def wanted(self, manifest: Mapping[str, Any], present: int | None) -> int:
-        design = self.design
-        return workers_wanted(
-            design.workers, design.load, threads_of(manifest), present, self.settings
-        )
+    def wanted(self, manifest: Mapping[str, Any], present: int | None, running: int = 0) -> int:
+        workers, load, threads = self.design.workers, self.design.load, threads_of(manifest)
+        return workers_wanted(workers, load, threads, present, running, self.settings)
 
 
 def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
@@ -329,7 +332,7 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     workers, lost = job.parallelism, 0
     if not queued:
         # A pod on a node that is gone holds its place in the Job until the node is given up.
-        workers, lost = view.wanted(manifest, job.workers), counts.lost
+        workers, lost = view.wanted(manifest, job.workers, counts.running), counts.lost
         if job.suspended or workers + lost != job.parallelism:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:

@@ -80,7 +80,7 @@ class SimulatedFleet:
     # Workers.
 
     def join(self, name: str, *, threads: int = 1, job_id: str = "", reserve: int = 1) -> None:
-        facts = WorkerFacts(name, threads, job_id, version=f"1.0 of {name}")
+        facts = WorkerFacts(name, threads, job_id, f"1.0 of {name}", host=f"host of {name}")
         try:
             self.scheduler.join(facts, self.now)
         except WorkerQuarantined:

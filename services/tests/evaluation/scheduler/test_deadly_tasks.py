@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from remy_services.evaluation.interface import Share
 from remy_services.evaluation.scheduler.records import Completion, Quarantine, SchedulerSettings
 from remy_simulator.columns import specimen_count, unpack_specimens
@@ -25,14 +27,21 @@ def _end_whoever_has(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = Fa
 
 
 def _run_with_restarts(
-    fleet: SimulatedFleet, *, threads: int = 1, goodbye: bool = False, seconds: float = 20.0
+    fleet: SimulatedFleet,
+    *,
+    threads: int = 1,
+    goodbye: bool = False,
+    seconds: float = 20.0,
+    job_id: str = "",
 ) -> list[str]:
     """A fleet whose workers end when they do the deadly task, and are replaced."""
     ended: list[str] = []
     while fleet.now < seconds and not fleet.idle():
         while len(fleet.workers) < 3:
             fleet.join(
-                f"worker-{fleet.scheduler.snapshot().counts.workers_joined}", threads=threads
+                f"worker-{fleet.scheduler.snapshot().counts.workers_joined}",
+                threads=threads,
+                job_id=job_id,
             )
         fleet.advance(0.02)
         ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN, goodbye=goodbye)
@@ -130,4 +139,75 @@ def test_workers_that_come_back_had_not_ended() -> None:
             fleet.end(name)
             fleet.join(name)
     fleet.run(20.0)
+    assert isinstance(fleet.ended[number], Completion)
+
+
+def test_losing_nodes_is_never_the_fault_of_the_task_that_was_on_them() -> None:
+    """Whoever started the workers says nothing of crashes: their connections ended with nodes."""
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.scheduler.learn_crashes(())
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
+    assert len(ended) > 3
+    # Crashes of others are nothing to it.
+    fleet.scheduler.learn_crashes(["host of somebody else", f"host of {ended[0]}"])
+    fleet.run(fleet.now + 20.0)
+    assert isinstance(fleet.ended[number], Completion)
+    assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
+
+
+@pytest.mark.parametrize("told", ["before", "after"])
+def test_a_deadly_task_is_given_up_once_its_workers_are_known_to_have_crashed(told: str) -> None:
+    """What is said of a worker may come before its connection is found lost, or after."""
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    crashes = [f"host of worker-{place}" for place in range(200)]
+    fleet.scheduler.learn_crashes(crashes if told == "before" else ())
+    ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
+    if told == "after":
+        assert len(ended) > 3
+        assert not fleet.ended
+        fleet.scheduler.learn_crashes(crashes)
+        fleet.advance()
+    end = fleet.ended[number]
+    assert isinstance(end, Quarantine)
+    assert sorted(end.workers) == sorted(ended)
+
+
+def test_what_is_proven_of_a_worker_stays_when_its_pod_is_gone() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    fleet.scheduler.learn_crashes(())
+    known: set[str] = set()
+    while len(known) < 3:
+        fresh = set(_run_with_restarts(fleet, job_id="job", seconds=fleet.now + 0.1)) - known
+        # Nobody remembers the pods before.
+        fleet.scheduler.learn_crashes([f"host of {name}" for name in fresh])
+        known |= fresh
+    fleet.advance()
+    assert isinstance(fleet.ended[number], Quarantine)
+
+
+def test_others_are_not_waited_for() -> None:
+    """Workers of any job are not started by whoever watches those of one."""
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.scheduler.learn_crashes(())
+    number = fleet.submit(Share("job"), numbered_request(1, 12))
+    _run_with_restarts(fleet)
+    assert isinstance(fleet.ended[number], Quarantine)
+
+
+def test_a_worker_that_was_long_silent_went_with_its_machine() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    for name in ("one", "two", "three", "four"):
+        fleet.join(name)
+        while not fleet.workers[name].tasks:
+            fleet.advance(0.1)
+        fleet.workers[name].frozen = True
+        fleet.advance(_SETTINGS.sign_of_life_seconds + 1)
+        fleet.end(name)
+    assert fleet.scheduler.snapshot().counts.workers_left == {"silent": 4}
+    fleet.join("five")
+    fleet.run(fleet.now + 20.0)
     assert isinstance(fleet.ended[number], Completion)

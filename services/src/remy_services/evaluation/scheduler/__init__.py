@@ -15,7 +15,8 @@ these duties:
  3. Let in workers of one simulator only. Check a result (`remy_simulator.columns.check`) before
     `complete`; `reject` what is damaged, `disbelieve` what is intact but cannot be right.
  4. `leave` as soon as a worker's connection is lost. A worker that announces its end says goodbye
-    first; one that does not may have been ended by what it was doing.
+    first; one that does not may have been ended by what it was doing. Whoever can tell a process
+    that ended from a machine that is gone tells the former by `learn_crashes`.
  5. An expelled worker is to be disconnected. It may not join again.
 
 What the scheduler promises:
@@ -29,7 +30,8 @@ What the scheduler promises:
  * A worker whose results are damaged or impossible again and again is quarantined: it gets nothing
    more. The same impossible result twice is the request's fault, and fails its evaluation.
  * A task that ended several workers, none of which had said goodbye, is given up and fails its
-   evaluation. A worker that comes back under its name had not ended.
+   evaluation. A worker that comes back under its name had not ended, one that had long been silent
+   went with its machine, and one that somebody watches counts once that one says that it crashed.
    Until then it is done by idle workers only, and by none that was not heard of since the last one
    was lost: workers that vanish together were not ended by it.
 """

@@ -42,6 +42,9 @@ class SchedulerSettings:
     copies: int = 3
     #: A task that ended so many workers is given up.
     ended_workers: int = 3
+    #: Who was silent for so long before its connection broke went with its machine: a process that
+    #: ends alone is missed at once.
+    sign_of_life_seconds: float = 10.0
     #: A worker that sent so many results that fail their checks gets no more tasks.
     bad_results: int = 3
 
@@ -120,8 +123,11 @@ class Counts:
     quarantined_workers: int = 0
     quarantined_tasks: int = 0
     workers_joined: int = 0
-    #: By how they left: "goodbye" or "lost".
+    #: By how they left: as they said ("idle", "signal", "spot_interruption", or another "goodbye"),
+    #: "lost" (its connection), "silent" before that, or "quarantined".
     workers_left: Counter[str] = field(default_factory=Counter)
+    #: By job: workers that left without a goodbye while they had something of it.
+    workers_lost: Counter[str] = field(default_factory=Counter)
     #: Leases that ended without a good answer, by reason: "lost" (its stream), "goodbye", "silent",
     #: "returned", "bad result", "quarantined", "withdrawn", "done elsewhere".
     leases_ended: Counter[str] = field(default_factory=Counter)
@@ -202,8 +208,9 @@ class Task:
     packets: float
     #: Copies that may still be answered.
     leases: dict[int, Lease] = field(default_factory=dict)
-    #: Workers that ended without notice while they had it.
-    ended: set[str] = field(default_factory=set)
+    #: Workers that ended without notice while they had it, each with the host that is asked for
+    #: how; empty: it counts.
+    ended: dict[str, str] = field(default_factory=dict)
     #: When the last of them was found to have ended.
     ended_at: float = -math.inf
     #: SHA-256 of intact results that cannot be right, and which worker gave each.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 
 from remy_farm.v1 import evaluation_pb2
@@ -65,6 +65,7 @@ class TaskScheduler:
         self.settings = settings or SchedulerSettings()
         self._lease_ids = count(first_lease_id)
         self._evaluation_ids = count(1)
+        self._advanced_at = 0.0
         self._registry = WorkerRegistry()
         self._queue = WorkQueue()
         # Copies of tasks by the time from which another copy is worth its cost, and the tasks with
@@ -77,6 +78,8 @@ class TaskScheduler:
         self._leases: dict[int, Lease] = {}
         # Open tasks that ended workers.
         self._suspects: dict[Task, None] = {}
+        # Hosts whose workers ended in themselves; None: nobody watches any.
+        self._crashed: frozenset[str] | None = None
         # Workers that get nothing any more: why.
         self._quarantined: OrderedDict[str, str] = OrderedDict()
 
@@ -167,7 +170,7 @@ class TaskScheduler:
         self._counts.workers_joined += 1
         # It had not ended after all: only its connection had.
         for task in list(self._suspects):
-            task.ended.discard(facts.worker_id)
+            task.ended.pop(facts.worker_id, None)
             if not task.ended:
                 del self._suspects[task]
 
@@ -185,22 +188,38 @@ class TaskScheduler:
         if worker is not None:
             self._registry.heard(worker, now)
 
-    def say_goodbye(self, worker_id: str) -> None:
-        """A worker will leave: it gets nothing any more, but may still answer."""
+    def say_goodbye(self, worker_id: str, why: str = "goodbye") -> None:
+        """A worker will leave: it gets nothing any more, but may still answer. `why` is a word."""
         worker = self._registry.workers.get(worker_id)
-        if worker is not None and not worker.leaving:
-            self._registry.leaves(worker)
+        if worker is not None and not worker.goodbye:
+            self._registry.leaves(worker, why)
 
     def leave(self, worker_id: str, now: float) -> None:
         """A worker is gone; without a goodbye, what it was doing may be why."""
         worker = self._registry.workers.get(worker_id)
         if worker is None:
             return
-        reason = "goodbye" if worker.leaving else "lost"
-        self._counts.workers_left[reason] += 1
-        if not worker.leaving:
+        if worker.goodbye:
+            self._counts.workers_left[worker.goodbye] += 1
+            self._dismiss(worker_id, "goodbye")
+            return
+        is_alone = now - worker.heard_at <= self.settings.sign_of_life_seconds
+        self._counts.workers_left["lost" if is_alone else "silent"] += 1
+        held = {lease.task.evaluation.share.job_id for lease in worker.held.values()}
+        self._counts.workers_lost.update(held | {worker.facts.job_id} - {""})
+        if is_alone:
             self._blame(worker, now)
-        self._dismiss(worker_id, reason)
+        self._dismiss(worker_id, "lost")
+
+    def learn_crashes(self, hosts: Collection[str]) -> None:
+        """Whoever started the workers that serve one job saw them end in themselves on these hosts.
+
+        From the first call on, no task is given up for a worker of one job that ended elsewhere:
+        that may have been its machine. To be told again for as long as it is known.
+        """
+        self._crashed = frozenset(hosts)
+        for task in list(self._suspects):
+            self._give_up_if_deadly(task)
 
     def _dismiss(self, worker_id: str, reason: str) -> None:
         """A worker is gone; others get what it had."""
@@ -220,15 +239,22 @@ class TaskScheduler:
         active = [lease.task for lease in worker.held.values() if lease.active]
         running = active[: worker.facts.threads]
         for task in [task for task in running if task.ended] or running:
-            task.ended.add(worker.facts.worker_id)
+            is_watched = self._crashed is not None and bool(worker.facts.job_id)
+            task.ended[worker.facts.worker_id] = worker.facts.host if is_watched else ""
             task.ended_at = now
             self._suspects[task] = None
-            if len(task.ended) >= self.settings.ended_workers:
-                self._counts.quarantined_tasks += 1
-                whole = task.evaluation.request
-                request = shared_part(whole)
-                request.MergeFrom(task.evaluation.slicing.slice(task.slice))
-                self._fail(task.evaluation, Quarantine(request, tuple(sorted(task.ended))))
+            self._give_up_if_deadly(task)
+
+    def _give_up_if_deadly(self, task: Task) -> None:
+        for worker_id, host in task.ended.items():
+            if self._crashed is not None and host in self._crashed:
+                task.ended[worker_id] = ""
+        proven = sorted(worker_id for worker_id, host in task.ended.items() if not host)
+        if len(proven) >= self.settings.ended_workers and not task.evaluation.closed:
+            self._counts.quarantined_tasks += 1
+            request = shared_part(task.evaluation.request)
+            request.MergeFrom(task.evaluation.slicing.slice(task.slice))
+            self._fail(task.evaluation, Quarantine(request, tuple(proven)))
 
     def _count_bad_result(self, worker_id: str, what: str) -> None:
         """Quarantines a worker that has sent too many."""
@@ -244,6 +270,7 @@ class TaskScheduler:
         if len(self._quarantined) > _QUARANTINED_REMEMBERED:
             self._quarantined.popitem(last=False)
         self._counts.quarantined_workers += 1
+        self._counts.workers_left["quarantined"] += 1
         self._effects.expelled[worker_id] = why
         self._dismiss(worker_id, "quarantined")
 
@@ -459,12 +486,15 @@ class TaskScheduler:
 
         To be called after anything was told, and from time to time.
         """
+        self._registry.pass_time(now - self._advanced_at)
+        self._advanced_at = now
         self._expire(now)
         self._queue.date_arrivals(now)
         for pool in self._registry.pools():
             self._fill(pool, now, idle=True)
             self._fill(pool, now, idle=False)
         self._hedge(now)
+        self._registry.note_saturation()
         effects, self._effects = self._effects, Effects()
         return effects
 
@@ -607,6 +637,10 @@ class TaskScheduler:
             return bool(self._queue.evaluations)
         job = self._queue.job(job_id)
         return job is not None and job.evaluations > 0
+
+    def saturated_seconds(self, job_id: str) -> float | None:
+        """For how long all threads that serve this job only have been busy; None: it has none."""
+        return self._registry.saturated_seconds(job_id)
 
     def snapshot(self) -> SchedulerSnapshot:
         """What the scheduler holds now and has counted; the counts go on changing."""

@@ -20,6 +20,8 @@ class WorkerFacts:
     job_id: str = ""
     #: Of its simulator, for people.
     version: str = ""
+    #: Where it runs, as itself calls it: on Kubernetes its pod.
+    host: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -34,14 +36,14 @@ class Worker:
     held: dict[int, Lease] = field(default_factory=dict)
     #: Not heard of for a lease's length.
     silent: bool = False
-    #: It has announced that it ends.
-    leaving: bool = False
+    #: Why it ends, in a word, once it has announced that.
+    goodbye: str = ""
     bad_results: int = 0
 
     @property
     def serving(self) -> bool:
         """Whether it can be counted on."""
-        return not self.silent and not self.leaving
+        return not self.silent and not self.goodbye
 
     @property
     def holds_a_suspect(self) -> bool:
@@ -60,6 +62,9 @@ class WorkerPool:
         self.spare: OrderedDict[str, Worker] = OrderedDict()
         #: Of the workers that can be counted on.
         self.threads = 0
+        #: For how long all of them have had something to do; and whether they have now.
+        self.saturated_seconds = 0.0
+        self.saturated = False
 
     def file(self, worker: Worker) -> None:
         """Puts a worker where it belongs now, last in line."""
@@ -118,10 +123,10 @@ class WorkerRegistry:
                 self.pool_of(worker).threads += worker.facts.threads
             self.file(worker)
 
-    def leaves(self, worker: Worker) -> None:
+    def leaves(self, worker: Worker, why: str) -> None:
         """It takes no more tasks."""
         self._stop_counting(worker)
-        worker.leaving = True
+        worker.goodbye = why
         self.file(worker)
 
     def take_silent(self, since: float) -> Iterator[Worker]:
@@ -145,6 +150,21 @@ class WorkerRegistry:
         return [
             pool for pool in (*self._special.values(), self._general) if pool.idle or pool.spare
         ]
+
+    def pass_time(self, seconds: float) -> None:
+        """So much time has passed since `note_saturation`."""
+        for pool in self._special.values():
+            pool.saturated_seconds += pool.saturated * seconds
+
+    def note_saturation(self) -> None:
+        """Nothing more is given out now: threads that have nothing go on having nothing."""
+        for pool in self._special.values():
+            pool.saturated = pool.threads > 0 and not pool.idle
+
+    def saturated_seconds(self, job_id: str) -> float | None:
+        """For how long all threads that serve one job only have been busy; None: it has none."""
+        pool = self._special.get(job_id)
+        return None if pool is None else pool.saturated_seconds
 
     def pool_of(self, worker: Worker) -> WorkerPool:
         """Where a worker belongs."""

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import grpc
 import structlog
@@ -88,12 +88,14 @@ def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> Work
     theirs = SimulatorIdentity(hello.simulator_version, hello.simulator_digest)
     if theirs != own:
         raise Unwelcome(
-            grpc.StatusCode.FAILED_PRECONDITION,
+            # Unlike a quarantine, this holds for every worker of that version.
+            grpc.StatusCode.UNIMPLEMENTED,
             f"worker {hello.worker_id} has simulator {_describe(theirs)} and this coordinator "
             f"{_describe(own)}, so that their results would differ; install the coordinator's "
             "version of remy-farm-worker",
         )
-    return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, _describe(theirs))
+    version, host = _describe(theirs), hello.host[:_LONGEST_NAME]
+    return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, version, host)
 
 
 def _misspoken(why: str) -> Unwelcome:
@@ -164,6 +166,8 @@ class WorkerStream:
 # More than a worker could use; a mistake rather than an ability.
 _MOST_CREDIT_PER_THREAD = 64
 _LONGEST_SENTENCE = 500
+#: Why workers say that they end.
+GOODBYES: Final = ("idle", "signal", "spot_interruption")
 _NOTHING = evaluation_pb2.EvaluationOutcome()
 
 
@@ -196,7 +200,9 @@ def hear(
             scheduler.give_back(worker_id, message.returned.lease_ids, now)
         case "goodbye":
             stream.goodbye = message.goodbye.why[:20] or "goodbye"
-            scheduler.say_goodbye(worker_id)
+            scheduler.say_goodbye(
+                worker_id, stream.goodbye if stream.goodbye in GOODBYES else "goodbye"
+            )
         case other:
             raise _misspoken(f"a {other or 'message without content'} after Hello")
 
@@ -377,15 +383,15 @@ class WorkerFleet(Dispatcher):
         settings: WorkerFleetSettings | None = None,
         *,
         work_left: Callable[[str], bool] = lambda job_id: False,
-        reproductions: Path | None = None,
+        reproductions: str | Path | None = None,
         simulator: SimulatorIdentity | None = None,
     ) -> None:
         """No workers yet.
 
         `work_left(job_id)` says whether a job, or any if empty, will still have something to
         evaluate after what it has asked for so far; workers that exit when idle wait for it. Tasks
-        that kept ending workers are written to the folder `reproductions`. `simulator` is what a
-        worker's must equal, by default the one that is installed here.
+        that kept ending workers are written to the folder or URL `reproductions`. `simulator` is
+        what a worker's must equal, by default the one that is installed here.
         """
         self._settings = settings or WorkerFleetSettings()
         self._work_left = work_left
