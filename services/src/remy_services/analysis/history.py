@@ -7,6 +7,10 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from google.protobuf.message import Message
 
 from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.analysis.wording import enum_name
@@ -81,98 +85,77 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
-Columns = Mapping[str, type]
+Columns = Mapping[str, tuple[type, Callable[[Any], Value]]]
+"""By name: the type of its values, and what fills it of an entry, None where that is not known."""
 
-_ESTIMATES = {
-    "score": float,
-    "score_standard_error": float,
-    "gain": float,
-    "gain_standard_error": float,
-}
+
+def _known(message: Message | None, field: str) -> Any:
+    """The field, if it and the message are there."""
+    return getattr(message, field) if message is not None and message.HasField(field) else None
+
+
+def _estimate(name: str, of: Callable[[Any], Message | None]) -> Columns:
+    """Its mean and standard error, as far as they are known."""
+    return {
+        name: (float, lambda entry: getattr(of(entry), "mean", None)),
+        f"{name}_standard_error": (float, lambda entry: _known(of(entry), "standard_error")),
+    }
+
+
+def _end_score(epoch: job_pb2.JobEpoch) -> Message | None:
+    """That of the table with which the epoch ended."""
+    compared = epoch.record.comparison
+    return _known(compared, "after" if compared.accepted else "before")
+
+
+def _purpose(event: job_pb2.JobEvent) -> str | None:
+    kind = progress_pb2.StepPurpose.DESCRIPTOR
+    return enum_name(kind, event.progress.step_finished.purpose)
+
+
 EPOCH_COLUMNS: Columns = {
-    "epoch": int,
-    "time": str,
-    "step": int,
-    "rules": int,
-    "rules_changed": int,
-    **_ESTIMATES,
-    "accepted": bool,
-    "evaluations": int,
-    "simulated_packets": int,
-    "cpu_seconds": float,
+    "epoch": (int, attrgetter("record.epoch")),
+    "time": (str, lambda epoch: epoch.time.ToJsonString()),
+    "step": (int, attrgetter("record.step")),
+    "rules": (int, attrgetter("record.rules")),
+    "rules_changed": (int, attrgetter("record.rules_changed")),
+    **_estimate("score", _end_score),
+    **_estimate("gain", lambda epoch: _known(epoch.record.comparison, "gain")),
+    "accepted": (bool, lambda epoch: getattr(_known(epoch.record, "comparison"), "accepted", None)),
+    "evaluations": (int, attrgetter("record.evaluations")),
+    "simulated_packets": (int, attrgetter("record.simulated_packets")),
+    "cpu_seconds": (float, attrgetter("cpu_seconds")),
 }
 STEP_COLUMNS: Columns = {
-    "revision": int,
-    "time": str,
-    "step": int,
-    "epoch": int,
-    "purpose": str,
-    "rules": int,
-    "candidates": int,
-    "specimens": int,
-    **_ESTIMATES,
-    "simulated_packets": int,
-    "cpu_seconds": float,
-    "wall_seconds": float,
+    "revision": (int, attrgetter("revision")),
+    "time": (str, lambda event: event.time.ToJsonString()),
+    "step": (int, attrgetter("progress.step")),
+    "epoch": (int, attrgetter("progress.epoch")),
+    "purpose": (str, _purpose),
+    "rules": (int, attrgetter("progress.step_finished.rules")),
+    "candidates": (int, attrgetter("progress.step_finished.candidates")),
+    "specimens": (int, attrgetter("progress.step_finished.specimens")),
+    **_estimate("score", lambda event: _known(event.progress.step_finished, "score")),
+    **_estimate("gain", lambda event: _known(event.progress.step_finished, "gain")),
+    "simulated_packets": (int, attrgetter("progress.step_finished.simulated_packets")),
+    "cpu_seconds": (float, lambda event: _known(event.progress, "cpu_seconds")),
+    "wall_seconds": (float, lambda event: _known(event.progress, "wall_seconds")),
 }
 
 
 def epoch_rows(epochs: Iterable[job_pb2.JobEpoch]) -> list[Row]:
     """A row for each epoch, by EPOCH_COLUMNS; the score is that of the table it ended with."""
-    return [_epoch_row(epoch) for epoch in epochs]
+    return [_row(EPOCH_COLUMNS, epoch) for epoch in epochs]
 
 
 def step_rows(events: Iterable[job_pb2.JobEvent]) -> list[Row]:
     """A row for each step, by STEP_COLUMNS."""
-    return [_step_row(event) for event in events if event.progress.HasField("step_finished")]
+    steps = (event for event in events if event.progress.HasField("step_finished"))
+    return [_row(STEP_COLUMNS, step) for step in steps]
 
 
-def _epoch_row(epoch: job_pb2.JobEpoch) -> Row:
-    record, compared = epoch.record, epoch.record.comparison
-    values: Sequence[Value] = (
-        record.epoch,
-        epoch.time.ToJsonString(),
-        record.step,
-        record.rules,
-        record.rules_changed,
-        *_estimate(compared, "after" if compared.accepted else "before"),
-        *_estimate(compared, "gain"),
-        compared.accepted if record.HasField("comparison") else None,
-        record.evaluations,
-        record.simulated_packets,
-        epoch.cpu_seconds,
-    )
-    return dict(zip(EPOCH_COLUMNS, values, strict=True))
-
-
-def _step_row(event: job_pb2.JobEvent) -> Row:
-    progress, done = event.progress, event.progress.step_finished
-    values: Sequence[Value] = (
-        event.revision,
-        event.time.ToJsonString(),
-        progress.step,
-        progress.epoch,
-        enum_name(progress_pb2.StepPurpose.DESCRIPTOR, done.purpose),
-        done.rules,
-        done.candidates,
-        done.specimens,
-        *_estimate(done, "score"),
-        *_estimate(done, "gain"),
-        done.simulated_packets,
-        progress.cpu_seconds if progress.HasField("cpu_seconds") else None,
-        progress.wall_seconds if progress.HasField("wall_seconds") else None,
-    )
-    return dict(zip(STEP_COLUMNS, values, strict=True))
-
-
-def _estimate(
-    message: progress_pb2.Comparison | progress_pb2.StepFinished, field: str
-) -> tuple[float | None, float | None]:
-    """Mean and standard error, as far as they are known."""
-    if not message.HasField(field):
-        return None, None
-    estimate = getattr(message, field)
-    return estimate.mean, estimate.standard_error if estimate.HasField("standard_error") else None
+def _row(columns: Columns, entry: Message) -> Row:
+    return {name: value(entry) for name, (_, value) in columns.items()}
 
 
 def to_csv(columns: Columns, rows: Sequence[Row]) -> bytes:
@@ -206,7 +189,7 @@ def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
         bool: pyarrow.bool_(),
         str: pyarrow.string(),
     }
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    schema = pyarrow.schema([(name, types[kind]) for name, (kind, _) in columns.items()])
     table = pyarrow.Table.from_pylist(list(rows), schema=schema)
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(table, buffer)

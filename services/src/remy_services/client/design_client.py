@@ -19,16 +19,6 @@ from remy_services.files import FileError
 FINAL_STATES: Final = frozenset(
     {job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED}
 )
-#: Somebody is at work on the job, or is about to be.
-WORKING_STATES: Final = frozenset(
-    {
-        job_pb2.JOB_STATE_SCHEDULING,
-        job_pb2.JOB_STATE_RUNNING,
-        job_pb2.JOB_STATE_PAUSING,
-        job_pb2.JOB_STATE_RECOVERING,
-        job_pb2.JOB_STATE_CANCELLING,
-    }
-)
 MOST_ARCHIVE_BYTES: Final = 1 << 30
 
 _Making = TypeVar("_Making", messages.SubmitJobRequest, messages.ForkJobRequest)
