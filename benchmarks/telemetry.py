@@ -17,7 +17,7 @@ from remy_services.evaluation.scheduler.scheduler import TaskScheduler
 from remy_services.evaluation.scheduler.workers import WorkerFacts
 from remy_services.jobs.states import JobObserver
 from remy_services.specification import load_spec
-from remy_services.telemetry.telemetry import MetricsServer, Telemetry
+from remy_services.telemetry.telemetry import Telemetry, served
 
 _RUNNING, _FINISHED, _WORKERS = 20, 1000, 200
 _SCRAPES = 40
@@ -71,8 +71,8 @@ async def _measure() -> list[Row]:
     watched = await _cpu_seconds_of_steps(telemetry, evaluator, jobs[0])
     plain = await _cpu_seconds_of_steps(None, _Fleet(), jobs[0])
     step_seconds = max(watched - plain, 0.0) / _STEPS
-    with MetricsServer(telemetry.registry, "127.0.0.1", 0) as server:
-        address = f"http://127.0.0.1:{server.port}/metrics"
+    with served(telemetry.registry, "127.0.0.1", 0) as port:
+        address = f"http://127.0.0.1:{port}/metrics"
         await asyncio.to_thread(_scrape, address, 2)
         began = time.process_time()
         size = await asyncio.to_thread(_scrape, address, _SCRAPES)

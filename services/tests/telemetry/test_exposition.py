@@ -10,7 +10,7 @@ import pytest
 
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.samples import Sample, SampledCollector
-from remy_services.telemetry.telemetry import MetricsServer, Telemetry, in_loop
+from remy_services.telemetry.telemetry import Telemetry, in_loop, served
 from services.tests.telemetry.small_jobs import running_job
 
 
@@ -24,8 +24,8 @@ def test_a_scrape_shows_the_jobs_of_a_running_loop() -> None:
     async def scraped() -> str:
         telemetry = Telemetry()
         telemetry.watch(asyncio.get_running_loop(), lambda: [running_job(name='a "b"')])
-        with MetricsServer(telemetry.registry, "127.0.0.1", 0) as server:
-            return await asyncio.to_thread(get, server.port)
+        with served(telemetry.registry, "127.0.0.1", 0) as port:
+            return await asyncio.to_thread(get, port)
 
     text = asyncio.run(scraped())
     assert 'remy_farm_job_step{job_id="j1",job_name="a \\"b\\""} 40.0' in text
@@ -52,7 +52,8 @@ def test_reading_happens_in_the_loop_s_own_thread() -> None:
 def test_a_port_that_is_taken_is_an_error() -> None:
     telemetry = Telemetry()
     with (
-        MetricsServer(telemetry.registry, "127.0.0.1", 0) as server,
+        served(telemetry.registry, "127.0.0.1", 0) as port,
         pytest.raises(OSError, match="in use"),
+        served(telemetry.registry, "127.0.0.1", port),
     ):
-        MetricsServer(telemetry.registry, "127.0.0.1", server.port)
+        pass

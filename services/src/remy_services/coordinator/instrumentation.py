@@ -24,7 +24,7 @@ from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.states import FINAL, JobObserver
 from remy_services.stores.contract import CheckpointStore
 from remy_services.telemetry.profiling import Profiler
-from remy_services.telemetry.telemetry import MetricsServer, Telemetry, ends_of, in_loop
+from remy_services.telemetry.telemetry import Telemetry, ends_of, in_loop, served
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
                 certificate_ends=lambda: ends_of(_certificates(settings.tls)),
             )
             if settings.metrics_listen is not None:
-                ending.enter_context(_serve(telemetry, settings.metrics_listen))
+                _serve(telemetry, settings.metrics_listen, ending)
 
         yield Instrumentation(
             observer=telemetry.observer(),
@@ -93,15 +93,14 @@ def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
         )
 
 
-def _serve(telemetry: Telemetry, address: Address) -> MetricsServer:
+def _serve(telemetry: Telemetry, address: Address, ending: ExitStack) -> None:
     try:
-        server = MetricsServer(telemetry.registry, address.host, address.port)
+        port = ending.enter_context(served(telemetry.registry, address.host, address.port))
     except OSError as error:
         raise SettingsError(
             f"cannot serve metrics on {address}; is it in use, or not of this machine?"
         ) from error
-    _log.info("serving metrics", address=str(replace(address, port=server.port)))
-    return server
+    _log.info("serving metrics", address=str(replace(address, port=port)))
 
 
 def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:

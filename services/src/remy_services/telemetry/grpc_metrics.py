@@ -79,9 +79,9 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
             for method in service.methods:
                 names = (service.full_name, method.name)
                 # There from the beginning, so that the first call is an increase.
-                instruments.prepare(catalogue.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
+                instruments.series(catalogue.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
                 if not method.client_streaming and not method.server_streaming:
-                    instruments.prepare(catalogue.GRPC_DURATION, *names)
+                    instruments.series(catalogue.GRPC_DURATION, *names)
 
     async def intercept_service(
         self,
@@ -90,9 +90,9 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
     ) -> Handler | None:
         handler = await continuation(handler_call_details)
         if handler is None:
-            self._instruments.count(
+            self._instruments.series(
                 catalogue.GRPC_HANDLED, *_UNKNOWN, grpc.StatusCode.UNIMPLEMENTED.name
-            )
+            ).inc()
             return handler
         service, _, method = handler_call_details.method.lstrip("/").rpartition("/")
         behaviour = behaviour_of(handler)
@@ -109,7 +109,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
         self, service: str, method: str, context: Context, *, timed: bool
     ) -> AsyncIterator[None]:
         instruments = self._instruments
-        instruments.add(catalogue.GRPC_OPEN, 1, service, method)
+        instruments.series(catalogue.GRPC_OPEN, service, method).inc(1)
         began = time.perf_counter()
         code = grpc.StatusCode.UNKNOWN.name
         try:
@@ -122,11 +122,11 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
             code = _code(context)
             raise
         finally:
-            instruments.add(catalogue.GRPC_OPEN, -1, service, method)
-            instruments.count(catalogue.GRPC_HANDLED, service, method, code)
+            instruments.series(catalogue.GRPC_OPEN, service, method).inc(-1)
+            instruments.series(catalogue.GRPC_HANDLED, service, method, code).inc()
             if timed:
                 seconds = time.perf_counter() - began
-                instruments.observe(catalogue.GRPC_DURATION, seconds, service, method)
+                instruments.series(catalogue.GRPC_DURATION, service, method).observe(seconds)
 
 
 def _code(context: Context) -> str:

@@ -63,27 +63,11 @@ class Instruments:
             for metric in metrics
         }
 
-    def count(self, metric: Metric, *labels: str, by: float = 1.0) -> None:
-        """Adds `by` >= 0 to a counter."""
-        self._series(metric, labels).inc(by)
+    def series(self, metric: Metric, *labels: str) -> Any:
+        """That of these labels, to be increased, set or told a value.
 
-    def observe(self, metric: Metric, value: float, *labels: str) -> None:
-        """Adds a value, in the metric's unit, to a histogram."""
-        self._series(metric, labels).observe(value)
-
-    def set(self, metric: Metric, value: float, *labels: str) -> None:
-        """The present value of a gauge."""
-        self._series(metric, labels).set(value)
-
-    def add(self, metric: Metric, change: float, *labels: str) -> None:
-        """Changes the value of a gauge."""
-        self._series(metric, labels).inc(change)
-
-    def prepare(self, metric: Metric, *labels: str) -> None:
-        """Has a series begin at 0, so that its first increase is seen as one."""
-        self._series(metric, labels)
-
-    def _series(self, metric: Metric, labels: tuple[str, ...]) -> Any:
+        It is exported from now on: the first increase of a counter that was there is seen as one.
+        """
         instrument = self._of[metric.name]
         return instrument.labels(*labels) if labels else instrument
 
@@ -151,13 +135,13 @@ class MeasuredStore:
     def __post_init__(self) -> None:
         instruments = self.instruments
         for operation in _OPERATIONS:
-            instruments.prepare(catalogue.STORE_ERRORS, operation)
-            instruments.prepare(catalogue.STORE_OPERATION, operation)
+            instruments.series(catalogue.STORE_ERRORS, operation)
+            instruments.series(catalogue.STORE_OPERATION, operation)
         for reason in (*_REASONS.values(), "other"):
-            instruments.prepare(catalogue.CHECKPOINT_FAILURES, reason)
+            instruments.series(catalogue.CHECKPOINT_FAILURES, reason)
         durability = self.durability()
-        instruments.set(catalogue.STORE_INFO, 1, durability.kind, durability.version)
-        instruments.set(catalogue.STORE_AVAILABLE, 1)
+        instruments.series(catalogue.STORE_INFO, durability.kind, durability.version).set(1)
+        instruments.series(catalogue.STORE_AVAILABLE).set(1)
 
     def __getattr__(self, operation: str) -> Any:
         call = getattr(self.store, operation)
@@ -165,7 +149,7 @@ class MeasuredStore:
 
     def durability(self) -> Durability:
         durability = self.store.durability()
-        self.instruments.set(catalogue.STORE_DURABLE, durability.durable)
+        self.instruments.series(catalogue.STORE_DURABLE).set(durability.durable)
         return durability
 
     def acquire(self, job_id: str, holder: str) -> int:
@@ -182,11 +166,13 @@ class MeasuredStore:
         except StoreError as error:
             if commit.snapshot is not None:
                 reason = _REASONS.get(type(error), "other")
-                self.instruments.count(catalogue.CHECKPOINT_FAILURES, reason)
+                self.instruments.series(catalogue.CHECKPOINT_FAILURES, reason).inc()
             raise
         if commit.snapshot is not None:
-            self.instruments.observe(catalogue.CHECKPOINT_DURATION, time.perf_counter() - began)
-            self.instruments.observe(catalogue.CHECKPOINT_SIZE, len(commit.snapshot))
+            self.instruments.series(catalogue.CHECKPOINT_DURATION).observe(
+                time.perf_counter() - began
+            )
+            self.instruments.series(catalogue.CHECKPOINT_SIZE).observe(len(commit.snapshot))
             self.activity.checkpointed(job_id, len(commit.snapshot))
         return reached
 
@@ -196,15 +182,15 @@ class MeasuredStore:
         try:
             yield
         except StoreError as error:
-            self.instruments.count(catalogue.STORE_ERRORS, operation)
+            self.instruments.series(catalogue.STORE_ERRORS, operation).inc()
             if isinstance(error, Fenced):
-                self.instruments.count(catalogue.FENCING_CONFLICTS)
+                self.instruments.series(catalogue.FENCING_CONFLICTS).inc()
             if isinstance(error, StoreUnavailable):
-                self.instruments.set(catalogue.STORE_AVAILABLE, 0)
+                self.instruments.series(catalogue.STORE_AVAILABLE).set(0)
             raise
         seconds = time.perf_counter() - began
-        self.instruments.set(catalogue.STORE_AVAILABLE, 1)
-        self.instruments.observe(catalogue.STORE_OPERATION, seconds, operation)
+        self.instruments.series(catalogue.STORE_AVAILABLE).set(1)
+        self.instruments.series(catalogue.STORE_OPERATION, operation).observe(seconds)
         self.step_times.add(StepPhase.STORE, seconds)
 
 
@@ -240,12 +226,12 @@ class MeasuredEvaluator:
                 replace(share, trace_parent=trace_parent()), request, watch
             )
         except Exception:
-            self.instruments.count(catalogue.REQUESTS_FAILED)
+            self.instruments.series(catalogue.REQUESTS_FAILED).inc()
             raise
         packets = evaluation.outcome.packets_sent
         tally.reach(len(packets), sum(packets))
         self.activity.evaluated(share.job_id)
-        self.instruments.count(catalogue.EVALUATION_CPU_SECONDS, by=evaluation.cpu_seconds)
+        self.instruments.series(catalogue.EVALUATION_CPU_SECONDS).inc(evaluation.cpu_seconds)
         self.step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
         return evaluation
 
@@ -268,9 +254,9 @@ class _Tally:
     def reach(self, simulations: int, packets: int) -> bool:
         """So much is done; whether that is more than before."""
         more = max(simulations - self.simulations, 0)
-        self.instruments.count(catalogue.EVALUATIONS, by=more)
-        self.instruments.count(catalogue.SIMULATED_SECONDS, by=more * self.simulation_seconds)
-        self.instruments.count(catalogue.SIMULATED_PACKETS, by=max(packets - self.packets, 0))
+        self.instruments.series(catalogue.EVALUATIONS).inc(more)
+        self.instruments.series(catalogue.SIMULATED_SECONDS).inc(more * self.simulation_seconds)
+        self.instruments.series(catalogue.SIMULATED_PACKETS).inc(max(packets - self.packets, 0))
         self.simulations = max(simulations, self.simulations)
         self.packets = max(packets, self.packets)
         return more > 0

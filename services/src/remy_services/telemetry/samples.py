@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from remy_farm.v1 import design_service_pb2, job_pb2, spec_pb2
+from remy_farm.v1 import design_service_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.evaluation.scheduler.records import SchedulerSnapshot
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.specification.schema import fields_of, says_nothing
@@ -216,27 +216,16 @@ def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
         yield Sample(metric, value, names)
 
 
-# By the field of JobProgress that they show; none of a field that is absent.
-_PROGRESS_METRICS = {
-    "epoch": catalogue.JOB_EPOCH,
-    "step": catalogue.JOB_STEP,
-    "rules": catalogue.JOB_RULES,
-    "candidates": catalogue.JOB_CANDIDATES,
-    "epochs_without_gain": catalogue.JOB_EPOCHS_WITHOUT_GAIN,
-    "workers": catalogue.JOB_WORKERS,
-    "cpu_seconds": catalogue.JOB_CPU_SECONDS,
+# A metric is called as the field of JobProgress that it shows, but for these.
+_RENAMED = {
     "wall_seconds": catalogue.JOB_RUN_SECONDS,
-    "evaluations": catalogue.JOB_EVALUATIONS,
-    "simulated_packets": catalogue.JOB_SIMULATED_PACKETS,
-    "recoveries": catalogue.JOB_RECOVERIES,
     "estimated_cost": catalogue.JOB_COST,
-    "eta_seconds": catalogue.JOB_ETA_SECONDS,
     "share_done": catalogue.JOB_DONE_RATIO,
 }
-_ESTIMATE_METRICS = {
-    "score": (catalogue.JOB_SCORE, catalogue.JOB_SCORE_STANDARD_ERROR),
-    "epoch_gain": (catalogue.JOB_EPOCH_GAIN, catalogue.JOB_EPOCH_GAIN_STANDARD_ERROR),
-}
+_BY_FIELD = {
+    metric.name.removeprefix(f"{catalogue.PREFIX}job_").removesuffix("_total"): metric
+    for metric in catalogue.JOB_METRICS
+} | _RENAMED
 
 
 def _reported(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
@@ -244,14 +233,15 @@ def _reported(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
     yield catalogue.JOB_PRIORITY, job.priority
     yield catalogue.JOB_CANDIDATES_LEFT, max(progress.candidates - progress.candidates_done, 0)
     for field in fields_of(progress):
-        if field.name in _PROGRESS_METRICS and not says_nothing(progress, field):
-            yield _PROGRESS_METRICS[field.name], getattr(progress, field.name)
-    for name, (mean, error) in _ESTIMATE_METRICS.items():
-        if progress.HasField(name):
-            estimate = getattr(progress, name)
-            yield mean, estimate.mean
-            if estimate.HasField("standard_error"):
-                yield error, estimate.standard_error
+        if field.name not in _BY_FIELD or says_nothing(progress, field):
+            continue
+        value = getattr(progress, field.name)
+        if not isinstance(value, progress_pb2.Estimate):
+            yield _BY_FIELD[field.name], value
+            continue
+        yield _BY_FIELD[field.name], value.mean
+        if value.HasField("standard_error"):
+            yield _BY_FIELD[f"{field.name}_standard_error"], value.standard_error
 
 
 def _seen(job_id: str, activity: JobActivity) -> Iterator[tuple[Metric, float]]:

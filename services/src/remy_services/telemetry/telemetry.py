@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from cryptography import x509
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
@@ -62,26 +63,19 @@ _LOOP_SECONDS = 5.0
 _Result = TypeVar("_Result")
 
 
-class MetricsServer:
-    """Answers GET /metrics from a thread of its own until it is closed."""
+@contextmanager
+def served(registry: CollectorRegistry, host: str, port: int) -> Iterator[int]:
+    """Answers GET /metrics while it lasts; yields the port, which may be asked for as 0.
 
-    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
-        """Listens at once; port 0 takes any that is free. Raises OSError where it cannot."""
-        self._server, self._thread = start_http_server(port, host, registry)
-        #: The port that it listens on.
-        self.port = int(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Listens no more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    Raises OSError if it cannot listen there.
+    """
+    server, thread = start_http_server(port, host, registry)
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def in_loop(
@@ -147,13 +141,12 @@ class Telemetry:
         self.activity = JobActivity()
         self.step_times = StepTimes()
         ProcessCollector(registry=self.registry)
-        self.instruments.set(
+        self.instruments.series(
             catalogue.BUILD_INFO,
-            1,
             version("remy-farm"),
             version("remy-simulator"),
             platform.python_version(),
-        )
+        ).set(1)
         self._evaluator: MeasuredEvaluator | None = None
         self._board: HasBoard | None = None
 
