@@ -94,6 +94,6 @@ def read_goldens() -> list[Golden]:
     """All entries. Raises Unavailable."""
     if not GOLDENS.exists():
         raise Unavailable(
-            f"{GOLDENS} is absent: REMY_REFERENCE_DIR names no folder with the reference's figures."
+            f"REMY_REFERENCE_DIR names no folder with the reference's figures ({GOLDENS.name})."
         )
     return [Golden(entry) for entry in json.loads(GOLDENS.read_text(encoding="utf-8"))["entries"]]

@@ -13,7 +13,7 @@ _DELTA_1 = REFERENCE / "remyccs" / "RemyCC-2013-delta1.dna"
 _JITTER = ("--jitter-ms", "0.5")
 
 pytestmark = pytest.mark.skipif(
-    not _DELTA_1.exists(), reason=f"{_DELTA_1} (REMY_REFERENCE_DIR) is absent"
+    not _DELTA_1.exists(), reason=f"REMY_REFERENCE_DIR names no folder with {_DELTA_1.name}"
 )
 
 

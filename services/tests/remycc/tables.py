@@ -12,8 +12,9 @@ from remy_farm.v1 import rule_table_pb2
 from remy_services.remycc import RemyCC
 from remy_simulator import RuleTable
 
-REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR", "../shared/reference")) / "remyccs"
-_ABSENT = f"no published RemyCCs in {REFERENCE}; set REMY_REFERENCE_DIR"
+# Where no folder is named there is none: nothing is below a file.
+REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull, "remyccs")
+_ABSENT = "REMY_REFERENCE_DIR names no folder whose subfolder remyccs holds published RemyCCs"
 
 needs_reference = pytest.mark.skipif(not any(REFERENCE.glob("*.dna")), reason=_ABSENT)
 
