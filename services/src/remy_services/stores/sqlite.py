@@ -142,7 +142,6 @@ class Database:
         with self._connection() as connection:
             connection.execute("BEGIN")
             yield connection
-            connection.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -153,7 +152,6 @@ class Database:
         with self._write_lock, self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
-            connection.execute("COMMIT")
 
     def close(self) -> None:
         """Closes the file; it cannot be used afterwards."""
@@ -162,21 +160,22 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Commits a transaction that was begun if the block ends, and undoes it if it raises."""
         connection: sqlite3.Connection | None = None
         try:
             connection = self._take()
-            yield connection
+            with connection:
+                yield connection
         except sqlite3.Error as error:
             # What was wrong with the file when a connection was opened stays with it.
             if connection is not None:
                 connection.close()
+            connection = None
             self._drop_idle()
             raise translated(self.path, error) from error
-        except BaseException:
+        finally:
             if connection is not None:
-                self._undo(connection)
-            raise
-        self._give_back(connection)
+                self._give_back(connection)
 
     def _take(self) -> sqlite3.Connection:
         if self._closed:
@@ -198,15 +197,6 @@ class Database:
             connection.close()
             raise
         return connection
-
-    def _undo(self, connection: sqlite3.Connection) -> None:
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            connection.close()
-        else:
-            self._give_back(connection)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._idle_lock:
