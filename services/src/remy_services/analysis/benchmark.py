@@ -21,13 +21,18 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.analysis.wording import estimate_tree
 from remy_services.driver.progress import DesignObserver
 from remy_services.driver.run import DesignResult, DesignRun
-from remy_services.evaluation.measures import Estimate, Evaluate, estimate, link_rate_mbps
+from remy_services.evaluation.measures import (
+    Estimate,
+    Evaluate,
+    by_specimen,
+    estimate,
+    link_rate_mbps,
+    trial_request,
+)
 from remy_services.files import FileError
-from remy_services.specification import draw_specimen_columns, spec_of_tree, vary
+from remy_services.specification import spec_of_tree, vary
 from remy_services.specification.reading import Tree
 from remy_simulator import RuleTable
-from remy_simulator.columns import specimen_outcomes, unpack_specimens
-from remy_simulator.messages import from_native
 from remy_simulator.objective import mean_of_scored, sender_scores
 
 SPECIMENS = 512
@@ -53,9 +58,6 @@ _MODEL: Tree = {
 _HELD_OUT = 0x7961726473746963
 # What `remy-farm evaluate --seed 20130812` draws.
 _EVALUATION = 20130812
-_SIMULATION = 0
-_NETWORK = 1
-_MS_PER_SECOND = 1000.0
 
 
 @dataclass(frozen=True)
@@ -136,20 +138,14 @@ def benchmark_spec(
 def held_out_request(
     table: RuleTable, specimens: int, *, network: str = GENERAL_PURPOSE
 ) -> evaluation_pb2.EvaluationRequest:
-    """The table on the first `specimens` of the held-out specimens: random, not stratified, and the
-    same for every table."""
+    """The table on the first of the held-out specimens, which are the same for every table."""
     measured = NETWORKS[network]
-    drawn = draw_specimen_columns(
+    return trial_request(
         benchmark_spec(network=network),
-        seed=remy_simulator.mix(measured.held_out, _NETWORK),
-        count=specimens,
-    )
-    return evaluation_pb2.EvaluationRequest(
-        tables=[from_native(table)],
-        candidates=[evaluation_pb2.Candidate()],
-        specimen_columns=drawn,
-        duration_ms=measured.seconds * _MS_PER_SECOND,
-        seed=remy_simulator.mix(measured.held_out, _SIMULATION),
+        table,
+        seed=measured.held_out,
+        specimens=specimens,
+        seconds=measured.seconds,
     )
 
 
@@ -206,7 +202,6 @@ def measure_table(
     objective where scores are not normalized."""
     delta, network = benchmark.delta, benchmark.network
     request = held_out_request(table, benchmark.specimen_count, network=network)
-    outcome = evaluate(request)
     objective = benchmark_spec(delta, network=network).objective
 
     def scores(
@@ -217,14 +212,7 @@ def measure_table(
         return sender_scores(objective, specimen, result, request.duration_ms)
 
     return summarize(
-        [
-            scores(specimen, result)
-            for specimen, result in zip(
-                unpack_specimens(request.specimen_columns),
-                specimen_outcomes(request, outcome),
-                strict=True,
-            )
-        ]
+        [scores(specimen, result) for specimen, result in by_specimen(request, evaluate(request))]
     )
 
 

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -311,11 +310,9 @@ def cells(number: int, record: MemberRecord) -> tuple[str, ...]:
 
 def render(name: str, records: Sequence[MemberRecord], *, picture_png: bytes) -> str:
     """The page as HTML."""
-    css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
     rows = [cells(number, record) for number, record in enumerate(records, start=1)]
     return wording.document(
         title=f"{name}: a campaign",
-        css=css,
         sections=[
             f"<h1>{wording.escape(name)}</h1>",
             wording.paragraph(f"A campaign of {several(len(records), 'design')}.", style="lead"),

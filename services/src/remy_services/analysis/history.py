@@ -102,7 +102,7 @@ def _estimate(name: str, of: Callable[[Any], Message | None]) -> Columns:
     }
 
 
-def _end_score(epoch: job_pb2.JobEpoch) -> Message | None:
+def _end_score(epoch: job_pb2.JobEpoch) -> Any:
     """That of the table with which the epoch ended."""
     compared = epoch.record.comparison
     return _known(compared, "after" if compared.accepted else "before")

@@ -6,7 +6,6 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -187,12 +186,8 @@ _MOST_ROWS = 40
 
 def render(content: ReportContent, *, score_png: bytes, throughput_delay_png: bytes) -> str:
     """The page as HTML."""
-    css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
-    return wording.document(
-        title=f"{content.name}: a RemyCC",
-        css=css,
-        sections=_sections(content, score_png, throughput_delay_png),
-    )
+    sections = _sections(content, score_png, throughput_delay_png)
+    return wording.document(title=f"{content.name}: a RemyCC", sections=sections)
 
 
 def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Iterator[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Iterable, Sequence
+from importlib import resources
 
 from google.protobuf.descriptor import EnumDescriptor
 
 from remy_farm.v1 import progress_pb2
 from remy_services.evaluation.measures import Estimate
+from remy_services.specification.schema import short_name
 
 _PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
@@ -46,10 +48,7 @@ def enum_name(kind: EnumDescriptor, number: int) -> str | None:
     if number == 0:
         return None
     value = kind.values_by_number.get(number)
-    if value is None:
-        return f"unknown_{number}"
-    prefix = kind.values_by_number[0].name.removesuffix("UNSPECIFIED")
-    return str(value.name).removeprefix(prefix).lower()
+    return f"unknown_{number}" if value is None else short_name(value)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -175,8 +174,9 @@ def folded(summary: str, text: str) -> str:
     return f"<details>\n<summary>{escape(summary)}</summary>\n{preformatted(text)}\n</details>"
 
 
-def document(*, title: str, css: str, sections: Iterable[str]) -> str:
+def document(*, title: str, sections: Iterable[str]) -> str:
     """A complete page that loads nothing else."""
+    css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(sections)
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+import msgspec
+
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.evaluation.measures import (
+    by_specimen,
     mean,
     measure_senders,
     measure_specimen,
@@ -21,7 +24,6 @@ from remy_services.evaluation.measures import (
     present,
 )
 from remy_services.files import FileError, read_file, write_file
-from remy_simulator.columns import specimen_outcomes, unpack_specimens
 
 _MOST_BYTES = 64 << 20
 
@@ -58,11 +60,9 @@ def pareto_point(
     record: progress_pb2.EpochRecord,
 ) -> ParetoPoint:
     """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
-    specimens = unpack_specimens(request.specimen_columns)
-    results = specimen_outcomes(request, outcome)[-len(specimens) :]
     measured = [
         measure_specimen(specimen, measure_senders(result))
-        for specimen, result in zip(specimens, results, strict=True)
+        for specimen, result in by_specimen(request, outcome)
     ]
     throughputs = present(each.throughput_over_link_rate for each in measured)
     delays = present(each.delay_over_rtt for each in measured)
@@ -129,7 +129,8 @@ def read_points(path: Path) -> list[ParetoPoint]:
     points = []
     for line, row in enumerate(rows, start=2):
         try:
-            points.append(_point(row))
+            cells = {name: cell or None for name, cell in zip(_HEAD, row, strict=True)}
+            points.append(msgspec.convert(cells, ParetoPoint, strict=False))
         except ValueError as error:
             raise _damaged(path, line) from error
     return points
@@ -146,18 +147,3 @@ def _cell(value: object) -> str:
         case bool():
             return "true" if value else "false"
     return repr(value)
-
-
-def _point(row: Sequence[str]) -> ParetoPoint:
-    if len(row) != len(_HEAD):
-        raise ValueError
-    epoch, step, rules, *numbers, accepted = row
-    if accepted not in ("true", "false"):
-        raise ValueError
-    throughput_median, throughput_mean, delay_median, delay_mean, score = (
-        float(number) if number else None for number in numbers
-    )
-    throughput, delay = (throughput_median, throughput_mean), (delay_median, delay_mean)
-    return ParetoPoint(
-        int(epoch), int(step), int(rules), *throughput, *delay, score, accepted == "true"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import remy_simulator
@@ -208,6 +208,30 @@ def summarize(results: Sequence[SpecimenResult]) -> Summary:
     )
 
 
+def trial_request(
+    spec: spec_pb2.DesignSpec, table: RuleTable, *, seed: int, specimens: int, seconds: float
+) -> evaluation_pb2.EvaluationRequest:
+    """The table on the first `specimens` networks that `seed` draws: random, not stratified."""
+    return evaluation_pb2.EvaluationRequest(
+        tables=[from_native(table)],
+        candidates=[evaluation_pb2.Candidate()],
+        specimen_columns=draw_specimen_columns(
+            spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens
+        ),
+        duration_ms=seconds * _MS_PER_SECOND,
+        seed=remy_simulator.mix(seed, _SIMULATION),
+    )
+
+
+def by_specimen(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> Iterator[tuple[evaluation_pb2.Specimen, evaluation_pb2.SpecimenOutcome]]:
+    """What the last candidate of a packed request did on each of its specimens."""
+    specimens = columns.unpack_specimens(request.specimen_columns)
+    results = columns.specimen_outcomes(request, outcome)[-len(specimens) :]
+    return zip(specimens, results, strict=True)
+
+
 def try_table(
     spec: spec_pb2.DesignSpec,
     table: RuleTable,
@@ -221,16 +245,9 @@ def try_table(
     Equal seeds give equal networks and equal random numbers in them, whatever the table, so that
     two trials compare specimen by specimen.
     """
-    request = evaluation_pb2.EvaluationRequest(
-        tables=[from_native(table)],
-        candidates=[evaluation_pb2.Candidate()],
-        specimen_columns=draw_specimen_columns(
-            spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens
-        ),
-        duration_ms=spec.search.simulated_seconds * _MS_PER_SECOND,
-        seed=remy_simulator.mix(seed, _SIMULATION),
-        recording=evaluation_pb2.RECORDING_USES,
-    )
+    seconds = spec.search.simulated_seconds
+    request = trial_request(spec, table, seed=seed, specimens=specimens, seconds=seconds)
+    request.recording = evaluation_pb2.RECORDING_USES
     outcome = evaluate(request)
     return Trial(
         results=[
@@ -239,11 +256,7 @@ def try_table(
                 score=specimen_score(spec.objective, specimen, result, request.duration_ms),
                 measures=measure_specimen(specimen, measure_senders(result)),
             )
-            for specimen, result in zip(
-                columns.unpack_specimens(request.specimen_columns),
-                columns.specimen_outcomes(request, outcome),
-                strict=True,
-            )
+            for specimen, result in by_specimen(request, outcome)
         ],
         digest=columns.digest(request, outcome),
         packets_received=sum(outcome.senders.packets_received),
