@@ -1,13 +1,10 @@
-from dataclasses import replace
-
 import pytest
 
-from remy_farm.v1 import progress_pb2
+from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.cli.design import DesignProgress
 from remy_services.cli.views import PlainView, event_sentence
-from remy_services.driver.progress import RunStarted, StepProgress
 
-PROGRESS = StepProgress(
+PROGRESS = job_pb2.JobProgress(
     step=14,
     epoch=2,
     rules=8,
@@ -21,6 +18,12 @@ PROGRESS = StepProgress(
 )
 
 
+def changed(**fields: float | None) -> job_pb2.JobProgress:
+    """PROGRESS with other fields; None is absent."""
+    told = {field.name: value for field, value in PROGRESS.ListFields()}
+    return job_pb2.JobProgress(**{**told, **fields})
+
+
 class Lines:
     """What a design says in plain lines, by a clock that a test moves."""
 
@@ -28,7 +31,7 @@ class Lines:
         self.now = 0.0
         self.design = DesignProgress("demo", PlainView(clock=lambda: self.now))
 
-    def after(self, seconds: float, progress: StepProgress) -> None:
+    def after(self, seconds: float, progress: job_pb2.JobProgress) -> None:
         self.now += seconds
         self.design.progress(progress)
 
@@ -49,7 +52,7 @@ def test_the_status_has_all_that_a_user_waits_for(capsys: pytest.CaptureFixture[
 def test_without_a_budget_there_is_no_eta(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines()
     lines.after(11, PROGRESS)
-    lines.after(11, replace(PROGRESS, eta_seconds=None))
+    lines.after(11, changed(eta_seconds=None))
     first, second = capsys.readouterr().err.splitlines()
     assert "ETA" in first
     assert "ETA" not in second
@@ -119,7 +122,7 @@ def test_small_events_only_move_the_status() -> None:
 
 def test_a_run_that_goes_on_says_from_where(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines()
-    lines.design.started(RunStarted(steps=0, resumed=False))
+    lines.design.started(0, resumed=False)
     assert capsys.readouterr().err == ""
-    lines.design.started(RunStarted(steps=12, resumed=True))
+    lines.design.started(12, resumed=True)
     assert capsys.readouterr().err == "resumed after step 12\n"

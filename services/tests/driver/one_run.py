@@ -11,7 +11,7 @@ import sys
 
 from remy_farm.v1 import progress_pb2
 from remy_services.driver.directory import OutDirectory
-from remy_services.driver.progress import DesignObserver, RunStarted
+from remy_services.driver.progress import DesignObserver
 from remy_services.driver.run import DesignRun
 from remy_services.files import FileError
 from services.tests.driver.test_design_run import SPEC
@@ -22,8 +22,8 @@ class _Announcer(DesignObserver):
         self._to_raise = to_raise
         self._events = 0
 
-    def started(self, start: RunStarted) -> None:
-        print(f"started after {start.steps} steps", flush=True)
+    def started(self, steps: int, *, resumed: bool) -> None:
+        print(f"started after {steps} steps", flush=True)
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
         print(f"event {event.sequence}", flush=True)

@@ -49,6 +49,7 @@ from remy_services.cli.common import (
     print_note,
     print_table,
     say,
+    settings_option,
     switch,
     threads_option,
     time_unit_option,
@@ -285,11 +286,8 @@ def _seeds(
     "the other modes.",
     POSITIVE,
 )
-@option(
-    "--set PATH=VALUE",
-    "Another setting of the searches, as search.joint.starts=3; may be given several times.",
-    name="settings",
-    multiple=True,
+@settings_option(
+    "Another setting of the searches, as search.joint.starts=3; may be given several times."
 )
 @option(
     "--every STEPS",

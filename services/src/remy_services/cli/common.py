@@ -84,6 +84,20 @@ def seed_option(text: str) -> Callable[[_Command], _Command]:
     return option("--seed K", text, SEED, default=1)
 
 
+def settings_option(text: str) -> Callable[[_Command], _Command]:
+    """--set PATH=VALUE, any number of them."""
+    return option("--set PATH=VALUE", text, name="settings", multiple=True)
+
+
+def sweeps_option(beginning: str) -> Callable[[_Command], _Command]:
+    """--sweep PATH=V,V,..., any number of them; what is made or submitted for each value."""
+    text = (
+        f"{beginning} for each of these values of a setting, as objective.delta=0.1,1,10; "
+        "with several sweeps, for each combination."
+    )
+    return option("--sweep PATH=V,V,...", text, name="sweeps", multiple=True)
+
+
 threads_option = option(
     "--threads N",
     "Threads to simulate with; results do not depend on it.",

@@ -56,13 +56,15 @@ from remy_services.cli.common import (
     print_table,
     quiet_option,
     say,
+    settings_option,
+    sweeps_option,
     switch,
     threads_option,
 )
 from remy_services.cli.views import ProgressView, print_members, progress_view
 from remy_services.designer.search import with_steps
 from remy_services.driver.directory import OutDirectory
-from remy_services.driver.progress import DesignObserver, RunStarted, StepProgress, read_events
+from remy_services.driver.progress import DesignObserver, read_events
 from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.evaluation.measures import Summary
 from remy_services.files import FileError, read_file, write_file
@@ -87,18 +89,13 @@ class DesignProgress(DesignObserver):
         self._view = view
         self._job = job_pb2.Job(name=name, state=job_pb2.JOB_STATE_RUNNING)
 
-    def started(self, start: RunStarted) -> None:
-        if start.resumed:
-            self._view.say(f"resumed after step {start.steps}")
+    def started(self, steps: int, *, resumed: bool) -> None:
+        if resumed:
+            self._view.say(f"resumed after step {steps}")
 
-    def progress(self, progress: StepProgress) -> None:
-        now = self._job.progress
-        for field in dataclasses.fields(progress):
-            value = getattr(progress, field.name)
-            if value is None:
-                now.ClearField(field.name)
-            else:
-                setattr(now, field.name, value)
+    def progress(self, progress: job_pb2.JobProgress) -> None:
+        self._job.progress.ClearField("eta_seconds")
+        self._job.progress.MergeFrom(progress)
         self._view.job(self._job)
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
@@ -353,19 +350,10 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     "since the design began; search.joint.cpu_seconds has it planned for so many.",
     POSITIVE,
 )
-@option(
-    "--set PATH=VALUE",
-    "Another setting than the specification's, as objective.delta=0.1; may be given several times.",
-    name="settings",
-    multiple=True,
+@settings_option(
+    "Another setting than the specification's, as objective.delta=0.1; may be given several times."
 )
-@option(
-    "--sweep PATH=V,V,...",
-    "Make a design for each of these values of a setting, as objective.delta=0.1,1,10; "
-    "with several sweeps, for each combination.",
-    name="sweeps",
-    multiple=True,
-)
+@sweeps_option("Make a design")
 @switch("--resume", "Go on with the design in DIR.")
 @quiet_option
 @json_option

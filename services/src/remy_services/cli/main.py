@@ -19,8 +19,8 @@ from remy_services.cli import failures
 class CommandReference(NamedTuple):
     """Where a command is, and its line in the help text."""
 
-    #: The module, and after a colon the command's name in it if that is not `command`.
-    place: str
+    #: The module that has it: as `command`, or by its name, as in `info_command`.
+    module: str
     summary: str
     #: The heading that it stands under in the help text.
     section: str
@@ -41,8 +41,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._references:
             return None
-        module, _, attribute = self._references[cmd_name].place.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute or "command")
+        module = importlib.import_module(self._references[cmd_name].module)
+        name = f"{cmd_name.replace('-', '_')}_command"
+        command: click.Command = getattr(module, name, None) or module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -111,60 +112,50 @@ def _summary(distribution: object) -> str:
     return f"{metadata.get('Summary') or 'Installed without a description'}."
 
 
-#: By name: the module of this package, after a colon the command in it where that is not
-#: `command`, and the summary.
+#: By name: the module of this package, and the summary.
 _LOCAL_COMMANDS = {
     "design": ("design", "Design a RemyCC for the networks of a specification."),
-    "simulate": ("simulate:simulate_command", "Simulate RemyCCs on one network."),
-    "evaluate": (
-        "simulate:evaluate_command",
-        "Score a RemyCC on networks drawn from a specification.",
-    ),
+    "simulate": ("simulate", "Simulate RemyCCs on one network."),
+    "evaluate": ("simulate", "Score a RemyCC on networks drawn from a specification."),
     "inspect": ("inspect", "Show the rules of a RemyCC: region, action, use."),
-    "convert": ("simulate:convert_command", "Convert a RemyCC between .dna and .json."),
-    "validate": ("simulate:validate_command", "Check a specification and say what it asks for."),
+    "convert": ("simulate", "Convert a RemyCC between .dna and .json."),
+    "validate": ("simulate", "Check a specification and say what it asks for."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (
         "benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
     ),
-    "completion": (
-        "simulate:completion_command",
-        "Print the script that has a shell complete these words.",
-    ),
+    "completion": ("simulate", "Print the script that has a shell complete these words."),
 }
 _JOB_COMMANDS = {
-    "submit": ("submit:submit_command", "Have a coordinator design a RemyCC."),
-    "list": ("jobs:list_command", "List jobs."),
-    "status": ("jobs:status_command", "Show how far a job is."),
-    "watch": ("watch:watch_command", "Follow a job, or a campaign, until it ends."),
-    "pause": ("submit:pause_command", "Have a job wait."),
-    "resume": ("submit:resume_command", "Have a paused job go on."),
-    "cancel": ("submit:cancel_command", "End a job; its best RemyCC stays."),
-    "extend": ("submit:extend_command", "Give a job larger budgets."),
-    "fork": ("submit:fork_command", "Begin a new job with a table of another's."),
-    "delete": ("submit:delete_command", "Remove a job and all that is stored of it."),
-    "compare": ("jobs:compare_command", "Show jobs side by side."),
-    "fetch": ("jobs:fetch_command", "Write a job's RemyCC to a file."),
-    "history": ("jobs:history_command", "Write a job's progress as CSV, JSON, Parquet or a plot."),
-    "export-job": (
-        "submit:export_job_command",
-        "Write a job with everything stored of it to a file.",
-    ),
-    "import-job": ("submit:import_job_command", "Store a job that was exported."),
-    "info": ("doctor:info_command", "Show what a coordinator says of itself."),
+    "submit": ("submit", "Have a coordinator design a RemyCC."),
+    "list": ("jobs", "List jobs."),
+    "status": ("jobs", "Show how far a job is."),
+    "watch": ("watch", "Follow a job, or a campaign, until it ends."),
+    "pause": ("submit", "Have a job wait."),
+    "resume": ("submit", "Have a paused job go on."),
+    "cancel": ("submit", "End a job; its best RemyCC stays."),
+    "extend": ("submit", "Give a job larger budgets."),
+    "fork": ("submit", "Begin a new job with a table of another's."),
+    "delete": ("submit", "Remove a job and all that is stored of it."),
+    "compare": ("jobs", "Show jobs side by side."),
+    "fetch": ("jobs", "Write a job's RemyCC to a file."),
+    "history": ("jobs", "Write a job's progress as CSV, JSON, Parquet or a plot."),
+    "export-job": ("submit", "Write a job with everything stored of it to a file."),
+    "import-job": ("submit", "Store a job that was exported."),
+    "info": ("doctor", "Show what a coordinator says of itself."),
     "doctor": (
-        "doctor:doctor_command",
+        "doctor",
         "Check the connection, the coordinator and its store, and say what to do.",
     ),
 }
 _COMMANDS = {
-    name: CommandReference(f"remy_services.cli.{place}", summary, section)
+    name: CommandReference(f"remy_services.cli.{module}", summary, section)
     for section, commands in (
         ("Commands", _LOCAL_COMMANDS),
         ("Commands for a coordinator's jobs", _JOB_COMMANDS),
     )
-    for name, (place, summary) in commands.items()
+    for name, (module, summary) in commands.items()
 } | plugged_in_commands()
 
 

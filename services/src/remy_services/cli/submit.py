@@ -20,6 +20,8 @@ from remy_services.cli.common import (
     option,
     print_json,
     quiet_option,
+    settings_option,
+    sweeps_option,
     switch,
     threads_option,
 )
@@ -94,13 +96,7 @@ def _member_name(base: str, settings: str, number: int) -> str:
     POSITIVE,
     show_default="1",
 )
-@option(
-    "--sweep PATH=V,V,...",
-    "Submit a job for each of these values of a setting, as objective.delta=0.1,1,10; "
-    "with several sweeps, for each combination.",
-    name="sweeps",
-    multiple=True,
-)
+@sweeps_option("Submit a job")
 @switch("--validate-only", "Have everything checked, and submit nothing.")
 @threads_option
 @quiet_option
@@ -187,12 +183,7 @@ def _say_submitted(
 )
 @option("--name NAME", "Of the new job.", default="", show_default="as JOB's")
 @option("--priority P", "Of the new job.", _PRIORITY, show_default="as JOB's")
-@option(
-    "--set PATH=VALUE",
-    "A setting that differs, as objective.delta=0.1; may be repeated.",
-    name="settings",
-    multiple=True,
-)
+@settings_option("A setting that differs, as objective.delta=0.1; may be repeated.")
 @connected
 def fork_command(
     client: DesignClient,

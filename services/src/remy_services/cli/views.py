@@ -45,7 +45,7 @@ from remy_services.cli.common import (
 )
 from remy_services.specification import to_yaml
 from remy_services.specification.reading import read_yaml
-from remy_services.specification.schema import enum_of, fields_of, says_nothing
+from remy_services.specification.schema import converted, enum_of, fields_of, says_nothing
 
 if TYPE_CHECKING:
     from remy_services.analysis.campaign import MemberRecord
@@ -96,12 +96,7 @@ def job_tree(job: job_pb2.Job) -> dict[str, Any]:
 
 
 def _field(message: Message, field: FieldDescriptor) -> Any:
-    value = getattr(message, field.name)
-    if field.is_repeated:
-        return [_value(field, item) for item in value]
-    if says_nothing(message, field):
-        return None
-    return _value(field, value)
+    return None if says_nothing(message, field) else converted(message, field, _value)
 
 
 def _value(field: FieldDescriptor, value: Any) -> Any:

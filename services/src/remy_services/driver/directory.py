@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.designer import CheckpointError, Designer
 from remy_services.driver.loop import Clock, DesignSession, Stopwatch
 from remy_services.driver.pareto import ParetoFile
-from remy_services.driver.progress import DesignObserver, ProgressLog, RunStarted, StepProgress
+from remy_services.driver.progress import DesignObserver, ProgressLog
 from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.files import FileError, read_file, reason, write_file
 from remy_services.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
@@ -216,7 +216,7 @@ class DirectorySink:
         except BaseException:
             self.close()
             raise
-        observer.started(RunStarted(designer.steps, resumed))
+        observer.started(designer.steps, resumed=resumed)
 
     def close(self) -> None:
         """Writes no more."""
@@ -233,7 +233,7 @@ class DirectorySink:
             seconds = time.monotonic() - started
             elapsed = self.session.stopwatch.elapsed()
             self._observer.progress(
-                StepProgress(
+                job_pb2.JobProgress(
                     step=designer.steps + 1,
                     epoch=designer.epoch,
                     rules=rules,

@@ -5,62 +5,30 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from remy_farm.v1 import progress_pb2
+from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.designer.budgets import Elapsed
 from remy_services.files import FileError, reason
-from remy_services.specification.schema import fields_of, says_nothing
+from remy_services.specification.schema import converted, fields_of, says_nothing
 from remy_simulator import RuleTable
-
-
-@dataclass(frozen=True)
-class RunStarted:
-    """A run begins."""
-
-    #: Steps made by earlier runs; 0 for a new design.
-    steps: int
-    #: Whether there was a checkpoint to resume from.
-    resumed: bool
-
-
-@dataclass(frozen=True)
-class StepProgress:
-    """Where the running step stands."""
-
-    #: The running step, from 1, and its epoch, from 0.
-    step: int
-    epoch: int
-    #: Rules of the table that the step works on.
-    rules: int
-    #: Candidates in all, and those that are done on all specimens or would be if simulations ended
-    #: candidate by candidate.
-    candidates: int
-    candidates_done: int
-    #: Packets sent in this step's simulations, and a second of this step's wall time.
-    simulated_packets: int
-    packets_per_second: float
-    #: Since the design began, without pauses.
-    wall_seconds: float
-    cpu_seconds: float
-    #: A guess at the wall time left; None where there is nothing to go by.
-    eta_seconds: float | None
 
 
 class DesignObserver:
     """Is called in the thread that called `DesignRun.run`, and should return at once. This one
     shows nothing."""
 
-    def started(self, start: RunStarted) -> None:
-        """Before the first step of this run."""
+    def started(self, steps: int, *, resumed: bool) -> None:
+        """Before the first step of this run: how many earlier runs have made, and whether there was
+        a checkpoint to resume from."""
 
-    def progress(self, progress: StepProgress) -> None:
-        """Some ten times a second while a step is evaluated."""
+    def progress(self, progress: job_pb2.JobProgress) -> None:
+        """Some ten times a second while a step is evaluated. As far as it is known here, and of the
+        running step: `step` is its number, from 1, and packets are those of its simulations."""
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
         """The line was added to progress.jsonl; its checkpoint may not have been written yet."""
@@ -90,16 +58,8 @@ def from_line(line: str | bytes) -> progress_pb2.ProgressEvent:
 
 
 def _tree(message: Message) -> dict[str, Any]:
-    tree = {}
-    for field in fields_of(message):
-        if says_nothing(message, field):
-            continue
-        value = getattr(message, field.name)
-        if field.is_repeated:
-            tree[field.name] = [_value(field, item) for item in value]
-        else:
-            tree[field.name] = _value(field, value)
-    return tree
+    told = (field for field in fields_of(message) if not says_nothing(message, field))
+    return {field.name: converted(message, field, _value) for field in told}
 
 
 def _value(field: Any, value: Any) -> Any:

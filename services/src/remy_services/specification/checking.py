@@ -41,11 +41,7 @@ def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
     return spec.search.paper.validation_specimens
 
 
-_Range: TypeAlias = (
-    spec_pb2.Distribution.Uniform
-    | spec_pb2.Distribution.LogUniform
-    | spec_pb2.Distribution.IntegerUniform
-)
+_Rule: TypeAlias = Callable[[Any, str, Bounds], Iterator[Violation]]
 
 _MODES_WITH_MAXIMUM_RULES: Final = {
     spec_pb2.SEARCH_MODE_JOINT: "joint",
@@ -88,16 +84,16 @@ def _complete(message: Message, path: str) -> Iterator[Violation]:
             yield Violation(child_path(path, field.name), "is missing")
 
 
-def _limits_are_ascending(distribution: _Range, path: str, _: Bounds) -> Iterator[Violation]:
-    yield from _ascending(distribution, path, "low", "high")
+def _are_ascending(low: str, high: str) -> _Rule:
+    return lambda message, path, _: _ascending(message, path, low, high)
 
 
-def _limits_are_continuous(distribution: _Range, path: str, bounds: Bounds) -> Iterator[Violation]:
+def _limits_are_continuous(distribution: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
     if bounds.integral:
         yield Violation(
             path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
         )
-    yield from _limits_are_ascending(distribution, path, bounds)
+    yield from _ascending(distribution, path, "low", "high")
 
 
 def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
@@ -200,22 +196,18 @@ def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
         )
 
 
-def _workers_are_ascending(workers: spec_pb2.Workers, path: str, _: Bounds) -> Iterator[Violation]:
-    yield from _ascending(workers, path, "minimum", "maximum")
-
-
 def _full_name(message: type[Message]) -> str:
     return str(descriptor_of(message).full_name)
 
 
-_RULES: Final[dict[str, Callable[[Any, str, Bounds], Iterator[Violation]]]] = {
+_RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
     _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
-    _full_name(spec_pb2.Distribution.IntegerUniform): _limits_are_ascending,
+    _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.JointSearch): _length_is_given_once,
-    _full_name(spec_pb2.Workers): _workers_are_ascending,
+    _full_name(spec_pb2.Workers): _are_ascending("minimum", "maximum"),
     _full_name(spec_pb2.DesignSpec): _specification_is_sound,
 }
 

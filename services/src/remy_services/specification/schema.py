@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from google.protobuf.descriptor import (
     Descriptor,
@@ -211,6 +211,14 @@ def says_nothing(message: Message, field: FieldDescriptor) -> bool:
         return False
     is_message = field.message_type is not None
     return is_message or is_alternative(field) or constraint_of(field).may_be_absent
+
+
+def converted(
+    message: Message, field: FieldDescriptor, convert: Callable[[FieldDescriptor, Any], Any]
+) -> Any:
+    """What is made of a field's value, or of each of a repeated field's."""
+    value = getattr(message, field.name)
+    return [convert(field, item) for item in value] if field.is_repeated else convert(field, value)
 
 
 def entries_problem(field: FieldDescriptor, count: int) -> str | None:

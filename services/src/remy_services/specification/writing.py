@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 import yaml
@@ -35,6 +36,7 @@ from remy_services.specification.reading import (
 from remy_services.specification.schema import (
     SpecError,
     Violation,
+    converted,
     descriptor_of,
     enum_names,
     enum_of,
@@ -146,13 +148,8 @@ def _tree(message: Message, depth: int = 0) -> Tree:
     """A message as the tree that is read as this message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
-        if not field.is_repeated and not message.HasField(field.name):
-            continue
-        value = getattr(message, field.name)
-        if field.is_repeated:
-            tree[field.name] = [_value_tree(item, field, depth) for item in value]
-        else:
-            tree[field.name] = _value_tree(value, field, depth)
+        if field.is_repeated or message.HasField(field.name):
+            tree[field.name] = converted(message, field, partial(_value_tree, depth))
     short = shorten(tree, descriptor_of(message))
     inline = depth >= _INLINE_DEPTH and all(_is_small(value) for value in tree.values())
     return _Inline(tree) if short is tree and inline else short
@@ -162,7 +159,7 @@ def _is_small(tree: Tree) -> bool:
     return not isinstance(tree, dict) or (isinstance(tree, _Inline) and len(tree) == 1)
 
 
-def _value_tree(value: Any, field: FieldDescriptor, depth: int) -> Tree:
+def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
     if is_submessage(field):
         return _tree(value, depth + 1)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
