@@ -11,25 +11,19 @@ from click.testing import CliRunner, Result
 from remy_services.cli.main import main
 from remy_services.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
+from services.tests.small_network import SMALL_NETWORK
 
-SMALL_SPEC = """\
+SMALL_SPEC = f"""\
 name: small
-network:
-  link_rate_mbps: {uniform: [10, 20]}
-  rtt_ms: 100
-  senders: {integer_uniform: [1, 2]}
-traffic:
-  exponential_time: {mean_ms: 1000}
-  mean_off_ms: 1000
-search:
+{SMALL_NETWORK}search:
   mode: paper
   simulated_seconds: 1
   paper:
     validation_specimens: 8
-    window_increment: {first_step: 20, steps: 1}
-    window_multiple: {first_step: 0.3, steps: 1}
-    intersend_ms: {first_step: 1, steps: 1}
-stop: {epochs: 2}
+    window_increment: {{first_step: 20, steps: 1}}
+    window_multiple: {{first_step: 0.3, steps: 1}}
+    intersend_ms: {{first_step: 1, steps: 1}}
+stop: {{epochs: 2}}
 """
 
 Run = Callable[..., Result]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,14 @@ def server(tmp_path: Path, switch: Switch, gate: Gate) -> Iterator[RunningServer
     with RunningServer(settings_for(tmp_path), around) as server:
         yield server
         switch.is_cut = False
+
+
+@contextmanager
+def limited_to(packets: int, folder: Path) -> Iterator[Client]:
+    """A client of a server where one job may simulate so many packets."""
+    farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=packets))
+    with RunningServer(replace(settings_for(folder), farm=farm)) as server:
+        yield server.client()
 
 
 class TestStoreAway:
@@ -219,9 +228,7 @@ class TestFailures:
         assert client.remycc(job.id) == table
 
     def test_a_job_may_not_work_for_ever(self, tmp_path: Path) -> None:
-        farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=500_000))
-        with RunningServer(replace(settings_for(tmp_path), farm=farm)) as server:
-            client = server.client()
+        with limited_to(500_000, tmp_path) as client:
             failed = client.until_final(client.submit(small_joint_spec(steps=1000)).id)
             assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
             assert "at most 500000 are allowed for one job here" in failed.status_message
@@ -230,9 +237,7 @@ class TestFailures:
             assert 0 < failed.progress.simulated_packets <= 500_000
 
     def test_a_step_that_would_never_end_is_interrupted(self, tmp_path: Path) -> None:
-        farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=10_000))
-        with RunningServer(replace(settings_for(tmp_path), farm=farm)) as server:
-            client = server.client()
+        with limited_to(10_000, tmp_path) as client:
             failed = client.until_final(client.submit(small_joint_spec(simulated_seconds=1e6)).id)
             assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
             assert "more packets than the 10000 that are left to it" in failed.status_message

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from remy_farm.v1 import spec_pb2
 from remy_services.specification import parse_spec
+from services.tests.small_network import SMALL_NETWORK
 
-JOINT_SPEC = """\
+JOINT_SPEC = f"""\
 name: small-joint
-network:
-  link_rate_mbps: {uniform: [10, 20]}
-  rtt_ms: 100
-  senders: {integer_uniform: [1, 2]}
-traffic:
-  exponential_time: {mean_ms: 1000}
-  mean_off_ms: 1000
-search:
+{SMALL_NETWORK}search:
   mode: joint
   simulated_seconds: 1
   joint:

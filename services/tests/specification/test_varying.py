@@ -6,17 +6,11 @@ import pytest
 
 from remy_services.specification import SpecError, parse_spec, spec_of_tree, to_yaml, vary
 from remy_services.specification.reading import read_yaml
+from services.tests.small_network import SMALL_NETWORK
 
-TEXT = """
+TEXT = f"""
 name: small
-network:
-  link_rate_mbps: {uniform: [10, 20]}
-  rtt_ms: 100
-  senders: {integer_uniform: [1, 2]}
-traffic:
-  exponential_time: {mean_ms: 1000}
-  mean_off_ms: 1000
-search: {mode: joint}
+{SMALL_NETWORK}search: {{mode: joint}}
 """
 
 

@@ -31,13 +31,17 @@ def _spec(splits: str) -> spec_pb2.DesignSpec:
     )
 
 
-@cache
-def _reference(splits: str) -> Walk:
+def _walk(spec: spec_pb2.DesignSpec) -> Walk:
     evaluator = LocalEvaluator(1)
     try:
-        return Walk(_spec(splits), evaluator.evaluate)
+        return Walk(spec, evaluator.evaluate)
     finally:
         evaluator.close()
+
+
+@cache
+def _reference(splits: str) -> Walk:
+    return _walk(_spec(splits))
 
 
 @pytest.mark.parametrize("splits", _SPLITS)
@@ -121,11 +125,7 @@ def _mended(signals: str) -> spec_pb2.DesignSpec:
 
 @cache
 def _mended_reference(signals: str) -> Walk:
-    evaluator = LocalEvaluator(1)
-    try:
-        return Walk(_mended(signals), evaluator.evaluate)
-    finally:
-        evaluator.close()
+    return _walk(_mended(signals))
 
 
 @pytest.mark.parametrize("signals", _UNITS)
