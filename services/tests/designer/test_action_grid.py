@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.paper import Action, action_grid
+from remy_services.designer.paper import ActionGrid
+from remy_simulator.messages import ActionTuple as Action
 from services.tests.designer.second_search import every_action
 from services.tests.designer.small_spec import small_spec
 
@@ -56,18 +57,18 @@ def test_same_actions_as_the_slow_obvious_way(
     search: tuple[spec_pb2.PaperSearch, Action],
 ) -> None:
     paper, action = search
-    assert action_grid(paper).neighbours(action) == every_action(paper, action)
+    assert ActionGrid(paper).neighbours(action) == every_action(paper, action)
 
 
 def test_a_specification_brings_the_reference_tool_s_grid() -> None:
     paper = small_spec().search.paper
     assert paper.window_increment.maximum == DEFAULT.window_increment.maximum
     assert paper.intersend_ms.minimum == DEFAULT.intersend_ms.minimum
-    assert action_grid(DEFAULT).initial == (1, 1, 3)
+    assert ActionGrid(DEFAULT).initial == (1, 1, 3)
 
 
 def test_increments_grow_geometrically_on_both_sides() -> None:
-    neighbours = action_grid(DEFAULT).neighbours((0.5, 100, 1.5))
+    neighbours = ActionGrid(DEFAULT).neighbours((0.5, 100, 1.5))
 
     assert len(neighbours) == 7 * 7 * 7 - 1
     assert sorted({m for m, _, _ in neighbours}) == [0.34, 0.46, 0.49, 0.5, 0.51, 0.54, 0.66]
@@ -76,7 +77,7 @@ def test_increments_grow_geometrically_on_both_sides() -> None:
 
 
 def test_what_lies_outside_the_bounds_is_left_out() -> None:
-    neighbours = action_grid(DEFAULT).neighbours((1, 0, 3))
+    neighbours = ActionGrid(DEFAULT).neighbours((1, 0, 3))
 
     assert sorted({m for m, _, _ in neighbours}) == [0.84, 0.96, 0.99, 1]
     assert sorted({b for _, b, _ in neighbours}) == [0, 1, 4, 16]
@@ -84,11 +85,11 @@ def test_what_lies_outside_the_bounds_is_left_out() -> None:
 
 
 def test_the_present_action_is_not_among_its_neighbours() -> None:
-    assert (1, 1, 3) not in action_grid(DEFAULT).neighbours((1, 1, 3))
+    assert (1, 1, 3) not in ActionGrid(DEFAULT).neighbours((1, 1, 3))
 
 
 def test_steps_down_and_up_cancel() -> None:
-    multiple = action_grid(DEFAULT).window_multiple
+    multiple = ActionGrid(DEFAULT).window_multiple
     value = 1.0
     for _ in range(30):
         value = [v for v in multiple.alternatives(value) if v < value][-1]
@@ -101,5 +102,5 @@ def test_increments_stay_whole_packets() -> None:
     paper = spec_pb2.PaperSearch()
     paper.CopyFrom(DEFAULT)
     paper.window_increment.first_step = 0.3
-    increments = {b for _, b, _ in action_grid(paper).neighbours((0.5, 10, 1))}
+    increments = {b for _, b, _ in ActionGrid(paper).neighbours((0.5, 10, 1))}
     assert increments == {5, 9, 10, 11, 15}

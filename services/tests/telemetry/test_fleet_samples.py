@@ -70,16 +70,18 @@ def test_tasks_leases_and_times_are_exported() -> None:
     assert value("workers_joined_total") == 2
     assert value("worker_departures_total", ("reason", "lost")) == 1
     assert value("leases_ended_total", ("reason", "lost")) == counts.leases_ended["lost"] > 0
-    assert value("task_duration_seconds_count") == sum(counts.task_durations)
-    assert value("task_duration_seconds_bucket", ("le", "+Inf")) == sum(counts.task_durations)
-    assert value("task_queue_seconds_count") == sum(counts.queue_times) > 1
+    assert value("task_duration_seconds_count") == sum(counts.task_durations.counts)
+    assert value("task_duration_seconds_bucket", ("le", "+Inf")) == sum(
+        counts.task_durations.counts
+    )
+    assert value("task_queue_seconds_count") == sum(counts.queue_times.counts) > 1
     # Every task waited for as long as nobody was there.
     assert value("task_queue_seconds_bucket", ("le", "2.5")) == 0
     assert value("step_phase_seconds_total", ("phase", "waiting")) == pytest.approx(
-        counts.queue_seconds
+        counts.queue_times.seconds
     )
     assert value("step_phase_seconds_total", ("phase", "transfer")) == pytest.approx(
-        max(counts.task_duration_seconds - counts.cpu_seconds, 0)
+        max(counts.task_durations.seconds - counts.cpu_seconds, 0)
     )
 
 
@@ -109,5 +111,5 @@ def test_the_time_of_steps_is_known_though_nobody_scrapes() -> None:
             await evaluator.close()
 
     waited = asyncio.run(step_seconds())["waiting"]
-    assert waited == pytest.approx(fleet.scheduler.snapshot().counts.queue_seconds)
+    assert waited == pytest.approx(fleet.scheduler.snapshot().counts.queue_times.seconds)
     assert waited > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,35 +115,26 @@ class ActionSpace:
         )
 
 
-def action_change(rule: int, action: Action) -> evaluation_pb2.ActionChange:
-    """One rule's new action."""
-    return evaluation_pb2.ActionChange(rule=rule, action=action_message(action))
-
-
 def unchanged() -> evaluation_pb2.Candidate:
     """The table as it is."""
     return evaluation_pb2.Candidate()
 
 
-def one_rule(rule: int, action: Action) -> evaluation_pb2.Candidate:
-    """The table with another action for one rule."""
-    return several_rules(evaluation_pb2.ActionChanges(changes=[action_change(rule, action)]))
-
-
-def several_rules(changes: evaluation_pb2.ActionChanges) -> evaluation_pb2.Candidate:
-    """The table with other actions for several rules."""
-    return evaluation_pb2.Candidate(actions=changes)
+def changed(rules: Iterable[tuple[int, Action]]) -> evaluation_pb2.Candidate:
+    """The table with other actions for some rules."""
+    changes = [
+        evaluation_pb2.ActionChange(rule=rule, action=action_message(action))
+        for rule, action in rules
+    ]
+    return evaluation_pb2.Candidate(actions=evaluation_pb2.ActionChanges(changes=changes))
 
 
 def differences(before: RuleTable, after: RuleTable) -> evaluation_pb2.ActionChanges:
     """What turns `before` into `after`, a table of the same structure, by increasing rule."""
-    return evaluation_pb2.ActionChanges(
-        changes=[
-            action_change(rule, after.action(rule))
-            for rule in range(before.rule_count)
-            if before.action(rule) != after.action(rule)
-        ]
-    )
+    rules = range(before.rule_count)
+    return changed(
+        (rule, after.action(rule)) for rule in rules if before.action(rule) != after.action(rule)
+    ).actions
 
 
 def apply(table: RuleTable, changes: evaluation_pb2.ActionChanges) -> RuleTable:

@@ -72,11 +72,6 @@ def is_by_budget(spec: spec_pb2.DesignSpec) -> bool:
     )
 
 
-def budget_of(joint: spec_pb2.JointSearch) -> float:
-    """The budget of such a design, in packets or in seconds of CPU time."""
-    return joint.simulated_packets if joint.HasField("simulated_packets") else joint.cpu_seconds
-
-
 def steps_within(search: spec_pb2.Search, budget: float, step_costs: Sequence[float]) -> int:
     """The longest climb whose design is expected to cost no more than the budget; at least a step.
 
@@ -155,8 +150,10 @@ class Rehearsal:
         joint.steps_per_epoch = joint.steps
         joint.ClearField("tuned_for_specimens")
         self._designer = Designer(plan)
-        self._counts_packets = spec.search.joint.HasField("simulated_packets")
-        self._budget = budget_of(spec.search.joint)
+        asked = search.joint
+        self._counts_packets = asked.HasField("simulated_packets")
+        #: In packets, or in seconds of CPU time.
+        self._budget = asked.simulated_packets if self._counts_packets else asked.cpu_seconds
         self._used = 0.0
         # By the number of divisions before the step.
         self._step_costs: list[float] = []

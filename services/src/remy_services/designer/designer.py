@@ -82,14 +82,11 @@ def count_step(
     record.step += 1
     packets = count_outcome(record, outcome)
     finished = progress_pb2.StepFinished(
-        purpose=report.purpose,
-        rules=report.rules,
         candidates=len(request.candidates),
         specimens=columns.specimen_count(request),
         simulated_packets=packets,
-        score=report.score,
-        gain=report.gain,
     )
+    finished.MergeFrom(report.finished)
     events = [Event(step_finished=finished), *report.events]
     if report.epoch is not None:
         ended = record.epochs.add()
@@ -238,7 +235,7 @@ class Designer:
         """What to evaluate next: the same until its outcome was received, None when finished."""
         if self._request is None and self.finished is None:
             if self._record.HasField("closing"):
-                self._request = self._closing_request()
+                self._request = self._strategy.closing_request(self._state)
             else:
                 step = self._strategy.steps[self._state.purpose]
                 self._request = step.request(self._strategy, self._state)
@@ -272,7 +269,8 @@ class Designer:
             return []
         self._request = None
         self._record.closing.reason = reason
-        return self._finish() if self._closing_request() is None else []
+        closing = self._strategy.closing_request(self._state)
+        return self._finish() if closing is None else []
 
     def reconsider(self, spent: progress_pb2.StopReason | None = None) -> list[Event]:
         """Applies the specification's stop rules anew, after it was resumed with other budgets.
@@ -309,9 +307,6 @@ class Designer:
         if decision.table is not None:
             self._record.closing.table.CopyFrom(from_native(decision.table))
         return self._finish()
-
-    def _closing_request(self) -> Request | None:
-        return self._strategy.closing_request(self._state)
 
     def _finish(self) -> list[Event]:
         return count_end(self._record, self._state.epoch, self.table.rule_count)

@@ -25,13 +25,10 @@ from remy_services.designer.search import (
 )
 from remy_services.designer.splitting import split_most_used
 from remy_simulator import RuleTable
+from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, axis_of
 
 # The grid of actions around the present one
-
-
-#: An action: window multiple, window increment (packets), intersend time (ms).
-Action = tuple[float, float, float]
 
 # Steps up and down must cancel, or a multiple of 1.0000000000000002 would be out of bounds.
 _DECIMALS = 12
@@ -60,7 +57,6 @@ class Component:
         return sorted(values)
 
 
-@dataclass(frozen=True)
 class ActionGrid:
     """The actions that are tried in place of a rule's present one.
 
@@ -69,18 +65,18 @@ class ActionGrid:
     what is tried for each component.
     """
 
-    window_multiple: Component
-    window_increment: Component
-    intersend_ms: Component
-
-    @property
-    def initial(self) -> Action:
-        """The first rule's action."""
-        return (
-            self.window_multiple.grid.initial,
-            self.window_increment.grid.initial,
-            self.intersend_ms.grid.initial,
+    def __init__(self, spec: spec_pb2.PaperSearch) -> None:
+        """The grid that a (complete) specification asks for."""
+        multiple, increment, intersend = (
+            spec.window_multiple,
+            spec.window_increment,
+            spec.intersend_ms,
         )
+        self.window_multiple = Component(multiple, _DECIMALS)
+        self.window_increment = Component(increment, _INCREMENT_DECIMALS)
+        self.intersend_ms = Component(intersend, _DECIMALS)
+        #: The first rule's action.
+        self.initial: Action = (multiple.initial, increment.initial, intersend.initial)
 
     def neighbours(self, action: Action) -> list[Action]:
         """The actions to try in place of `action`, without itself, in a fixed order."""
@@ -91,15 +87,6 @@ class ActionGrid:
             self.intersend_ms.alternatives(intersend_ms),
         )
         return [candidate for candidate in product if candidate != action]
-
-
-def action_grid(spec: spec_pb2.PaperSearch) -> ActionGrid:
-    """The grid that a (complete) specification asks for."""
-    return ActionGrid(
-        window_multiple=Component(spec.window_multiple, _DECIMALS),
-        window_increment=Component(spec.window_increment, _INCREMENT_DECIMALS),
-        intersend_ms=Component(spec.intersend_ms, _DECIMALS),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +202,7 @@ class ImproveAction(Step["PaperStrategy", PaperState]):
             table=state.table,
             candidates=[
                 actions.unchanged(),
-                *(actions.one_rule(state.rule, action) for action in neighbours),
+                *(actions.changed([(state.rule, action)]) for action in neighbours),
             ],
         )
 
@@ -266,12 +253,12 @@ class EndEpoch(Step["PaperStrategy", PaperState]):
     purpose = progress_pb2.STEP_PURPOSE_VALIDATE
 
     def request(self, strategy: PaperStrategy, state: PaperState) -> Request:
-        return _comparison_request(strategy, state, self.purpose)
+        return strategy.comparison_request(state, self.purpose)
 
     def receive(
         self, strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
     ) -> tuple[PaperState, StepReport]:
-        decision = _decision(strategy, state, request, outcome)
+        decision = strategy.closing_decision(state, request, outcome)
         epoch = state.epoch + 1
         is_split_due = epoch % strategy.search.epochs_per_split == 0
         after = PaperState.first(
@@ -280,27 +267,6 @@ class EndEpoch(Step["PaperStrategy", PaperState]):
             SplitRule.purpose if is_split_due else ChooseRule.purpose,
         )
         return after, self.epoch_report(state, state.record(decision.comparison), "before")
-
-
-def _comparison_request(
-    strategy: PaperStrategy, state: PaperState, purpose: progress_pb2.StepPurpose
-) -> Request:
-    """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
-    candidates = [actions.unchanged()]
-    if state.rules_changed:
-        candidates.append(actions.several_rules(state.changes))
-    return strategy.validation_request(
-        purpose, state.epoch, state.visits, table=state.epoch_table, candidates=candidates
-    )
-
-
-def _decision(
-    strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
-) -> Decision:
-    """Whether the epoch's present table may replace its first one."""
-    scores = strategy.paired_scores(request, outcome)
-    comparison = scoring.compare(scores[0], scores[-1])
-    return Decision(comparison, state.table if comparison.accepted else None)
 
 
 class SplitRule(Survey["PaperStrategy", PaperState]):
@@ -343,7 +309,7 @@ class PaperStrategy(Strategy[PaperState]):
 
     def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
         super().__init__(spec, given)
-        self.grid = action_grid(self.search)
+        self.grid = ActionGrid(self.search)
 
     def first_state(self) -> PaperState:
         """ "Remy initializes a RemyCC with only a single rule." """
@@ -366,8 +332,20 @@ class PaperStrategy(Strategy[PaperState]):
         return None
 
     def closing_request(self, state: PaperState) -> Request | None:
-        request = _comparison_request(self, state, progress_pb2.STEP_PURPOSE_CLOSE)
+        request = self.comparison_request(state, progress_pb2.STEP_PURPOSE_CLOSE)
         return request if len(request.candidates) > 1 else None
 
+    def comparison_request(self, state: PaperState, purpose: progress_pb2.StepPurpose) -> Request:
+        """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
+        candidates = [actions.unchanged()]
+        if state.rules_changed:
+            candidates.append(evaluation_pb2.Candidate(actions=state.changes))
+        return self.validation_request(
+            purpose, state.epoch, state.visits, table=state.epoch_table, candidates=candidates
+        )
+
     def closing_decision(self, state: PaperState, request: Request, outcome: Outcome) -> Decision:
-        return _decision(self, state, request, outcome)
+        """Whether the epoch's present table may replace its first one."""
+        scores = self.paired_scores(request, outcome)
+        comparison = scoring.compare(scores[0], scores[-1])
+        return Decision(comparison, state.table if comparison.accepted else None)

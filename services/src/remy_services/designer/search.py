@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from google.protobuf.message import Message
 
@@ -31,13 +31,8 @@ from remy_simulator.messages import from_native, to_native
 class StepReport:
     """What a strategy made of one step's outcome."""
 
-    purpose: progress_pb2.StepPurpose
-    #: Rules of the table that the step worked on.
-    rules: int
-    #: Score of the table before the step; None if no specimen could be scored.
-    score: progress_pb2.Estimate | None = None
-    #: The best candidate's paired gain over it; None if the step compared nothing.
-    gain: progress_pb2.Estimate | None = None
+    #: What is told of it, but for what it has cost.
+    finished: progress_pb2.StepFinished
     #: What else happened: events that have only their `event` field set.
     events: Sequence[progress_pb2.ProgressEvent] = ()
     #: Set when the step ended an epoch. The designer fills in `step`.
@@ -156,27 +151,34 @@ class Step(ABC, Generic[C, S]):
         """The counters that, with the purpose, name the step's streams."""
         return (state.epoch,)
 
-    def report(self, state: S, scores: Sequence[float | None], **told: Any) -> StepReport:
+    def report(
+        self,
+        state: S,
+        scores: Sequence[float | None],
+        gain: progress_pb2.Estimate | None = None,
+        **told: Any,
+    ) -> StepReport:
         """What is told of the step that was made in `state`, given the scores of its table."""
-        return StepReport(
+        finished = progress_pb2.StepFinished(
             purpose=self.purpose,
             rules=state.working_table.rule_count,
             score=scoring.estimate(scores),
-            **told,
+            gain=gain,
         )
+        return StepReport(finished, **told)
 
     def epoch_report(
         self, state: S, record: progress_pb2.EpochRecord, score: Literal["before", "after"]
     ) -> StepReport:
         """The same of a step that ended an epoch; which of the compared scores is told."""
         told = record.comparison
-        return StepReport(
+        finished = progress_pb2.StepFinished(
             purpose=self.purpose,
             rules=state.working_table.rule_count,
             score=getattr(told, score) if told.HasField(score) else None,
             gain=told.gain if told.HasField("gain") else None,
-            epoch=record,
         )
+        return StepReport(finished, epoch=record)
 
 
 class Survey(Step[C, S]):
@@ -382,27 +384,23 @@ class ValidatedState(State):
 
 
 V = TypeVar("V", bound=ValidatedState)
+W = TypeVar("W", bound="ValidatingStrategy[Any]")
 
 
-class Validate(Step[C, V]):
+class Validate(Step[W, V]):
     """Ends an epoch: the contender is compared with the best table so far."""
 
     purpose = progress_pb2.STEP_PURPOSE_VALIDATE
     #: What the next step is for, unless `epoch_ended` says otherwise.
     then: ClassVar[progress_pb2.StepPurpose]
 
-    def request(self, strategy: C, state: V) -> Request:
-        return strategy.validation_request(self.purpose, table=state.contender(strategy))
-
-    def contender(self, strategy: C, state: V, request: Request, outcome: Outcome) -> Validated:
-        """The contender, with the outcome of its request."""
-        (scores,) = strategy.scores(request, outcome)
-        return Validated(state.contender(strategy), tuple(scores))
+    def request(self, strategy: W, state: V) -> Request:
+        return strategy.contest(state)
 
     def receive(
-        self, strategy: C, state: V, request: Request, outcome: Outcome
+        self, strategy: W, state: V, request: Request, outcome: Outcome
     ) -> tuple[V, StepReport]:
-        contender = self.contender(strategy, state, request, outcome)
+        contender = strategy.validated(state, request, outcome)
         after = replace(state, purpose=self.then)
         if state.best is None:
             # The first single rule: what the design's gain is measured from.
@@ -415,7 +413,7 @@ class Validate(Step[C, V]):
         return after, self.epoch_report(state, record, "after")
 
     @abstractmethod
-    def epoch_ended(self, strategy: C, state: V, record: progress_pb2.EpochRecord) -> V:
+    def epoch_ended(self, strategy: W, state: V, record: progress_pb2.EpochRecord) -> V:
         """Where the search stands after this epoch, the best table already chosen. May say more in
         the record."""
 
@@ -429,16 +427,22 @@ class ValidatingStrategy(Strategy[V]):
     def closing_request(self, state: V) -> Request | None:
         if state.best is None or state.contender(self) == state.best.table:
             return None
-        return self._validate.request(self, state)
+        return self.contest(state)
+
+    def contest(self, state: V) -> Request:
+        """Has the contender evaluated on the validation specimens."""
+        purpose = progress_pb2.STEP_PURPOSE_VALIDATE
+        return self.validation_request(purpose, table=state.contender(self))
+
+    def validated(self, state: V, request: Request, outcome: Outcome) -> Validated:
+        """The contender, with the outcome of that request."""
+        (scores,) = self.scores(request, outcome)
+        return Validated(state.contender(self), tuple(scores))
 
     def closing_decision(self, state: V, request: Request, outcome: Outcome) -> Decision:
-        contender = self._validate.contender(self, state, request, outcome)
+        contender = self.validated(state, request, outcome)
         comparison = (state.best or contender).compared(contender)
         return Decision(comparison, contender.table if comparison.accepted else None)
-
-    @property
-    def _validate(self) -> Validate[Any, V]:
-        return cast(Validate[Any, V], self.steps[progress_pb2.STEP_PURPOSE_VALIDATE])
 
 
 def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:

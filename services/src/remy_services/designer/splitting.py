@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_services.designer.actions import RTT_RATIO, START_RULE, has_start_rule
-from remy_services.designer.scoring import by_use
+from remy_services.designer.scoring import CheckpointError, by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import signal_of
+from remy_simulator.messages import axis_of, signal_of
 
 #: (axis, value) pairs as RuleTable.split takes them.
 Thresholds = list[tuple[int, float]]
@@ -23,6 +23,11 @@ class Split:
 
     rule: int
     thresholds: Thresholds
+
+    @classmethod
+    def of(cls, rule: int, thresholds: Iterable[rule_table_pb2.Threshold]) -> Split:
+        """The division that a message names."""
+        return cls(rule, [(axis_of(each.signal), each.value) for each in thresholds])
 
     def to_message(self) -> checkpoint_pb2.TrialDivision:
         """The division, on trial, bit by bit."""
@@ -43,6 +48,40 @@ class Split:
             rule_table_pb2.Threshold(signal=signal_of(axis, rules), value=value)
             for axis, value in self.thresholds
         ]
+
+
+# Divisions on trial, by increasing rule of the undivided table
+
+
+def trial_table(table: RuleTable, trials: Sequence[Split]) -> RuleTable:
+    """The table with all trials made."""
+    # From the back, so that the numbers of the rules still to be divided stay what they are.
+    for trial in reversed(trials):
+        table = table.split(trial.rule, trial.thresholds)
+    return table
+
+
+def first_parts(trials: Sequence[Split]) -> list[int]:
+    """The number, in the table of all trials, of each trial's first part.
+
+    Part `i` of a trial lies above its threshold number `k` exactly if bit `k` of `i` is set.
+    """
+    firsts = []
+    added = 0
+    for trial in trials:
+        firsts.append(trial.rule + added)
+        added += (1 << len(trial.thresholds)) - 1
+    return firsts
+
+
+def check_possible(table: RuleTable, trials: Sequence[Split]) -> None:
+    """Raises CheckpointError unless `table` can be divided so."""
+    try:
+        trial_table(table, trials)
+    except (IndexError, TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"the checkpoint holds an impossible division of a rule: {error}"
+        ) from error
 
 
 #: Counts of memory values by bucket, (buckets, counts), by (rule, axis).

@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from remy_farm.v1 import design_service_pb2, job_pb2, progress_pb2, spec_pb2
-from remy_services.evaluation.scheduler.records import SchedulerSnapshot
+from remy_services.evaluation.scheduler.records import Durations, SchedulerSnapshot
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.specification.schema import fields_of, says_nothing
 from remy_services.telemetry import catalogue
@@ -40,10 +40,7 @@ class Distribution:
     """A histogram without labels."""
 
     metric: Metric
-    #: Values by the metric's buckets, and last those above all of them.
-    counts: Sequence[int]
-    #: Sum of the values.
-    total: float
+    durations: Durations
 
 
 Reading = Iterable[Sample | Distribution]
@@ -65,7 +62,7 @@ class SampledCollector(Collector):
         for entry in self._read():
             family = families[entry.metric.name]
             if isinstance(entry, Distribution):
-                family.add_metric((), _cumulative(entry), entry.total)  # type: ignore[arg-type]
+                family.add_metric((), _cumulative(entry), entry.durations.seconds)  # type: ignore[arg-type]
             else:
                 family.add_metric(entry.labels, entry.value)  # type: ignore[arg-type, call-arg]
         return families.values()
@@ -74,7 +71,7 @@ class SampledCollector(Collector):
 def _cumulative(distribution: Distribution) -> list[tuple[str, float]]:
     """Counts up to every bucket's upper bound."""
     names = (*map(str, distribution.metric.buckets), "+Inf")
-    return list(zip(names, accumulate(distribution.counts), strict=True))
+    return list(zip(names, accumulate(distribution.durations.counts), strict=True))
 
 
 _FAMILIES: dict[Kind, type[_Family]] = {
@@ -170,8 +167,8 @@ def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribu
     yield from _by_reason(catalogue.WORKER_DEPARTURES, counts.workers_left, _DEPARTURES)
     yield from _by_reason(catalogue.LEASES_ENDED, counts.leases_ended, _LEASE_ENDS)
     yield from _by_reason(catalogue.RESULTS_REJECTED, counts.bad_results, _FLAWS)
-    yield Distribution(catalogue.TASK_DURATION, counts.task_durations, counts.task_duration_seconds)
-    yield Distribution(catalogue.TASK_QUEUE_TIME, counts.queue_times, counts.queue_seconds)
+    yield Distribution(catalogue.TASK_DURATION, counts.task_durations)
+    yield Distribution(catalogue.TASK_QUEUE_TIME, counts.queue_times)
 
 
 def _by_reason(metric: Metric, counts: Mapping[str, int], usual: Iterable[str]) -> Iterator[Sample]:

@@ -171,8 +171,8 @@ class Telemetry:
             counts = self._board.snapshot().counts
             self.step_times.reach(
                 {
-                    StepPhase.WAITING: counts.queue_seconds,
-                    StepPhase.TRANSFER: counts.task_duration_seconds - counts.cpu_seconds,
+                    StepPhase.WAITING: counts.queue_times.seconds,
+                    StepPhase.TRANSFER: counts.task_durations.seconds - counts.cpu_seconds,
                 }
             )
         return self.step_times.seconds()

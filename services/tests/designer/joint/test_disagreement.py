@@ -16,10 +16,9 @@ from remy_services.designer.joint.divisions import (
     Trials,
     chosen_splits,
     disagreements,
-    first_parts,
 )
 from remy_services.designer.joint.gradient import pair_samples, spread_after
-from remy_services.designer.splitting import Split
+from remy_services.designer.splitting import Split, first_parts
 from services.tests.designer.joint.antithetic import (
     half_differences,
     pair_outcome,

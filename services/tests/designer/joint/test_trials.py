@@ -8,12 +8,10 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer import CheckpointError
 from remy_services.designer.joint.divisions import (
     Trials,
-    first_parts,
     most_used_on_trial,
     restored_trials,
-    trial_table,
 )
-from remy_services.designer.splitting import Split
+from remy_services.designer.splitting import Split, first_parts, trial_table
 from remy_simulator import RuleTable
 
 _AXES = (0, 1, 2)

@@ -13,6 +13,7 @@ from remy_services.designer.pattern.divisions import (
     on_trial,
     trial_splits,
 )
+from remy_services.designer.splitting import Split
 from remy_simulator import RuleTable
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 
@@ -70,7 +71,8 @@ def _memories(draws: random.Random, split: TrialSplit) -> list[list[float]]:
     """Some anywhere, and one on the threshold."""
     anywhere = [[draws.uniform(0, 163840) for _ in range(4)] for _ in range(6)]
     on_threshold = list(anywhere[0])
-    on_threshold[split.axis] = split.value
+    for axis, value in split.split.thresholds:
+        on_threshold[axis] = value
     return [*anywhere, on_threshold]
 
 
@@ -84,7 +86,7 @@ def test_the_parts_move_apart_by_as_much_either_way() -> None:
 
 def test_only_the_parts_take_the_first_step_again() -> None:
     table = RuleTable(_AXES, [([], (0.5, 100.0, 4.0))]).split(0, [(0, 5.0)]).split(1, [(1, 7.0)])
-    split = TrialSplit(1, 2, 1.5, (0.5, 90.0, 4.0), (0.5, 110.0, 4.0))
+    split = TrialSplit(Split(1, [(2, 1.5)]), (0.5, 90.0, 4.0), (0.5, 110.0, 4.0))
     divided = split.applied(PatternTable(table, (0.1, 0.2, 0.3)), _FIRST_STEP)
     assert divided.steps == (0.1, _FIRST_STEP, _FIRST_STEP, 0.3)
     actions = [divided.table.action(rule) for rule in range(4)]

@@ -11,10 +11,14 @@ import numpy as np
 from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer.actions import Coordinates
 from remy_services.designer.scoring import CheckpointError, by_use
-from remy_services.designer.splitting import Split, median_thresholds
+from remy_services.designer.splitting import (
+    Split,
+    check_possible,
+    first_parts,
+    median_thresholds,
+)
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import axis_of
 
 # Rules divided on trial: on all signals at once, their parts alike, so that nothing changes
 
@@ -38,45 +42,13 @@ def most_used_on_trial(
     return tuple(trial for trial in trials if trial.thresholds)
 
 
-def trial_table(table: RuleTable, trials: Trials) -> RuleTable:
-    """The table with all trials made."""
-    # From the back, so that the numbers of the rules still to be divided stay what they are.
-    for trial in reversed(trials):
-        table = table.split(trial.rule, trial.thresholds)
-    return table
-
-
-def first_parts(trials: Trials) -> list[int]:
-    """The number, in the table of all trials, of each trial's first part.
-
-    Part `i` of a trial lies above its threshold number `k` exactly if bit `k` of `i` is set.
-    """
-    firsts = []
-    added = 0
-    for trial in trials:
-        firsts.append(trial.rule + added)
-        added += (1 << len(trial.thresholds)) - 1
-    return firsts
-
-
 def restored_trials(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleTable) -> Trials:
     """The trials in a checkpoint. Raises CheckpointError unless `table` can be divided so."""
-    trials = tuple(
-        Split(
-            message.rule,
-            [(axis_of(threshold.signal), threshold.value) for threshold in message.thresholds],
-        )
-        for message in messages
-    )
+    trials = tuple(Split.of(message.rule, message.thresholds) for message in messages)
     rules = [trial.rule for trial in trials]
     if rules != sorted(set(rules)) or not all(trial.thresholds for trial in trials):
         raise CheckpointError("the checkpoint holds divisions on trial that no table has")
-    try:
-        trial_table(table, trials)
-    except (IndexError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"the checkpoint holds an impossible division of a rule: {error}"
-        ) from error
+    check_possible(table, trials)
     return trials
 
 

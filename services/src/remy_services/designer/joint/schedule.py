@@ -150,25 +150,18 @@ class Schedule:
 
     def __init__(self, search: spec_pb2.Search) -> None:
         self._specimens = search.specimens
-        self._joint = paced(search)
+        #: The settings as they are followed.
+        self.search = paced(search)
+        #: Length of the climb.
+        self.steps = self.search.steps
         #: What running averages keep of their past at a step.
         self.memories = USUAL.over(widening(search))
-        self._refining = round(self._joint.steps * self._joint.fine_share)
-        self._growing = self._joint.steps - self._refining
-
-    @property
-    def search(self) -> spec_pb2.JointSearch:
-        """The settings as they are followed."""
-        return self._joint
-
-    @property
-    def steps(self) -> int:
-        """Length of the climb."""
-        return self._joint.steps
+        self._refining = round(self.steps * self.search.fine_share)
+        self._growing = self.steps - self._refining
 
     def settings(self, step: int) -> Settings:
         """The settings of step `step`, from 0."""
-        joint = self._joint
+        joint = self.search
         if step < self._growing:
             done = step / self._growing
             shrunk = min(done / _PERTURBATION_SHRINKS_UNTIL, 1.0)
@@ -196,7 +189,7 @@ class Schedule:
     @property
     def trial_specimens(self) -> int:
         """Fresh specimens on which divisions are tried, one antithetic pair each; 0 if none are."""
-        tries = self._joint.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT
+        tries = self.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT
         return self._specimens * _SPECIMENS_ON_TRIAL if tries else 0
 
     def work(self, step: int) -> int:
@@ -204,13 +197,13 @@ class Schedule:
         table never had all of its rules."""
         refining = max(step - self._growing, 0)
         climbing = self._specimens * (step - refining + refining * _SPECIMENS_REFINING)
-        since_first = min(step, self._growing - 1) - self._joint.first_split
-        trials = max(since_first // self._joint.steps_per_split + 1, 0)
+        since_first = min(step, self._growing - 1) - self.search.first_split
+        trials = max(since_first // self.search.steps_per_split + 1, 0)
         return climbing + self.trial_specimens * trials
 
     def split_is_due(self, step: int, rules: int) -> bool:
         """Whether a rule is divided once `step` steps have been made."""
-        joint = self._joint
+        joint = self.search
         return (
             rules < joint.maximum_rules
             and joint.first_split <= step < self._growing
@@ -219,7 +212,7 @@ class Schedule:
 
     def epoch_is_due(self, step: int) -> bool:
         """Whether an epoch ends once `step` steps have been made."""
-        return step % self._joint.steps_per_epoch == 0 or step >= self._joint.steps
+        return step % self.search.steps_per_epoch == 0 or step >= self.steps
 
 
 def _between(start: float, end: float, done: float) -> float:

@@ -22,7 +22,6 @@ from remy_services.designer.joint.divisions import (
     disagreements,
     most_used_on_trial,
     restored_trials,
-    trial_table,
 )
 from remy_services.designer.joint.gradient import (
     STANDARD,
@@ -43,7 +42,7 @@ from remy_services.designer.search import (
     ValidatingStrategy,
     numbers,
 )
-from remy_services.designer.splitting import split_most_used
+from remy_services.designer.splitting import split_most_used, trial_table
 from remy_simulator import RuleTable
 
 _PERIODS = 5

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, rule_table_pb2
+from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer import actions
 from remy_services.designer.actions import ActionSpace
 from remy_services.designer.pattern.race import EAGERNESS, INTERSEND, WINDOW_MULTIPLE, moved
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import Saved, restored_table
-from remy_services.designer.splitting import Split, Thresholds
+from remy_services.designer.splitting import (
+    Split,
+    Thresholds,
+    check_possible,
+    first_parts,
+    trial_table,
+)
 from remy_simulator import RuleTable
 from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message, action_tuple, axis_of, signal_of
+from remy_simulator.messages import action_message, action_tuple
 
 
 @dataclass(frozen=True)
@@ -64,40 +70,33 @@ _DISTANCES = (0.12, 0.36)
 class TrialSplit:
     """A rule divided at one threshold, with an action for either side."""
 
-    rule: int
-    axis: int
-    value: float
+    split: Split
     below: Action
     above: Action
 
-    @property
-    def split(self) -> Split:
-        return Split(self.rule, [(self.axis, self.value)])
-
     def applied(self, current: PatternTable, step: float) -> PatternTable:
         """The table with the division made; both parts take their next step of size `step`."""
-        table = current.table.split(self.rule, [(self.axis, self.value)])
-        for part in (self.rule, self.rule + 1):
+        rule = self.split.rule
+        table = trial_table(current.table, [self.split])
+        for part in (rule, rule + 1):
             table = table.with_action(part, self._action(table, part))
-        steps = (*current.steps[: self.rule], step, step, *current.steps[self.rule + 1 :])
+        steps = (*current.steps[:rule], step, step, *current.steps[rule + 1 :])
         return PatternTable(table, steps)
 
     def candidate(self, trial: RuleTable, parts: range) -> evaluation_pb2.Candidate:
         """The division on the table of all trials, in which the rule is divided into `parts`."""
-        return actions.several_rules(
-            evaluation_pb2.ActionChanges(
-                changes=[actions.action_change(part, self._action(trial, part)) for part in parts]
-            )
-        )
+        return actions.changed((part, self._action(trial, part)) for part in parts)
 
     def _action(self, table: RuleTable, part: int) -> Action:
+        ((axis, value),) = self.split.thresholds
         lower, _ = table.region(part)
-        return self.above if lower[self.axis] >= self.value else self.below
+        return self.above if lower[axis] >= value else self.below
 
     def to_message(self) -> checkpoint_pb2.TrialSplit:
+        (threshold,) = self.split.to_message().thresholds
         return checkpoint_pb2.TrialSplit(
-            rule=self.rule,
-            threshold=rule_table_pb2.Threshold(signal=signal_of(self.axis), value=self.value),
+            rule=self.split.rule,
+            threshold=threshold,
             below=action_message(self.below),
             above=action_message(self.above),
         )
@@ -105,15 +104,9 @@ class TrialSplit:
     @classmethod
     def from_message(cls, message: checkpoint_pb2.TrialSplit, table: RuleTable) -> TrialSplit:
         """The inverse. Raises CheckpointError unless `table` can be divided so."""
-        axis, value = axis_of(message.threshold.signal), message.threshold.value
-        try:
-            table.split(message.rule, [(axis, value)])
-        except (IndexError, TypeError, ValueError) as error:
-            raise CheckpointError(
-                f"the checkpoint holds an impossible division of a rule: {error}"
-            ) from error
-        below, above = action_tuple(message.below), action_tuple(message.above)
-        return cls(message.rule, axis, value, below, above)
+        split = Split.of(message.rule, [message.threshold])
+        check_possible(table, [split])
+        return cls(split, action_tuple(message.below), action_tuple(message.above))
 
 
 def trial_splits(
@@ -122,29 +115,29 @@ def trial_splits(
     """A rule divided at each threshold alone, its parts moved apart in each way."""
     action = table.action(rule)
     trials = []
-    for axis, value in thresholds:
+    for threshold in thresholds:
+        split = Split(rule, [threshold])
         for direction in _APART:
             for distance in _DISTANCES:
                 one = moved(space, action, direction, distance)
                 other = moved(space, action, direction, -distance)
                 if one != other:
-                    trials.append(TrialSplit(rule, axis, value, one, other))
-                    trials.append(TrialSplit(rule, axis, value, other, one))
+                    trials.append(TrialSplit(split, one, other))
+                    trials.append(TrialSplit(split, other, one))
     return trials
 
 
 def on_trial(
-    table: RuleTable, splits: Sequence[TrialSplit]
+    table: RuleTable, trials: Sequence[TrialSplit]
 ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
     """The table of all trials, and each trial as a change of it."""
     thresholds: dict[int, dict[int, float]] = {}
-    for split in splits:
-        thresholds.setdefault(split.rule, {})[split.axis] = split.value
-    parts: dict[int, range] = {}
-    trial = table
-    for rule in sorted(thresholds):
-        # Divisions of earlier rules have given this one, and all behind it, another number.
-        first = rule + trial.rule_count - table.rule_count
-        trial = trial.split(first, sorted(thresholds[rule].items()))
-        parts[rule] = range(first, rule + 1 + trial.rule_count - table.rule_count)
-    return trial, [split.candidate(trial, parts[split.rule]) for split in splits]
+    for trial in trials:
+        thresholds.setdefault(trial.split.rule, {}).update(trial.split.thresholds)
+    splits = [Split(rule, sorted(thresholds[rule].items())) for rule in sorted(thresholds)]
+    divided = trial_table(table, splits)
+    parts = {
+        split.rule: range(first, first + (1 << len(split.thresholds)))
+        for split, first in zip(splits, first_parts(splits), strict=True)
+    }
+    return divided, [trial.candidate(divided, parts[trial.split.rule]) for trial in trials]

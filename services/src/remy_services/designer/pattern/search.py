@@ -247,7 +247,7 @@ class Polish(RaceRound):
         self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
         found = _candidate_actions(strategy, state)
-        return state.current.table, [actions.one_rule(state.queue[0], one) for one in found]
+        return state.current.table, [actions.changed([(state.queue[0], one)]) for one in found]
 
     def race_over(
         self, strategy: PatternStrategy, state: PatternState

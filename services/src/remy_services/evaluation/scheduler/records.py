@@ -108,6 +108,20 @@ DURATION_BUCKETS_SECONDS: Final = (
 
 
 @dataclass
+class Durations:
+    """A histogram of wall seconds."""
+
+    #: How many there were by DURATION_BUCKETS_SECONDS, and their sum.
+    counts: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1))
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Something took so long."""
+        self.counts[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
+        self.seconds += seconds
+
+
+@dataclass
 class Counts:
     """Events since the scheduler was made, for metrics and for people."""
 
@@ -133,26 +147,10 @@ class Counts:
     leases_ended: Counter[str] = field(default_factory=Counter)
     #: Results that failed their checks, by what was wrong.
     bad_results: Counter[str] = field(default_factory=Counter)
-    #: Wall seconds from giving a task out to its result: counts by DURATION_BUCKETS_SECONDS.
-    task_durations: list[int] = field(
-        default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
-    )
-    task_duration_seconds: float = 0.0
-    #: Wall seconds from when a task could be given out to when it first was: the same.
-    queue_times: list[int] = field(
-        default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1)
-    )
-    queue_seconds: float = 0.0
-
-    def count_duration(self, seconds: float) -> None:
-        """A task took so long from its assignment to its result."""
-        self.task_durations[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
-        self.task_duration_seconds += seconds
-
-    def count_queue_time(self, seconds: float) -> None:
-        """A task waited so long for its first worker."""
-        self.queue_times[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
-        self.queue_seconds += seconds
+    #: From giving a task out to its result.
+    task_durations: Durations = field(default_factory=Durations)
+    #: From when a task could be given out to when it first was.
+    queue_times: Durations = field(default_factory=Durations)
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ class TaskScheduler:
             return
         task, evaluation = lease.task, lease.task.evaluation
         self._counts.cpu_seconds += cpu_seconds
-        self._counts.count_duration(now - lease.issued_at)
+        self._counts.task_durations.add(now - lease.issued_at)
         if not evaluation.closed:
             evaluation.cpu_seconds += cpu_seconds
             job = self._queue.job_of(evaluation)
@@ -583,7 +583,7 @@ class TaskScheduler:
         worker.credits -= 1
         self._registry.file(worker)
         if task not in evaluation.open:
-            self._counts.count_queue_time(now - evaluation.arrived_at)
+            self._counts.queue_times.add(now - evaluation.arrived_at)
         evaluation.open[task] = None
         late = settings.hedge_seconds + settings.hedge_factor * seconds * (1 + before)
         heapq.heappush(self._hedge_times, (now + late, lease.lease_id, lease))
