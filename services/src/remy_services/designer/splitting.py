@@ -1,4 +1,4 @@
-"""Where to divide a rule: at the medians of the memory values that triggered it (section 4.3)."""
+"""Divisions of rules: on trial, and at the medians of what triggered them (section 4.3)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Split:
         ]
 
 
-# Divisions on trial, by increasing rule of the undivided table
+# Divisions on trial, by increasing rule of the undivided table.
 
 
 def trial_table(table: RuleTable, trials: Sequence[Split]) -> RuleTable:
@@ -83,6 +83,8 @@ def check_possible(table: RuleTable, trials: Sequence[Split]) -> None:
             f"the checkpoint holds an impossible division of a rule: {error}"
         ) from error
 
+
+# Where to divide a rule.
 
 #: Counts of memory values by bucket, (buckets, counts), by (rule, axis).
 Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]

@@ -128,9 +128,8 @@ def gradient_samples(
     """The samples of a request whose candidates are one antithetic pair of a table so large.
 
     `differences` holds half the difference of the pair's scores by specimen, not a number where one
-    could not be scored. They count in units of their median size if `standardized`, so that no
-    freak specimen steers the climb or is remembered by it, and are limited by the running average
-    of their sizes otherwise.
+    could not be scored. They count in units of their median size if `standardized`, and are limited
+    by the running average of their sizes otherwise.
     """
     if standardized:
         differences = in_units_of_median(differences)

@@ -183,27 +183,27 @@ class Ascend(AntitheticPairs):
             standardized=strategy.mended,
         )
         climb = ascend(climb, samples, settings, strategy.space, mended=strategy.mended)
+        after = replace(state, climb=climb)
         events = []
         if climb.resting == _RESTS:
             rested = progress_pb2.ClimbRested(steps=climb.resting)
             events.append(progress_pb2.ProgressEvent(climb_rested=rested))
         report = self.report(state, middles(up, down), events=events)
-        purpose = _after_step(strategy, state, climb.steps)
-        return replace(state, climb=climb, purpose=purpose), report
+        return replace(after, purpose=_after_step(strategy, after)), report
 
 
-def _after_step(strategy: JointStrategy, state: JointState, steps: int) -> progress_pb2.StepPurpose:
-    """What comes once `steps` steps have been made: a split, a validation, or the next step."""
+def _after_step(strategy: JointStrategy, state: JointState) -> progress_pb2.StepPurpose:
+    """What comes after a step: a split, a validation, or the next step."""
     climb = state.climb
-    if climb.last_split != steps and strategy.schedule.split_is_due(steps, climb.table.rule_count):
+    is_due = strategy.schedule.split_is_due(climb.steps, climb.table.rule_count)
+    if is_due and climb.last_split != climb.steps:
         return progress_pb2.STEP_PURPOSE_SPLIT
-    return _after_split(strategy, state, steps)
+    return _after_split(strategy, state)
 
 
-def _after_split(
-    strategy: JointStrategy, state: JointState, steps: int
-) -> progress_pb2.StepPurpose:
+def _after_split(strategy: JointStrategy, state: JointState) -> progress_pb2.StepPurpose:
     """The same where no split is due (any more)."""
+    steps = state.climb.steps
     if strategy.is_trying_starts(state.start):
         validate = steps >= min(strategy.search.start_steps, strategy.schedule.steps)
     else:
@@ -228,7 +228,7 @@ class SplitMostUsed(Survey["JointStrategy", JointState]):
         self, strategy: JointStrategy, state: JointState, outcome: Outcome
     ) -> tuple[JointState] | tuple[JointState, progress_pb2.ProgressEvent]:
         climb = replace(state.climb, last_split=state.climb.steps)
-        after = replace(state, climb=climb, purpose=_after_split(strategy, state, climb.steps))
+        after = replace(state, climb=climb, purpose=_after_split(strategy, state))
         if strategy.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
             if trials := most_used_on_trial(climb.table, outcome, mended=strategy.mended):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
@@ -276,7 +276,7 @@ class TrySplits(AntitheticPairs):
             climb = climb.split(split.rule, split.thresholds)
             events.append(split.event(climb.table))
         report = self.report(state, middles(up, down), events=events)
-        purpose = _after_split(strategy, state, climb.steps)
+        purpose = _after_split(strategy, state)
         return replace(state, climb=climb, trials=(), purpose=purpose), report
 
 
