@@ -16,6 +16,13 @@ VALUES = os.environ.get("REMY_FARM_E2E_VALUES", "")
 #: brings it back.
 KILL_NODE = os.environ.get("REMY_FARM_E2E_KILL_NODE", "")
 START_NODE = os.environ.get("REMY_FARM_E2E_START_NODE", "")
+#: Where scripts/build_controllers has put what it built.
+CONTROLLERS = Path(
+    os.environ.get("REMY_FARM_E2E_CONTROLLERS")
+    or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "remy-farm" / "controllers"
+).expanduser()
+#: A commit whose images the cluster has with the tag `before`; empty: none.
+BEFORE = os.environ.get("REMY_FARM_E2E_BEFORE", "")
 
 
 def _lacking() -> str:
