@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/clones.h"
 #include "evaluation/candidate.h"
 #include "evaluation/evaluator.h"
 
@@ -96,6 +97,7 @@ class Rows {
   std::vector<double> noise_;
 };
 
+REMY_WIDE_CLONES
 void add(std::span<const double> row, std::span<double> totals, std::span<double> squares) {
   const std::size_t size = row.size();
   for (std::size_t place = 0; place < size; ++place) {
