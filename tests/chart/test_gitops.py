@@ -1,0 +1,99 @@
+"""`deploy/gitops`: the chart rendered again and again, its Secrets made by operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from benchmarks.programs import ROOT
+from remy_services.coordinator.access import Role
+from tests.chart.operators import SCHEMAS
+from tests.chart.rendering import EVERYTHING, Rendered, needs_helm, render
+
+pytestmark = needs_helm
+
+FOLDER = ROOT / "deploy" / "gitops"
+EXTERNAL: list[Any] = list(yaml.safe_load_all((FOLDER / "external-secrets.yaml").read_text()))
+
+
+def rendered() -> Rendered:
+    return render({}, f"--values={FOLDER / 'values.yaml'}")
+
+
+def used_keys(pods: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str | None]]:
+    """Secrets that pods need, with the key; None: all of them."""
+    for pod in pods.values():
+        volumes = pod.get("volumes", [])
+        projected = [
+            source for each in volumes for source in each.get("projected", {}).get("sources", [])
+        ]
+        for each in [*volumes, *projected]:
+            if secret := each.get("secret"):
+                name = secret.get("secretName") or secret["name"]
+                yield from ((name, item["key"]) for item in secret.get("items", [{"key": None}]))
+        for container in pod["containers"]:
+            for variable in container.get("env", []):
+                if secret := variable.get("valueFrom", {}).get("secretKeyRef"):
+                    yield secret["name"], secret["key"]
+            for source in container.get("envFrom", []):
+                yield source["secretRef"]["name"], None
+
+
+def test_each_rendering_is_the_same_and_holds_no_secret() -> None:
+    assert rendered().objects == rendered().objects
+    assert not rendered().all("Secret")
+
+
+def test_every_secret_that_a_pod_needs_is_made_with_its_keys() -> None:
+    found = rendered()
+    made: dict[str, set[str] | None] = {
+        each["spec"]["secretName"]: {"tls.crt", "tls.key", "ca.crt"}
+        for each in found.all("Certificate")
+    }
+    for each in EXTERNAL:
+        target = each["spec"]["target"]
+        made[target["name"]] = set(target["template"]["data"]) if "template" in target else None
+    needed = set(used_keys(found.pods()))
+    assert {name for name, _ in needed} | {"farm-remy-farm-authority"} == set(made)
+    for name, key in needed:
+        keys = made[name]
+        assert keys is None or key is None or key in keys, (name, key)
+
+
+def test_tokens_are_those_of_all_roles() -> None:
+    (tokens,) = (each for each in EXTERNAL if each["metadata"]["name"] == "farm-tokens")
+    data = tokens["spec"]["target"]["template"]["data"]
+    listed = yaml.safe_load(data["tokens.yaml"])["tokens"]
+    assert {each["role"] for each in listed} == set(Role)
+    for each in listed:
+        assert data[each["file"]] == "{{ ." + each["role"] + " }}"
+
+
+def test_redis_and_its_clients_have_the_same_password() -> None:
+    (redis,) = (each for each in EXTERNAL if each["metadata"]["name"] == "farm-redis")
+    data = redis["spec"]["target"]["template"]["data"]
+    assert data["redis.conf"] == f"requirepass {data['password']}\n"
+    asked = {each["secretKey"] for each in redis["spec"]["data"]}
+    assert set(re.findall(r"\{\{ \.(\w+) \}\}", str(data))) == asked
+
+
+@pytest.mark.parametrize("values", [FOLDER / "values.yaml", EVERYTHING], ids=lambda path: path.stem)
+def test_what_operators_read_is_what_they_know(values: object) -> None:
+    objects = [*EXTERNAL, *render({}, f"--values={values}").objects]
+    checked = [each for each in objects if each["kind"] in SCHEMAS]
+    assert len(checked) > len(EXTERNAL)
+    for each in checked:
+        jsonschema.validate(each, SCHEMAS[each["kind"]])
+
+
+def test_a_field_that_is_not_known_is_found() -> None:
+    (certificate, *_) = rendered().all("Certificate")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(
+            {**certificate, "spec": {**certificate["spec"], "dnsName": "x"}}, SCHEMAS["Certificate"]
+        )
