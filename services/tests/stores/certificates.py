@@ -21,6 +21,16 @@ class Certificates:
     certificate: Path
     key: Path
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Flags by which a server of Redis shows its certificate, and asks for none."""
+        return (
+            *("--tls-ca-cert-file", str(self.authority)),
+            *("--tls-cert-file", str(self.certificate)),
+            *("--tls-key-file", str(self.key)),
+            *("--tls-auth-clients", "no"),
+        )
+
 
 def make_certificates(folder: Path) -> Certificates:
     """New ones, good for a day."""

@@ -10,6 +10,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from services.tests.stores.certificates import Certificates
 from services.tests.stores.local_redis import PROGRAM, LocalRedis, free_port
 from tests.waiting import wait_until
 
@@ -17,9 +18,10 @@ from tests.waiting import wait_until
 class LocalSentinel:
     """Watches a server, which it calls "farm", and has its replica take its place if it must."""
 
-    def __init__(self, folder: Path, master: LocalRedis) -> None:
-        """Returns when it knows the master's replica."""
+    def __init__(self, folder: Path, master: LocalRedis, tls: Certificates | None = None) -> None:
+        """Returns when it knows the master's replica; by default all talk in plain text."""
         self._folder = folder
+        self._tls = tls
         self._master = master
         self._launch()
         wait_until(self._is_ready)
@@ -40,20 +42,26 @@ class LocalSentinel:
         self.port = free_port()
         settings = self._folder / "sentinel.conf"
         settings.write_text(
-            f"bind 127.0.0.1\nport {self.port}\n"
+            "bind 127.0.0.1\n"
             f"dir {self._folder}\nlogfile {self._folder}/sentinel.log\n"
             f"sentinel monitor farm 127.0.0.1 {self._master.port} 1\n"
             "sentinel down-after-milliseconds farm 500\n"
         )
+        listening = ["--port", str(self.port)]
+        if self._tls is not None:
+            listening = ["--port", "0", "--tls-port", str(self.port), "--tls-replication", "yes"]
+            listening += self._tls.settings
         self._process = subprocess.Popen(
-            [PROGRAM, str(settings), "--sentinel"], stdin=subprocess.DEVNULL
+            [PROGRAM, str(settings), "--sentinel", *listening], stdin=subprocess.DEVNULL
         )
 
     def _is_ready(self) -> bool:
         if self._process.poll() is not None:
             # Somebody else was quicker to take the port.
             self._launch()
-        with redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0)) as client:
+        tls = {} if self._tls is None else {"ssl": True, "ssl_ca_certs": str(self._tls.authority)}
+        retry = Retry(NoBackoff(), 0)
+        with redis.Redis(host="127.0.0.1", port=self.port, retry=retry, **tls) as client:
             try:
                 return len(client.sentinel_slaves("farm")) == 1
             except redis.RedisError:

@@ -52,6 +52,15 @@ from remy_services.stores.redis.connection import RedisAddress, RedisTls, parse_
                 replicas=1,
             ),
         ),
+        (
+            "rediss+sentinel://a/farm?tls_ca=ca.pem",
+            RedisAddress(
+                "rediss+sentinel://a/farm",
+                hosts=(("a", 26379),),
+                service="farm",
+                tls=RedisTls("ca.pem"),
+            ),
+        ),
     ],
 )
 def test_what_a_url_says(url: str, address: RedisAddress) -> None:
@@ -76,6 +85,8 @@ def test_what_a_url_says(url: str, address: RedisAddress) -> None:
         ("unix://run/redis.sock", "does not name a socket; unix:///run/redis.sock would"),
         ("unix://", "does not name a socket"),
         ("redis+sentinel://a:1", "does not name the service that its Sentinels watch"),
+        ("rediss+sentinel://a:1", "watch; rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE would"),
+        ("redis+sentinel://a/s?tls_ca=x", "no option tls_ca"),
         ("redis+sentinel://a/s?sentinel_password=on", "is on; yes or no is needed"),
     ],
 )

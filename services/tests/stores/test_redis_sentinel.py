@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from remy_services.stores import open_store
 from remy_services.stores.contract import Commit, StoreError, StoreUnavailable
+from services.tests.stores.certificates import Certificates, make_certificates
 from services.tests.stores.contents import contents
 from services.tests.stores.local_redis import DURABLE, LocalRedis
 from services.tests.stores.local_sentinel import LocalSentinel
@@ -25,21 +27,39 @@ class _Watched:
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[_Watched]:
     """A server and its replica, by way of the Sentinel that watches them."""
-    settings = (*DURABLE, "--repl-diskless-sync-delay", "0")
+    yield from watch(tmp_path)
+
+
+@pytest.fixture
+def watched_by_tls(tmp_path: Path) -> Iterator[_Watched]:
+    """The same, and nobody of them speaks plain text."""
+    yield from watch(tmp_path, make_certificates(tmp_path))
+
+
+def watch(tmp_path: Path, tls: Certificates | None = None) -> Iterator[_Watched]:
+    settings = [*DURABLE, "--repl-diskless-sync-delay", "0"]
+    if tls is not None:
+        settings += [*tls.settings, "--tls-replication", "yes"]
+    listens: Literal["--port", "--tls-port"] = "--port" if tls is None else "--tls-port"
     for name in ("master", "replica"):
         (tmp_path / name).mkdir()
     with ExitStack() as stack:
-        master = stack.enter_context(LocalRedis(tmp_path / "master", *settings, listens="--port"))
+        master = stack.enter_context(LocalRedis(tmp_path / "master", *settings, listens=listens))
         to_master = ("--replicaof", "127.0.0.1", str(master.port))
         replica = stack.enter_context(
-            LocalRedis(tmp_path / "replica", *settings, *to_master, listens="--port")
+            LocalRedis(tmp_path / "replica", *settings, *to_master, listens=listens)
         )
-        sentinel = stack.enter_context(LocalSentinel(tmp_path, master))
+        sentinel = stack.enter_context(LocalSentinel(tmp_path, master, tls))
         hosts = f"127.0.0.1:1,127.0.0.1:{sentinel.port}"
-        yield _Watched(master, replica, f"redis+sentinel://{hosts}/farm?replicas=1")
+        url = f"redis+sentinel://{hosts}/farm?replicas=1"
+        if tls is not None:
+            url = f"{url}&tls_ca={tls.authority}".replace("redis+", "rediss+")
+        yield _Watched(master, replica, url)
 
 
-def test_what_was_acknowledged_outlives_a_failover(watched: _Watched) -> None:
+@pytest.mark.parametrize("by", ["watched", "watched_by_tls"])
+def test_what_was_acknowledged_outlives_a_failover(by: str, request: pytest.FixtureRequest) -> None:
+    watched: _Watched = request.getfixturevalue(by)
     with closing(open_store(watched.url)) as store:
         store.create("job", Commit(b"record", [b"one"]))
         token = store.acquire("job", "me")
@@ -67,3 +87,10 @@ def test_a_failover_that_may_lose_jobs_is_refused(watched: _Watched) -> None:
 def test_a_service_that_no_sentinel_knows(watched: _Watched) -> None:
     with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
         open_store(watched.url.replace("/farm", "/other"))
+
+
+def test_sentinels_that_speak_tls_are_not_asked_in_plain_text(watched_by_tls: _Watched) -> None:
+    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+        open_store(watched_by_tls.url.replace("rediss+", "redis+").partition("&")[0])
+    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+        open_store(watched_by_tls.url.partition("&")[0])

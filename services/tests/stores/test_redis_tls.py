@@ -20,12 +20,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 def server(tmp_path: Path, certificates: Certificates) -> Iterator[LocalRedis]:
     """One that asks its clients for a certificate too."""
-    files = (
-        *("--tls-ca-cert-file", str(certificates.authority)),
-        *("--tls-cert-file", str(certificates.certificate)),
-        *("--tls-key-file", str(certificates.key)),
-    )
-    with LocalRedis(tmp_path, *DURABLE, *files, listens="--tls-port") as server:
+    flags = (*DURABLE, *certificates.settings, "--tls-auth-clients", "yes")
+    with LocalRedis(tmp_path, *flags, listens="--tls-port") as server:
         yield server
 
 

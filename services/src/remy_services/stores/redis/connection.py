@@ -47,6 +47,7 @@ SCHEMES = {
     "rediss": ("replicas", "tls_ca", "tls_cert", "tls_key"),
     "unix": ("database", "replicas"),
     "redis+sentinel": ("replicas", "sentinel_password"),
+    "rediss+sentinel": ("replicas", "sentinel_password", "tls_ca", "tls_cert", "tls_key"),
 }
 
 _PORT = 6379
@@ -91,6 +92,7 @@ def parse_address(url: str) -> RedisAddress:
         rediss://[USER@]HOST[:PORT][/DATABASE][?tls_ca=FILE&tls_cert=FILE&tls_key=FILE]
         unix://[USER@]/SOCKET[?database=NUMBER]
         redis+sentinel://[USER@]HOST[:PORT],...,/SERVICE[/DATABASE][?sentinel_password=yes]
+        rediss+sentinel://, the same, with TLS to Sentinels and servers
 
     All take `replicas=NUMBER`. Raises StoreError, which never shows a password.
     """
@@ -125,7 +127,7 @@ def parse_address(url: str) -> RedisAddress:
         hosts=tuple(_host(shown, host, port) for host in hosts.split(",") if host),
         service=service,
         sentinel_password=_choice(shown, options, "sentinel_password"),
-        tls=_tls(shown, options) if scheme == "rediss" else None,
+        tls=_tls(shown, options) if scheme.startswith("rediss") else None,
         user=unquote(user) or None,
         database=database,
         replicas=replicas,
@@ -138,11 +140,11 @@ def _service_and_database(scheme: str, shown: str, hosts: str, path: str) -> tup
     if not count:
         raise StoreError(f"{shown} names no host; {scheme}://HOST:PORT would")
     service = None
-    if scheme == "redis+sentinel":
+    if scheme.endswith("+sentinel"):
         if not 1 <= len(parts) <= 2:
             raise StoreError(
                 f"{shown} does not name the service that its Sentinels watch; "
-                "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE would"
+                f"{scheme}://HOST:PORT,HOST:PORT/SERVICE would"
             )
         service, *parts = parts
     elif count > 1 or len(parts) > 1:
@@ -212,6 +214,13 @@ def new_client(
     }
     if address.socket is not None:
         return redis.Redis(unix_socket_path=address.socket, **connection)
+    if address.tls is not None:
+        connection |= {
+            "ssl": True,
+            "ssl_ca_certs": address.tls.ca,
+            "ssl_certfile": address.tls.cert,
+            "ssl_keyfile": address.tls.key,
+        }
     if address.service is not None:
         to_sentinels = connection | {
             "db": 0,
@@ -224,13 +233,6 @@ def new_client(
         client: redis.Redis = sentinel.master_for(address.service)
         return client
     ((host, port),) = address.hosts
-    if address.tls is not None:
-        connection |= {
-            "ssl": True,
-            "ssl_ca_certs": address.tls.ca,
-            "ssl_certfile": address.tls.cert,
-            "ssl_keyfile": address.tls.key,
-        }
     return redis.Redis(host=host, port=port, **connection)
 
 
