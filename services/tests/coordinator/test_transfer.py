@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -11,6 +12,7 @@ import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
+from remy_rpc.settings import SettingsError
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import PAUSED, SUCCEEDED
@@ -119,6 +121,63 @@ def test_the_mirror_has_what_the_store_lost(
 
 def _final(path: Path) -> bool:
     return unseal_archive(path.read_bytes()).record.job.state == SUCCEEDED
+
+
+def _retire(server: RunningServer) -> None:
+    """As the coordinator does now and then."""
+    server.run(server.farm.retire_old_jobs())
+
+
+def test_a_job_that_ended_long_ago_leaves_the_store_for_the_mirror(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, mirror_url=f"file://{tmp_path}/mirror")
+    at_once = replace(settings, farm=replace(settings.farm, retention_seconds=0))
+    with RunningServer(at_once) as server:
+        client = server.client()
+        job = client.until_final(client.submit(_SPEC).id)
+        table = client.remycc(job.id)
+        _retire(server)
+        with pytest.raises(grpc.RpcError) as caught:
+            client.remycc(job.id)
+        path = tmp_path / "mirror" / f"{job.id}.remyjob"
+        code, message = refusal(caught.value)
+        assert code == grpc.StatusCode.NOT_FOUND
+        assert f"file://{path} has it" in message
+        assert not client.call("ListJobs", messages.ListJobsRequest()).jobs
+    archive = unseal_archive(path.read_bytes())
+    assert archive.record.job == job
+
+    archive.record.job.end_time.seconds -= 2 * 86400
+    after_a_day = replace(settings, farm=replace(settings.farm, retention_seconds=86400))
+    with RunningServer(after_a_day) as server:
+        client = server.client()
+        # It came back a moment ago, and not to leave again.
+        import_archive(client, seal_archive(archive))
+        _retire(server)
+        assert client.remycc(job.id) == table
+    with RunningServer(after_a_day) as server:
+        client = server.client()
+        new = client.until_final(client.submit(_SPEC).id)
+        _retire(server)
+        (left,) = client.call("ListJobs", messages.ListJobsRequest()).jobs
+        assert left.id == new.id
+
+
+def test_a_job_that_the_mirror_does_not_take_stays(tmp_path: Path) -> None:
+    (tmp_path / "mirror").write_text("in the way")
+    settings = settings_for(tmp_path, mirror_url=f"file://{tmp_path}/mirror")
+    with RunningServer(
+        replace(settings, farm=replace(settings.farm, retention_seconds=0))
+    ) as server:
+        client = server.client()
+        job = client.until_final(client.submit(_SPEC).id)
+        _retire(server)
+        assert client.remycc(job.id)
+
+
+def test_old_jobs_are_not_left_to_a_mirror_that_is_not_there(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with pytest.raises(SettingsError, match="--mirror must be given too"):
+        replace(settings, farm=replace(settings.farm, retention_seconds=0)).check()
 
 
 def _code(client: Client, archive: bytes) -> tuple[grpc.StatusCode, str]:

@@ -59,9 +59,13 @@ class LocalSentinel:
         if self._process.poll() is not None:
             # Somebody else was quicker to take the port.
             self._launch()
-        tls = {} if self._tls is None else {"ssl": True, "ssl_ca_certs": str(self._tls.authority)}
-        retry = Retry(NoBackoff(), 0)
-        with redis.Redis(host="127.0.0.1", port=self.port, retry=retry, **tls) as client:
+        with redis.Redis(
+            host="127.0.0.1",
+            port=self.port,
+            retry=Retry(NoBackoff(), 0),
+            ssl=self._tls is not None,
+            ssl_ca_certs=None if self._tls is None else str(self._tls.authority),
+        ) as client:
             try:
                 return len(client.sentinel_slaves("farm")) == 1
             except redis.RedisError:

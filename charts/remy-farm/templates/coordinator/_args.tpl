@@ -39,6 +39,9 @@
 {{- end }}
 # Tasks that kill workers. Without a mirror they last as long as the coordinator's pod.
 - --reproductions={{ with .Values.mirror.url }}{{ trimSuffix "/" . }}{{ else }}/tmp{{ end }}/reproductions
+{{- with .Values.mirror.retentionDays }}
+- --retention-days={{ . }}
+{{- end }}
 - --grace-seconds={{ max 1 (sub $values.terminationGracePeriodSeconds 10) }}
 {{- range $values.extraArgs }}
 - {{ . | quote }}

@@ -166,6 +166,12 @@ def check_environment(environment: Mapping[str, str]) -> None:
     "Keep an archive of every job there, too, renewed at each epoch: file:///DIRECTORY or "
     "s3://BUCKET/FOLDER.",
 )
+@option(
+    "--retention-days D",
+    "Jobs that ended D days ago leave the store; their archive stays where --mirror says.",
+    NOT_NEGATIVE,
+    show_default="for ever",
+)
 @option("--name NAME", "Name of this coordinator, for people.", show_default="the host's name")
 @option(
     "--checkpoint-seconds S",
@@ -307,7 +313,9 @@ def _settings(**options: Any) -> ServerSettings:
     from remy_services.jobs.progress import QueueLimits
 
     take = options.pop
+    days = take("retention_days")
     farm = FarmSettings(
+        retention_seconds=None if days is None else days * 86400,
         runs=RunSettings(
             checkpoint_seconds=take("checkpoint_seconds"),
             maximum_packets=take("maximum_packets_per_job"),

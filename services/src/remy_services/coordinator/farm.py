@@ -36,7 +36,7 @@ from remy_services.jobs.states import (
     Draft,
     after_crash,
 )
-from remy_services.stores.contract import JobExists, StoredJob, StoreUnavailable
+from remy_services.stores.contract import JobExists, StoredJob, StoreError, StoreUnavailable
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class FarmSettings:
     runs: RunSettings = field(default_factory=RunSettings)
     jobs: QueueLimits = field(default_factory=lambda: QueueLimits(100, 100))
     calls: CallLimits = field(default_factory=CallLimits)
+    #: How long the store keeps jobs that have ended; then the mirror alone does. None: for ever.
+    retention_seconds: float | None = None
     #: How often the store is asked whether it can be written to.
     store_check_seconds: float = 5.0
 
@@ -108,7 +110,16 @@ class Catalogue:
             return self._handles[self._id_of(name)]
         except NoSuchJob:
             await self.refresh()
+        try:
             return self._handles[self._id_of(name)]
+        except NoSuchJob as error:
+            backup = self._environment.backup
+            place = None if backup is None else await backup.place(name)
+            if place is None:
+                raise
+            raise NoSuchJob(
+                f"{error} in the store any more, but {place} has it; import-job takes it up again"
+            ) from error
 
     async def submit(
         self, record: job_pb2.JobRecord, request_key: str | None
@@ -175,7 +186,8 @@ class Catalogue:
         async with self._adding:
             if stored.job_id in self._handles:
                 return
-            handle = JobHandle(self._environment, stored)
+            now = self._environment.clock().seconds
+            handle = JobHandle(self._environment, stored, arrived_seconds=now)
             # Submitted here, or by a coordinator that ended before it could take its job.
             is_free = stored.token == 0 and handle.job.state not in FINAL
             if is_free:
@@ -398,11 +410,28 @@ class Farm:
         await self.scheduler.close(why, timeout_seconds)
         await self.catalogue.close()
 
+    async def retire_old_jobs(self) -> None:
+        """Jobs that ended long ago leave the store for the mirror. Raises StoreError."""
+        backup, limit = self.environment.backup, self.settings.retention_seconds
+        if backup is None or limit is None:
+            return
+        for handle in self.catalogue:
+            since = max(handle.job.end_time.seconds, handle.arrived_seconds)
+            if handle.job.state in FINAL and self.environment.clock().seconds - since >= limit:
+                problem = await handle.retire(backup)
+                if problem is None:
+                    self.catalogue.remove(handle.job_id)
+                _log.info("job retired", job_id=handle.job_id, problem=problem or "")
+
     async def _look_around(self) -> None:
         """Finds jobs whose coordinator ended before it could take them."""
         while True:
             await asyncio.sleep(_LOOK_AROUND_SECONDS)
             self.catalogue.refresh_soon()
+            try:
+                await self.retire_old_jobs()
+            except StoreError as error:
+                _log.warning("jobs that ended long ago stay for now", why=str(error))
 
     def _in_trouble(self, why: str) -> None:
         self.not_ready = f"the jobs cannot be read from the store: {why}"

@@ -149,8 +149,12 @@ def commit_of(draft: Draft) -> Commit:
 class JobHandle:
     """What is seen here has been committed: it is as durable as the store makes it."""
 
-    def __init__(self, environment: Environment, stored: StoredJob) -> None:
+    def __init__(
+        self, environment: Environment, stored: StoredJob, *, arrived_seconds: int = 0
+    ) -> None:
         self._environment = environment
+        #: When it came to this coordinator, in Unix time; 0: it was there when that started.
+        self.arrived_seconds = arrived_seconds
         #: Not to be modified.
         self.record = complete(job_pb2.JobRecord.FromString(stored.record))
         #: Fences off whoever had the job before; None while another coordinator may have it.
@@ -214,6 +218,25 @@ class JobHandle:
         self.feed.wake()
         if self._environment.backup is not None:
             self._environment.backup.remove(self.job_id)
+
+    async def retire(self, backup: BackupWriter) -> str | None:
+        """Has the mirror alone keep the job; None, or one sentence about why it stays.
+
+        Raises StoreError.
+        """
+        if self.token is None:
+            await self.hold()
+        async with self._lock:
+            # Nobody changes it meanwhile.
+            if self.token is None or self.job.state not in FINAL:
+                return "it is at work again"
+            if (problem := await backup.save_now(self.job_id)) is not None:
+                return problem
+            store = self._environment.store
+            await self._environment.threads.store(store.delete, self.job_id, self.token)
+            self.token = None
+        self.feed.wake()
+        return None
 
     def in_trouble(self, why: str) -> None:
         """The store is not available, and is asked again and again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -145,9 +146,23 @@ class BackupWriter:
         """The job was deleted."""
         self._note(job_id, self._mirror.remove)
 
+    async def save_now(self, job_id: str) -> str | None:
+        """The same at once; None, or one sentence about why it is not there."""
+        loop = asyncio.get_running_loop()
+        problem = await loop.run_in_executor(self._thread, self._save, job_id)
+        if problem is None:
+            self._due.pop(job_id, None)
+        return problem
+
+    async def place(self, job_id: str) -> str | None:
+        """Where the job's archive is, for people; None if there is none, or nobody can tell."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._mirror.place, job_id)
+
     async def close(self, timeout_seconds: float) -> None:
         """Does what is due, for so long at most."""
-        await asyncio.wait({asyncio.create_task(self._idle.wait())}, timeout=timeout_seconds)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), timeout_seconds)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -163,19 +178,20 @@ class BackupWriter:
     async def _run(self) -> None:
         while True:
             await self._news.wait()
-            job_id = next(iter(self._due))
-            action = self._due.pop(job_id)
-            problem = await asyncio.get_running_loop().run_in_executor(self._thread, action, job_id)
-            if problem:
-                # Whatever has become due since then is newer.
-                self._due.setdefault(job_id, action)
-                await self._tell(job_id, problem)
-            elif self.trouble:
-                self.trouble = ""
-                _log.info("the mirror is well again")
-            if not self._due:
-                self._news.clear()
-                self._idle.set()
+            while self._due:
+                job_id = next(iter(self._due))
+                action = self._due.pop(job_id)
+                loop = asyncio.get_running_loop()
+                problem = await loop.run_in_executor(self._thread, action, job_id)
+                if problem:
+                    # Whatever has become due since then is newer.
+                    self._due.setdefault(job_id, action)
+                    await self._tell(job_id, problem)
+                elif self.trouble:
+                    self.trouble = ""
+                    _log.info("the mirror is well again")
+            self._news.clear()
+            self._idle.set()
 
     async def _tell(self, job_id: str, problem: str) -> None:
         if not self.trouble:

@@ -79,6 +79,10 @@ class ServerSettings:
 
     def check(self) -> None:
         """Raises SettingsError if it would not be safe to serve like this."""
+        if self.farm.retention_seconds is not None and self.mirror_url is None:
+            raise SettingsError(
+                "--retention-days leaves old jobs to the mirror alone; --mirror must be given too"
+            )
         if self.listen.is_loopback or self.is_insecure:
             return
         missing = [

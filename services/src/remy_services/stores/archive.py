@@ -274,6 +274,14 @@ class Backup:
             return self._failure("removed", job_id, error)
         return None
 
+    def place(self, job_id: str) -> str | None:
+        """Where the job's archive is, for people; None if there is none, or nobody can tell."""
+        try:
+            has = is_file_name(job_id) and self._files.exists(self._path(job_id))
+        except Exception:
+            return None
+        return f"{self._url}/{job_id}{_SUFFIX}" if has else None
+
     def _path(self, job_id: str) -> str:
         return f"{self._folder.rstrip('/')}/{job_id}{_SUFFIX}"
 
