@@ -86,7 +86,7 @@ dashboard-schema:  ## Write dashboards/schema/dashboard.schema.json anew from Gr
 	npm run --silent --prefix dashboards/schema schema
 
 .PHONY: dashboard-pictures
-dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from a small farm's real data (5 minutes)
+dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from an hour of a small farm with faults
 	@scripts/bootstrap test >/dev/null
 	$(VENV_PYTHON) -m tests.observability.draw_dashboards
 

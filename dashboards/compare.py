@@ -44,8 +44,12 @@ def _figures() -> Section:
                 "Jobs",
                 "The present figures of each job. Its name leads to its own dashboard.",
                 [
-                    Column("score", _latest("remy_farm_job_score"), "none"),
-                    Column("standard error", _latest("remy_farm_job_score_standard_error"), "none"),
+                    Column("score", _latest("remy_farm_job_validated_score"), "none"),
+                    Column(
+                        "standard error",
+                        _latest("remy_farm_job_validated_score_standard_error"),
+                        "none",
+                    ),
                     Column("gain of the last epoch", _latest("remy_farm_job_epoch_gain"), "none"),
                     Column("rules", _latest("remy_farm_job_rules"), "none"),
                     Column("epoch", _latest("remy_farm_job_epoch"), "none"),
@@ -65,9 +69,9 @@ def _curves() -> Section:
         [
             lines(
                 "Score",
-                "Score of the table that each job works on.",
+                "Score of each job's published table on validation specimens.",
                 "none",
-                Query(_latest("remy_farm_job_score"), JOB_LEGEND),
+                Query(_latest("remy_farm_job_validated_score"), JOB_LEGEND),
                 from_zero=False,
             ),
             lines(

@@ -116,7 +116,7 @@ def _jobs() -> Section:
                 "Every job that is not finished. Its name leads to its own dashboard.",
                 [
                     _column("priority", "remy_farm_job_priority"),
-                    _column("score", "remy_farm_job_score"),
+                    _column("score", "remy_farm_job_validated_score"),
                     _column("rules", "remy_farm_job_rules"),
                     _column("epoch", "remy_farm_job_epoch"),
                     _column("step", "remy_farm_job_step"),
@@ -134,10 +134,10 @@ def _jobs() -> Section:
             ),
             lines(
                 "Scores of jobs at work",
-                "Score of the table that each job works on. Jobs with different objectives or"
-                " networks cannot be compared by it.",
+                "Score of each job's published table on validation specimens. Jobs with different"
+                " objectives or networks cannot be compared by it.",
                 "none",
-                Query(unfinished(by_job("remy_farm_job_score")), JOB_LEGEND),
+                Query(unfinished(by_job("remy_farm_job_validated_score")), JOB_LEGEND),
                 from_zero=False,
             ),
         ],

@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from grafana_foundation_sdk.builders import timeseries
+
 from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import happened, per_second
+
+#: Why workers leave.
+DEPARTURES = ("signal", "idle", "goodbye", "spot_interruption", "lost", "silent", "quarantined")
+
+
+def pods(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
+    """Pods of workers by phase; `chosen` selects jobs, as in `{job_id="$job"}`."""
+    return lines(
+        title,
+        "Pods that Kubernetes is asked for, and those that run, start, find no node, or are on a"
+        " node that does not answer.",
+        "none",
+        Query(f"sum by (phase) (remy_farm_job_worker_pods{chosen})", "{{phase}}"),
+        width=width,
+        no_value="Kubernetes runs no workers",
+        colored=["wanted", "running", "starting", "unschedulable", "lost"],
+    )
+
+
+def pods_ended(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
+    """Pods of workers that ended before their work did."""
+    return lines(
+        title,
+        "Pods that the cluster took away (a node reclaimed or drained, a higher priority), and"
+        " those that failed by themselves.",
+        "none",
+        Query(happened(f"remy_farm_job_worker_pods_ended_total{chosen}", "reason"), "{{reason}}"),
+        width=width,
+        no_value="Kubernetes runs no workers",
+        colored=["preempted", "failed"],
+    )
 
 
 def workers() -> Section:
@@ -24,14 +57,18 @@ def workers() -> Section:
             ),
             lines(
                 "Workers that came and left",
-                "By how they left: with a goodbye (a signal, an interruption notice, nothing left"
-                " to do), or lost without one. On spot instances both are daily business.",
+                "By why they left: as they said (a signal, an interruption notice, nothing left to"
+                " do), lost without a word, or silent before their connection broke, as with a"
+                " lost node. On spot instances all are daily business.",
                 "none",
                 Query(happened("remy_farm_workers_joined_total"), "came"),
                 Query(f"-{happened('remy_farm_worker_departures_total', 'reason')}", "{{reason}}"),
                 from_zero=False,
                 no_value="none",
+                colored=["came", *DEPARTURES],
             ),
+            pods("Worker pods", ""),
+            pods_ended("Pods preempted and failed", ""),
             lines(
                 "Threads over time",
                 "Simulating threads, and how many of them the evaluations have kept busy.",

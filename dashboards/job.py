@@ -38,9 +38,10 @@ def _now() -> Section:
             ),
             number(
                 "Score",
-                "Score of the table being worked on, in units of the job's objective.",
+                "Score of the published table on validation specimens, in units of the job's"
+                " objective.",
                 "none",
-                Query(f"max(remy_farm_job_score{_JOB})"),
+                Query(f"max(remy_farm_job_validated_score{_JOB})"),
                 decimals=3,
                 no_value="not yet",
             ),
@@ -117,7 +118,18 @@ def _convergence() -> Section:
     return Section(
         "Convergence",
         [
-            score.gain(_JOB),
+            score.gain(_JOB, width=6),
+            lines(
+                "Errors of scores",
+                "Standard errors of the published table's score on validation specimens, and of the"
+                " last step's on its own.",
+                "none",
+                Query(
+                    f"max(remy_farm_job_validated_score_standard_error{_JOB})", "published table"
+                ),
+                Query(f"max(remy_farm_job_score_standard_error{_JOB})", "last step"),
+                width=6,
+            ),
             lines(
                 "Epochs without gain",
                 "Epochs in a row, up to the last, that brought no gain on validation specimens.",

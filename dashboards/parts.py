@@ -33,6 +33,31 @@ Panel = Builder[models.Panel]
 
 #: What every query selects by: one farm, since what is added up over several means nothing.
 THE_FARM = 'namespace="$namespace", farm="$farm"'
+#: What reasons and phases look like wherever they are drawn; warm: something is lost.
+COLORS = {
+    "lost": "#c4162a",
+    "silent": "#ff780a",
+    "failed": "#8f3bb8",
+    "preempted": "#ffb357",
+    "unschedulable": "#e0b400",
+    "quarantined": "#3d2b56",
+    "bad_result": "#ff7383",
+    "spot_interruption": "#b877d9",
+    "signal": "#3274d9",
+    "idle": "#56a64b",
+    "goodbye": "#8ab8ff",
+    "came": "#19730e",
+    "running": "#37872d",
+    "starting": "#96d98d",
+    "wanted": "#5c6670",
+    "returned": "#1fa8a8",
+    "withdrawn": "#9fa7b3",
+    "done_elsewhere": "#c0d8ff",
+    "conflict": "#a0c4a0",
+    "fenced": "#2b7a8c",
+    "unavailable": "#d44a3a",
+    "other": "#6e5b4b",
+}
 _SERIES = re.compile(r"\b((?:remy_farm|process)_\w+)(\{?)")
 
 
@@ -53,8 +78,9 @@ def lines(
     stacked: bool = False,
     from_zero: bool = True,
     no_value: str = "no data",
+    colored: Sequence[str] = (),
 ) -> timeseries.Panel:
-    """Values over time."""
+    """Values over time; those that are named `colored` have a colour of their own."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -75,7 +101,14 @@ def lines(
         panel.stacking(common.StackingConfig().mode(common_models.StackingMode.NORMAL))
     if from_zero:
         panel.axis_soft_min(0)
+    for name in colored:
+        panel.override_by_name(name, [fixed_color(COLORS[name])])
     return panel
+
+
+def fixed_color(color: str) -> models.DynamicConfigValue:
+    """What gives a field this colour."""
+    return models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})
 
 
 def number(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import re
@@ -26,7 +27,7 @@ Lines = list[tuple[str, Series]]
 
 _INK, _MUTED, _GRID = "#20262c", "#8a949e", "#e4e8ec"
 _COLOURS = ("#0b63a5", "#c2560c", "#2e8540", "#7a4fa3", "#b8860b", "#b0305c", "#2a9d9d", "#6b7280")
-_THRESHOLDS = {"red": "#c0392b", "green": "#2e8540", "orange": "#c2560c", "blue": "#0b63a5"}
+_NAMED = {"red": "#c0392b", "green": "#2e8540", "orange": "#c2560c", "blue": "#0b63a5"}
 _COLUMNS, _INCHES_WIDE, _ROW_INCHES, _HEAD_INCHES, _GAP = 24, 15.0, 0.26, 0.5, 0.06
 _DOTS_PER_INCH = 80
 _CURVES = {"timeseries", "trend"}
@@ -175,14 +176,18 @@ def _draw_curves(axes: Axes, panel: Tree, lines: Mapping[str, Mapping[float, flo
         x = [each for each in upper if each in lower]
         below, above = [lower[each] for each in x], [upper[each] for each in x]
         axes.fill_between(x, below, above, color=_COLOURS[0], alpha=0.18, linewidth=0)
+    fixed = {name: each["fixedColor"] for name, each in _overrides(panel, "color").items()}
+    others = itertools.cycle(_COLOURS)
+    colours = [
+        _NAMED.get(fixed[name], fixed[name]) if name in fixed else next(others) for name in shown
+    ]
     custom = panel["fieldConfig"]["defaults"].get("custom", {})
     if custom.get("stacking", {}).get("mode") == "normal":
         times = sorted({time for line in shown.values() for time in line})
         heights = [[line.get(time, 0.0) for time in times] for line in shown.values()]
-        axes.stackplot(times, heights, labels=list(shown), colors=_COLOURS, alpha=0.6)
+        axes.stackplot(times, heights, labels=list(shown), colors=colours, alpha=0.6)
     else:
-        for place, (name, line) in enumerate(shown.items()):
-            colour = _COLOURS[place % len(_COLOURS)]
+        for colour, (name, line) in zip(colours, shown.items(), strict=True):
             axes.plot(list(line), list(line.values()), color=colour, label=name, linewidth=1.2)
     values = [value for line in shown.values() for value in line.values()]
     if custom.get("axisSoftMin") == 0 and min(values, default=0) >= 0:
@@ -233,7 +238,7 @@ def _draw_number(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None
     text = name if is_name else worded(value, shown["unit"], shown.get("decimals"))
     steps = shown["thresholds"]["steps"]
     passed = [each["color"] for each in steps if each["value"] is None or value >= each["value"]]
-    size, colour = 18 if len(text) < 12 else 11, _THRESHOLDS[passed[-1]]
+    size, colour = 18 if len(text) < 12 else 11, _NAMED[passed[-1]]
     axes.set_axis_off()
     axes.text(0.5, 0.4, text, ha="center", va="center", fontsize=size, color=colour)
 

@@ -178,6 +178,7 @@ def _checkpoints() -> Section:
                     "{{reason}}",
                 ),
                 width=6,
+                colored=["fenced", "conflict", "unavailable", "other"],
             ),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dashboards import fleet
 from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import age_of, happened, per_second
@@ -59,22 +60,22 @@ def interruptions(chosen: str) -> Section:
         [
             lines(
                 "Lost workers",
-                "Workers of the whole farm that left without a goodbye, by how they did. The job's"
-                " tasks on them went to others.",
+                "Workers that left without a goodbye and worked for this job only, or had tasks of"
+                " it, which went to others.",
                 "none",
-                Query(
-                    happened('remy_farm_worker_departures_total{reason!="goodbye"}', "reason"),
-                    "{{reason}}",
-                ),
-                width=6,
+                Query(happened(f"remy_farm_job_workers_lost_total{chosen}"), "lost"),
+                width=8,
                 no_value="none",
+                colored=["lost"],
             ),
+            fleet.pods("Worker pods", chosen, width=8),
+            fleet.pods_ended("Pods preempted and failed", chosen, width=8),
             lines(
                 "Recoveries",
                 "How often the job went on after its coordinator had ended unexpectedly.",
                 "none",
                 Query(f"max(remy_farm_job_recoveries_total{chosen})", "recoveries"),
-                width=6,
+                width=8,
             ),
             lines(
                 "Age of the last checkpoint",
@@ -85,7 +86,7 @@ def interruptions(chosen: str) -> Section:
                     age_of(f"max(remy_farm_job_last_checkpoint_timestamp_seconds{chosen})"),
                     "age of the checkpoint",
                 ),
-                width=6,
+                width=8,
             ),
             lines(
                 "Where the time of steps goes",
@@ -96,7 +97,7 @@ def interruptions(chosen: str) -> Section:
                     per_second("remy_farm_step_phase_seconds_total", "phase"),
                     "{{phase}}",
                 ),
-                width=6,
+                width=8,
                 stacked=True,
             ),
         ],

@@ -8,14 +8,16 @@ from grafana_foundation_sdk.builders import common, timeseries, trend
 from grafana_foundation_sdk.models import common as common_models
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.parts import DATA_SOURCE, Query, lines, targets
+from dashboards.parts import DATA_SOURCE, Query, fixed_color, lines, targets
 
 #: Half the width of a normal distribution's 95 % interval, in standard errors.
 _INTERVAL = "1.96"
 _SECONDS_PER_HOUR = "3600"
+_FAINT = "#b9c0c7"
 
-_SCORE, _LOW, _HIGH, _HOURS, _GAIN = (
-    "score",
+_SCORE, _STEP, _LOW, _HIGH, _HOURS, _GAIN = (
+    "published table",
+    "last step",
     "95 % interval, low",
     "95 % interval, high",
     "CPU-hours",
@@ -34,15 +36,19 @@ def _estimate(name: str, of: str, error: str, chosen: str) -> list[Query]:
 
 
 def _score(chosen: str) -> list[Query]:
-    return _estimate(_SCORE, "remy_farm_job_score", "remy_farm_job_score_standard_error", chosen)
+    validated = "remy_farm_job_validated_score"
+    return [
+        *_estimate(_SCORE, validated, f"{validated}_standard_error", chosen),
+        Query(f"max(remy_farm_job_score{chosen})", _STEP),
+    ]
 
 
 def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
     """`chosen` selects one job's series, as in `{job_id="$job"}`."""
     panel = lines(
         "Score over time",
-        "Score of the table being worked on, with its 95 % interval over specimens. It jumps where"
-        " a step draws other specimens.",
+        "Score of the published table on validation specimens, with its 95 % interval; faintly that"
+        " of the last step, on few specimens of its own, which jumps where a step draws others.",
         "none",
         *_score(chosen),
         width=width,
@@ -61,8 +67,9 @@ def score_over_cpu_hours(
         trend.Panel()
         .title(title)
         .description(
-            "Score of the table being worked on against the CPU time that the job has used, with"
-            " the score's 95 % interval. Where the curve is flat, more time buys little."
+            "Score of the published table on validation specimens against the CPU time that the"
+            " job has used, with its 95 % interval; faintly that of the last step. Where the curve"
+            " is flat, more time buys little."
         )
         .datasource(DATA_SOURCE)
         .unit("none")
@@ -131,7 +138,7 @@ def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
     faint = [
         models.DynamicConfigValue("custom.lineWidth", 0),
         models.DynamicConfigValue("custom.showPoints", "never"),
-        models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
+        fixed_color("blue"),
         models.DynamicConfigValue(
             "custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}
         ),
@@ -150,6 +157,9 @@ def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
             mean,
             [
                 models.DynamicConfigValue("custom.lineWidth", 2),
-                models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "blue"}),
+                fixed_color("blue"),
             ],
         )
+    panel.override_by_name(
+        _STEP, [models.DynamicConfigValue("custom.lineWidth", 1), fixed_color(_FAINT)]
+    )

@@ -44,6 +44,32 @@ def store() -> Section:
                 width=8,
                 no_value="none",
             ),
+            lines(
+                "Memory and disk of the store",
+                "What it takes, and the limit from which on it takes no commits. A Redis needs as"
+                " much disk again while it rewrites its file; how much is left there only its"
+                " volume tells.",
+                "bytes",
+                Query("max by (kind) (remy_farm_store_bytes)", "{{kind}}"),
+                width=8,
+            ),
+            lines(
+                "Mirror behind",
+                "For how long the oldest change of a job has waited to be in the mirror.",
+                "s",
+                Query("max(remy_farm_mirror_behind_seconds)", "behind"),
+                width=8,
+                no_value="no mirror",
+            ),
+            lines(
+                "Failures of the mirror",
+                "Writes that failed; they are tried again.",
+                "none",
+                Query(happened("remy_farm_mirror_failures_total"), "failed"),
+                width=8,
+                no_value="no mirror",
+                colored=["failed"],
+            ),
         ],
     )
 

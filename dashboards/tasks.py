@@ -119,4 +119,8 @@ def _leases_ended_early() -> timeseries.Panel:
         width=8,
         stacked=True,
         no_value="none",
+        colored=[
+            *("lost", "silent", "goodbye", "returned"),
+            *("bad_result", "quarantined", "withdrawn", "done_elsewhere"),
+        ],
     )

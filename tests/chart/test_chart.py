@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from benchmarks.programs import ROOT
+from remy_rpc.channel import CLIENT_PING_SECONDS, PING_TIMEOUT_SECONDS
 from remy_services.kubernetes.manifest import (
     JOB_VARIABLE,
     LauncherSettings,
@@ -23,6 +24,7 @@ from remy_services.kubernetes.manifest import (
 from remy_services.kubernetes.observed import INTERRUPTED
 from remy_workers.command import command as worker_command
 from remy_workers.settings import ExitCode, settings_of
+from remy_workers.worker import RETRY
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
 EGRESS = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
@@ -333,6 +335,31 @@ class TestWorkerJobs:
         deployment = render({"mirror": {"url": mirror}}).one("Deployment", "-coordinator")
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         assert f"--reproductions={place}" in container["args"]
+
+    def test_a_lost_node_is_waited_for_no_longer_than_the_documents_say(self) -> None:
+        """Beyond the 40 to 50 s that Kubernetes itself takes to find it silent."""
+        rendered = render()
+        coordinator = rendered.one("Deployment", "-coordinator")["spec"]["template"]["spec"]
+        workers = rendered.launcher()["template"]["spec"]["template"]["spec"]
+        for pod in (coordinator, workers):
+            tolerated = {
+                each["key"].removeprefix("node.kubernetes.io/"): each["tolerationSeconds"]
+                for each in pod["tolerations"]
+                if each.get("effect") == "NoExecute"
+            }
+            assert tolerated == {"unreachable": 5, "not-ready": 5}
+        (container,) = coordinator["containers"]
+        looks = [container[f"{kind}Probe"]["periodSeconds"] for kind in ("startup", "readiness")]
+        assert looks == [1, 2]
+        # A slow start is waited for as long as ever.
+        assert container["startupProbe"]["failureThreshold"] == 120
+        page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+        table = page.partition("## A lost node")[2].partition("\n\n*")[0]
+        assert "(`coordinator.unreachableSeconds`) | 5 |" in table
+        assert "the probes look every 1 and 2 s" in table
+        assert f"a worker calls again | at most {RETRY.most_seconds:g} |" in table
+        # Who was connected has noticed before Kubernetes has.
+        assert CLIENT_PING_SECONDS + PING_TIMEOUT_SECONDS == 40
 
     def test_a_queue_is_on_the_jobs_only(self) -> None:
         rendered = render({"workers": {"jobs": {"queueName": "spot"}}})

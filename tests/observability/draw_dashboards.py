@@ -1,12 +1,17 @@
 """Draws the pictures in docs/images: `python -m tests.observability.draw_dashboards [SECONDS]`.
 
-A small farm designs three RemyCCs side by side for so long, and a Prometheus watches it.
+A farm designs RemyCCs for three wishes side by side for so long, an hour by default, on workers as
+they are on spot nodes: every now and then one is killed, told to end, or falls silent, and another
+comes; the coordinator is killed once. A Prometheus watches.
 """
 
 from __future__ import annotations
 
+import itertools
+import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,37 +22,72 @@ from remy_farm.v1 import design_service_pb2 as messages
 from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 
-_SECONDS = 240.0
-# Long enough that all are at work to the end.
-_SEARCH = "  mode: joint\n  joint: {steps: 800}\n"
-_SPEC = (ROOT / "examples" / "demo.yaml").read_text("utf-8").replace("  mode: joint\n", _SEARCH)
-# Three wishes for the same networks: the less delay counts, the more throughput there is.
-_DELTAS = ("0.5", "1", "2")
+_SECONDS = 3600.0
+_WORKERS = 4
+#: Points of a curve, at most.
+_POINTS = 300
+#: Faults of the whole time.
+_FAULTS = 16
+#: Longer than a worker keeps what it has without being heard of.
+_SILENCE_SECONDS = 40.0
+#: Steps of each design, so that one ends before the others.
+_STEPS = {"0.1": 1600, "1": 800, "10": 2400}
 
 
-def look_on(farm: WatchedFarm, end: float) -> None:
-    """Asks for the jobs once a second until a Unix time, so that there are calls to see."""
+def specification(delta: str) -> str:
+    """A general-purpose design of this wish, with so many steps."""
+    text = (ROOT / "examples" / f"general-purpose-delta{delta}.yaml").read_text("utf-8")
+    return text.replace("  mode: joint\n", f"  mode: joint\n  joint: {{steps: {_STEPS[delta]}}}\n")
+
+
+def look_on(farm: WatchedFarm, seconds: float) -> None:
+    """Asks for the jobs once a second, so that there are calls to see."""
+    end = time.time() + seconds
     while time.time() < end:
         farm.client.list(messages.ListJobsRequest())
         time.sleep(1)
 
 
+def kill_a_worker(farm: WatchedFarm) -> None:
+    """As a node that is lost; another comes after a while."""
+    farm.workers[0].kill()
+    look_on(farm, 10)
+    farm.replace_worker(0)
+
+
+def end_a_worker(farm: WatchedFarm) -> None:
+    """As a node that is drained, for which another is there already."""
+    farm.workers[1].send_signal(signal.SIGTERM)
+    farm.replace_worker(1)
+
+
+def silence_a_worker(farm: WatchedFarm) -> None:
+    """As a network that is cut for a while."""
+    farm.workers[2].send_signal(signal.SIGSTOP)
+    look_on(farm, _SILENCE_SECONDS)
+    farm.workers[2].send_signal(signal.SIGCONT)
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else _SECONDS
-    with TemporaryDirectory() as folder, watched_farm(Path(folder)) as farm:
-        began = time.time()
-        jobs = {}
-        for delta in _DELTAS:
+    faults: list[Callable[[WatchedFarm], None]] = [kill_a_worker, end_a_worker, silence_a_worker]
+    with TemporaryDirectory() as folder, watched_farm(Path(folder), workers=_WORKERS) as farm:
+        began, jobs = time.time(), {}
+        for delta in _STEPS:
             request = messages.SubmitJobRequest(
-                spec_text=_SPEC.replace("delta: 1\n", f"delta: {delta}\n"), name=f"delta-{delta}"
+                spec_text=specification(delta), name=f"general-purpose-delta{delta}"
             )
             job = farm.client.submit(request)
             jobs[job.id] = job.name
-        # Halfway a worker is lost.
-        look_on(farm, began + seconds / 2)
-        farm.workers[-1].kill()
-        look_on(farm, began + seconds)
-        choice = Choice(jobs, began, time.time(), SCRAPE_SECONDS)
+        for number, fault in enumerate(itertools.islice(itertools.cycle(faults), _FAULTS), start=1):
+            look_on(farm, began + number * seconds / (_FAULTS + 1) - time.time())
+            fault(farm)
+            if number == _FAULTS // 2:
+                farm.coordinator.kill()
+                farm.coordinator.start()
+        look_on(farm, began + seconds - time.time())
+        step_seconds = max(SCRAPE_SECONDS, seconds / _POINTS)
+        choice = Choice(jobs, began, time.time(), step_seconds)
         for path in draw_all(farm.prometheus, choice, ROOT / "docs" / "images"):
             print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} KiB")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,11 @@ class LocalWorker:
         """Where its metrics are."""
         (address,) = metrics_addresses(self._log.read_text())
         return address
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To its process, which is there."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         """Ends it as a spot instance may: without a word."""

@@ -10,8 +10,9 @@ import pytest
 
 from dashboards.__main__ import DASHBOARDS, stale_files
 from dashboards.board import TAG
-from dashboards.parts import THE_FARM
+from dashboards.parts import COLORS, THE_FARM
 from remy_services.telemetry.catalogue import METRICS
+from remy_services.telemetry.samples import DEPARTURES, LEASE_ENDS
 from tests.observability.queries import (
     PROCESS_METRICS,
     Tree,
@@ -100,6 +101,51 @@ def test_a_panel_says_what_it_shows_and_in_which_unit(panel: Tree) -> None:
     assert len(panel["description"]) > 20
     assert panel["fieldConfig"]["defaults"]["unit"]
     assert panel["fieldConfig"]["defaults"]["noValue"]
+
+
+def test_reasons_have_colours_of_their_own() -> None:
+    assert len(set(COLORS.values())) == len(COLORS)
+    reasons = {*DEPARTURES, *LEASE_ENDS, "preempted", "failed"}
+    assert {reason.replace(" ", "_") for reason in reasons} <= COLORS.keys()
+    uncoloured = [
+        panel["title"]
+        for tree in dashboards().values()
+        for panel in panels(tree)
+        if {"{{reason}}", "-{{reason}}"} & {each.get("legendFormat") for each in panel["targets"]}
+        if not panel["fieldConfig"]["overrides"]
+    ]
+    assert uncoloured == []
+
+
+def test_legends_name_nothing_by_its_id() -> None:
+    legends = [
+        str(target.get("legendFormat"))
+        for tree in dashboards().values()
+        for panel in panels(tree)
+        for target in panel["targets"]
+    ]
+    assert not [legend for legend in legends if "job_id" in legend]
+
+
+def test_the_score_is_that_of_the_published_table_and_the_step_s_is_faint() -> None:
+    drawn = [
+        panel
+        for tree in dashboards().values()
+        for panel in panels(tree)
+        if panel["title"].startswith("Score over")
+    ]
+    assert len(drawn) >= 2
+    for panel in drawn:
+        queries = {each["legendFormat"]: each["expr"] for each in panel["targets"]}
+        for name in ("published table", "95 % interval, low", "95 % interval, high"):
+            assert "remy_farm_job_validated_score" in queries[name]
+        assert "remy_farm_job_score{" in queries["last step"]
+        changes = {
+            each["matcher"]["options"]: {one["id"]: one["value"] for one in each["properties"]}
+            for each in panel["fieldConfig"]["overrides"]
+        }
+        widths = [changes[name]["custom.lineWidth"] for name in ("published table", "last step")]
+        assert widths == [2, 1]
 
 
 @each_panel

@@ -28,6 +28,8 @@ from tests.waiting import wait_until
 _MAY_BE_EMPTY = {
     "Certificate ends in",
     "Done",
+    "Pods preempted and failed",
+    "Worker pods",
 }
 # Long simulations, so that workers hardly ever have nothing to lose.
 _ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000").replace(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dashboards.prometheus import Prometheus
@@ -12,53 +13,68 @@ from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import Given, settings_of
 from services.tests.cli.service.real_coordinator import Coordinator
-from services.tests.stores.local_redis import LocalRedis
-from tests.observability.event_log import metrics_addresses
+from services.tests.stores.local_redis import LocalRedis, free_port
 from tests.observability.local_prometheus import LocalPrometheus
 from tests.observability.local_worker import LocalWorker
 from tests.waiting import DEADLINE_SECONDS
 
-_WORKERS = 3
 
-
-@dataclass(frozen=True)
+@dataclass
 class WatchedFarm:
     """What to talk to."""
 
     client: DesignClient
     prometheus: Prometheus
-    workers: Sequence[LocalWorker]
+    coordinator: Coordinator
+    _folder: Path
+    _ending: ExitStack
+    workers: list[LocalWorker] = field(default_factory=list)
+    _started: int = 0
+
+    def replace_worker(self, place: int) -> None:
+        """Another worker is there in the place of one that has ended, and is watched."""
+        self.workers[place : place + 1] = [self._new_worker()]
+        watch(self._folder, [worker.metrics_address for worker in self.workers])
+
+    def _new_worker(self) -> LocalWorker:
+        self._started += 1
+        log = self._folder / f"worker-{self._started}.log"
+        return self._ending.enter_context(LocalWorker(self.coordinator.address, log))
+
+
+def watch(folder: Path, addresses: list[str]) -> None:
+    """Has Prometheus scrape workers at these addresses."""
+    changed = folder / "workers.new"
+    changed.write_text(json.dumps([{"targets": addresses}]))
+    changed.rename(folder / "workers.json")
 
 
 @contextmanager
-def watched_farm(folder: Path) -> Iterator[WatchedFarm]:
+def watched_farm(folder: Path, workers: int = 3) -> Iterator[WatchedFarm]:
     """Runs in a folder of its own while this lasts."""
     with ExitStack() as ending:
         redis = ending.enter_context(LocalRedis(_made(folder / "redis")))
+        metrics = f"127.0.0.1:{free_port()}"
         coordinator = Coordinator(
             folder / "coordinator",
             *("--store", redis.url, "--evaluator", "workers"),
-            *("--metrics-listen", "127.0.0.1:0", "--price-per-cpu-hour", "0.05"),
+            *("--metrics-listen", metrics, "--price-per-cpu-hour", "0.05"),
+            *("--mirror", f"file://{folder}/mirror"),
         )
         ending.callback(coordinator.close)
         coordinator.start()
-        logs = _made(folder / "workers")
-        workers = [
-            ending.enter_context(LocalWorker(coordinator.address, logs / f"{number}.log"))
-            for number in range(_WORKERS)
-        ]
-        targets = {
-            "coordinator": metrics_addresses(coordinator.log()),
-            "worker": [worker.metrics_address for worker in workers],
-        }
+        watch(folder, [])
         scraped = [
-            {"job_name": name, "static_configs": [{"targets": addresses}]}
-            for name, addresses in targets.items()
+            {"job_name": "coordinator", "static_configs": [{"targets": [metrics]}]},
+            {"job_name": "worker", "file_sd_configs": [{"files": [str(folder / "workers.json")]}]},
         ]
         prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), scraped))
         settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
         connection = ending.enter_context(Connection(settings, deadline_seconds=DEADLINE_SECONDS))
-        yield WatchedFarm(DesignClient(connection), prometheus, workers)
+        farm = WatchedFarm(DesignClient(connection), prometheus, coordinator, folder, ending)
+        for place in range(workers):
+            farm.replace_worker(place)
+        yield farm
 
 
 def _made(folder: Path) -> Path:

@@ -54,9 +54,30 @@ def test_it_follows_a_whole_design() -> None:
     last = designer.epochs[-1]
     assert progress.epoch == len(designer.epochs)
     assert progress.epoch_gain == last.comparison.gain
+    published = last.comparison.after if last.comparison.accepted else last.comparison.before
+    assert progress.validated_score == published
     assert progress.rules == designer.table.rule_count
     assert progress.evaluations == designer.evaluations > 0
     assert progress.simulated_packets == designer.simulated_packets > 0
+
+
+def test_what_was_rolled_back_is_not_what_is_published() -> None:
+    progress = job_pb2.JobProgress()
+    before, after = (progress_pb2.Estimate(mean=mean, standard_error=0.1) for mean in (-1, -2))
+    record = progress_pb2.EpochRecord(
+        comparison=progress_pb2.Comparison(before=before, after=after, accepted=False)
+    )
+    ended = progress_pb2.ProgressEvent(epoch_finished=progress_pb2.EpochFinished(record=record))
+    follow(progress, [ended])
+    assert progress.validated_score == before
+    closing = progress_pb2.Comparison(before=before, after=after, accepted=True)
+    finished = progress_pb2.DesignFinished(closing=closing)
+    follow(progress, [progress_pb2.ProgressEvent(design_finished=finished)])
+    assert progress.validated_score == after
+    # A design whose last epoch was whole has nothing to close.
+    nothing = progress_pb2.DesignFinished()
+    follow(progress, [progress_pb2.ProgressEvent(design_finished=nothing)])
+    assert progress.validated_score == after
 
 
 def test_a_search_without_an_end_has_no_share() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar
 
 from remy_services.stores.contract import (
@@ -62,6 +62,9 @@ class FailingStore:
 
     def check(self) -> None:
         self._call("check", self._inner.check)
+
+    def usage(self) -> Mapping[str, int]:
+        return self._inner.usage()
 
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         return self._call(

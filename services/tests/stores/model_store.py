@@ -51,6 +51,9 @@ class ModelStore:
     def check(self) -> None:
         pass
 
+    def usage(self) -> dict[str, int]:
+        return {}
+
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         for made, job in self._jobs.items():
             if request_key is not None and job.request_key == request_key:

@@ -235,3 +235,11 @@ def test_it_says_what_it_is(store: CheckpointStore) -> None:
     assert durability.kind in ("sqlite", "redis")
     assert durability.durable
     assert "disk" in durability.description
+
+
+def test_it_says_what_it_takes(store: CheckpointStore) -> None:
+    store.create("job", FIRST)
+    usage = store.usage()
+    assert usage.keys() & {"memory", "disk"}
+    assert usage.keys() <= {"memory", "memory_limit", "disk", "disk_free"}
+    assert all(size > 0 for size in usage.values())

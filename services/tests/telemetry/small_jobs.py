@@ -22,6 +22,7 @@ def running_job(job_id: str = "j1", name: str = "wide") -> job_pb2.Job:
             candidates=16,
             candidates_done=6,
             score=progress_pb2.Estimate(mean=-0.5, standard_error=0.01, specimens=64),
+            validated_score=progress_pb2.Estimate(mean=-0.625, standard_error=0.002),
             evaluations=2048,
             simulated_packets=10**9,
             cpu_seconds=36.0,

@@ -14,7 +14,8 @@ _UNITS = ("seconds", "bytes", "ratio", "info", "total")
 # What is counted in numbers of things.
 _PLAIN = re.compile(
     r"jobs|job_(state|priority|score|score_standard_error|epoch|epoch_gain"
-    r"|epoch_gain_standard_error|epochs_without_gain|step|rules|candidates|candidates_left|workers)"
+    r"|epoch_gain_standard_error|epochs_without_gain|step|rules|candidates|candidates_left|workers"
+    r"|validated_score|validated_score_standard_error|worker_pods)"
     r"|workers_\w+|threads_connected|tasks_(waiting|running)|store_(durable|available)"
     r"|grpc_server_open_calls"
 )

@@ -93,6 +93,26 @@ def test_reasons_are_there_before_they_happen() -> None:
         assert values["remy_farm_results_rejected_total", (("reason", flaw),)] == 0
 
 
+def test_why_workers_left_is_counted_by_what_they_said_or_did() -> None:
+    fleet = SimulatedFleet(SchedulerSettings())
+    fleet.submit(Share("wide"), numbered_request(40, 4))
+    for name in ("said", "taken", "lost", "idle and lost", "powerless"):
+        fleet.join(name, job_id="other" if name == "idle and lost" else "")
+        fleet.advance(0.1)
+    fleet.scheduler.say_goodbye("said", "signal")
+    fleet.scheduler.say_goodbye("taken", "spot_interruption")
+    fleet.workers["powerless"].frozen = True
+    for name in ("said", "taken", "lost", "idle and lost"):
+        fleet.end(name)
+    fleet.advance(11.0)
+    fleet.end("powerless")
+    values = read(fleet)
+    for reason, times in {"signal": 1, "spot_interruption": 1, "lost": 2, "silent": 1}.items():
+        assert values["remy_farm_worker_departures_total", (("reason", reason),)] == times
+    # By job: those that had tasks of it, or worked for it alone.
+    assert fleet.scheduler.snapshot().counts.workers_lost == {"wide": 2, "other": 1}
+
+
 def test_reasons_are_words_of_a_label() -> None:
     fleet = SimulatedFleet(SchedulerSettings())
     fleet.scheduler.snapshot().counts.leases_ended["bad result"] += 3

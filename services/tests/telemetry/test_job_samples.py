@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 from remy_farm.v1 import job_pb2
 from remy_services.jobs.states import TRANSITIONS
-from remy_services.telemetry.samples import FINISHED_JOBS_SHOWN, JobActivity, job_samples
+from remy_services.kubernetes.observed import PodPhaseCounts
+from remy_services.telemetry.samples import (
+    FINISHED_JOBS_SHOWN,
+    JobActivity,
+    WorkerPods,
+    job_samples,
+)
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import Series, exported
 from services.tests.telemetry.small_jobs import finished_job, running_job
@@ -27,6 +33,8 @@ def test_a_running_job_shows_how_far_it_is() -> None:
     assert seen["remy_farm_job_state", (*names, "RUNNING")] == 1
     assert seen["remy_farm_job_score", names] == -0.5
     assert seen["remy_farm_job_score_standard_error", names] == 0.01
+    assert seen["remy_farm_job_validated_score", names] == -0.625
+    assert seen["remy_farm_job_validated_score_standard_error", names] == 0.002
     assert seen["remy_farm_job_candidates_left", names] == 10
     assert seen["remy_farm_job_cpu_seconds_total", names] == 36.0
     assert seen["remy_farm_job_recoveries_total", names] == 1
@@ -72,6 +80,38 @@ def test_activity_of_a_job_is_shown_with_it() -> None:
     assert ("remy_farm_job_checkpoint_bytes", names) not in seen
     activity.checkpointed("j1", 77)
     assert values([running_job()], activity)["remy_farm_job_checkpoint_bytes", names] == 77
+
+
+def test_what_becomes_of_its_workers_is_shown_with_it() -> None:
+    activity = JobActivity()
+    lost = ("remy_farm_job_workers_lost_total", ("j1", "wide"))
+    assert values([running_job()], activity)[lost] == 0
+    activity.workers_lost = {"j1": 3, "another": 9}
+    counts = PodPhaseCounts(
+        asked_for=9,
+        running=4,
+        lost=1,
+        preempted=7,
+        failed=2,
+        waiting={"Unschedulable": 3, "ContainerCreating": 1},
+    )
+    activity.worker_pods = {"j1": WorkerPods(*counts.by_phase_and_end())}
+    seen = values([running_job()], activity)
+    assert seen[lost] == 3
+    pods = {
+        labels[-1]: value
+        for (name, labels), value in seen.items()
+        if name.startswith("remy_farm_job_worker_pods")
+    }
+    assert pods == {
+        "wanted": 9,
+        "running": 4,
+        "unschedulable": 3,
+        "starting": 1,
+        "lost": 1,
+        "preempted": 7,
+        "failed": 2,
+    }
 
 
 def test_the_series_of_a_deleted_job_go() -> None:

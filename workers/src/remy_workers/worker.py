@@ -39,8 +39,8 @@ from remy_workers.telemetry import TaskEnd, WorkerMetrics
 _RESERVE = 1
 # For the coordinator to hear what was said last.
 _LAST_WORDS_SECONDS = 1.5
-# A coordinator that comes back is not stormed by thousands of workers.
-_RETRY = RetryPolicy(first_seconds=0.25, factor=2.0, most_seconds=15.0)
+# A coordinator that comes back is not stormed by thousands of workers, nor waits for them.
+RETRY = RetryPolicy(first_seconds=0.25, factor=2.0, most_seconds=5.0)
 
 #: There is no use in calling again after these ends of a call; how the worker ends then.
 _FATAL_CODES: Final = {
@@ -182,7 +182,7 @@ class Worker:
         draining = threading.Thread(target=self._drain, name="drain", daemon=True)
         draining.start()
         try:
-            for attempt in _RETRY.retrying(
+            for attempt in RETRY.retrying(
                 lambda error: isinstance(error, _Disconnected),
                 stop=tenacity.stop_when_event_set(self._shutdown.requested),
                 sleep=self._shutdown.wait,

@@ -37,6 +37,7 @@ from remy_services.jobs.states import (
     after_crash,
 )
 from remy_services.stores.contract import JobExists, StoredJob, StoreError, StoreUnavailable
+from remy_services.telemetry.samples import WorkerPods
 
 
 @dataclass(frozen=True)
@@ -337,6 +338,7 @@ class Farm:
         self.closing = ""
         #: What there is to say of the workers that were started for jobs, by the jobs' ids.
         self.said_of_workers: Mapping[str, str] = {}
+        self.worker_pods: Mapping[str, WorkerPods] = {}
         #: What of a specification this farm cannot do, in one sentence; None if it can do all.
         self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
         self._looking_around: asyncio.Task[None] | None = None

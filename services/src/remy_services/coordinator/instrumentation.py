@@ -80,6 +80,8 @@ def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
                 loop,
                 lambda: _jobs_now(farm),
                 certificate_ends=lambda: ends_of(_certificates(settings.tls)),
+                worker_pods=lambda: farm.worker_pods,
+                mirror=lambda: _mirror_now(farm),
             )
             if settings.metrics_listen is not None:
                 _serve(telemetry, settings.metrics_listen, ending)
@@ -107,6 +109,11 @@ def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
     """Every job, and how far those are that are not finished."""
     for handle in farm.catalogue:
         yield handle.job if handle.job.state in FINAL else farm.shown(handle)
+
+
+def _mirror_now(farm: Farm) -> tuple[float, int] | None:
+    backup = farm.environment.backup
+    return None if backup is None else (backup.behind_seconds, backup.failures)
 
 
 def _certificates(tls: ServerTls | None) -> Mapping[str, Path]:

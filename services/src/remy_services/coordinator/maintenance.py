@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -135,8 +136,18 @@ class BackupWriter:
         self._idle = asyncio.Event()
         self._idle.set()
         self._task = asyncio.create_task(self._run())
+        # Since when each job has been another than the mirror has it, on a monotonic clock.
+        self._behind_since: dict[str, float] = {}
         #: Why the last attempt failed; empty if it did not.
         self.trouble = ""
+        #: Attempts that did.
+        self.failures = 0
+
+    @property
+    def behind_seconds(self) -> float:
+        """For how long the oldest change that the mirror lacks has waited."""
+        now = time.monotonic()
+        return now - min(self._behind_since.values(), default=now)
 
     def save(self, job_id: str) -> None:
         """The mirror's archive of the job is not what it should be any more."""
@@ -152,6 +163,7 @@ class BackupWriter:
         problem = await loop.run_in_executor(self._thread, self._save, job_id)
         if problem is None:
             self._due.pop(job_id, None)
+            self._behind_since.pop(job_id, None)
         return problem
 
     async def place(self, job_id: str) -> str | None:
@@ -169,6 +181,7 @@ class BackupWriter:
 
     def _note(self, job_id: str, action: Callable[[str], str | None]) -> None:
         self._due[job_id] = action
+        self._behind_since.setdefault(job_id, time.monotonic())
         self._idle.clear()
         self._news.set()
 
@@ -180,14 +193,18 @@ class BackupWriter:
             await self._news.wait()
             while self._due:
                 job_id = next(iter(self._due))
-                action = self._due.pop(job_id)
+                action, begun = self._due.pop(job_id), time.monotonic()
                 loop = asyncio.get_running_loop()
                 problem = await loop.run_in_executor(self._thread, action, job_id)
                 if problem:
                     # Whatever has become due since then is newer.
                     self._due.setdefault(job_id, action)
                     await self._tell(job_id, problem)
-                elif self.trouble:
+                    continue
+                self._behind_since.pop(job_id, None)
+                if job_id in self._due:
+                    self._behind_since[job_id] = begun
+                if self.trouble:
                     self.trouble = ""
                     _log.info("the mirror is well again")
             self._news.clear()
@@ -199,4 +216,5 @@ class BackupWriter:
                 "a job was not mirrored, and will be tried again", job_id=job_id, why=problem
             )
         self.trouble = problem
+        self.failures += 1
         await asyncio.sleep(_RETRY_SECONDS)

@@ -27,6 +27,7 @@ from remy_services.kubernetes.manifest import (
     design_of,
     read_settings,
 )
+from remy_services.telemetry.samples import WorkerPods
 
 _log = structlog.get_logger()
 
@@ -97,6 +98,10 @@ class WorkerJobs(BackgroundTask):
 
     def _hear(self, report: Report) -> None:
         self._farm.said_of_workers = report.sentences
+        self._farm.worker_pods = {
+            job_id: WorkerPods(*counts.by_phase_and_end())
+            for job_id, counts in report.counted.items()
+        }
         if isinstance(self._evaluator, Dispatcher):
             self._evaluator.scheduler.learn_crashes(report.crashed)
             self._evaluator.advance_soon()

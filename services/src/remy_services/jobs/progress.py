@@ -40,10 +40,18 @@ def follow(progress: job_pb2.JobProgress, events: Iterable[progress_pb2.Progress
                 comparison = event.epoch_finished.record.comparison
                 if comparison.HasField("gain"):
                     progress.epoch_gain.CopyFrom(comparison.gain)
+                _follow_validation(progress, comparison)
             case "rule_split":
                 progress.rules = event.rule_split.rules
             case "design_finished":
                 progress.rules = event.design_finished.rules
+                _follow_validation(progress, event.design_finished.closing)
+
+
+def _follow_validation(progress: job_pb2.JobProgress, comparison: progress_pb2.Comparison) -> None:
+    published = comparison.after if comparison.accepted else comparison.before
+    if published.HasField("mean"):
+        progress.validated_score.CopyFrom(published)
 
 
 def come_to_rest(progress: job_pb2.JobProgress) -> None:

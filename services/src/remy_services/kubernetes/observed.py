@@ -226,6 +226,18 @@ class PodPhaseCounts:
     #: How the last failed worker seen ended: exit code and reason.
     last_failure: tuple[int | None, str] | None = None
 
+    def by_phase_and_end(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The pods that are asked for or there, by phase, and those that ended, by reason."""
+        unschedulable = self.waiting.get("Unschedulable", 0)
+        phases = {
+            "wanted": self.asked_for,
+            "running": self.running,
+            "unschedulable": unschedulable,
+            "starting": sum(self.waiting.values()) - unschedulable,
+            "lost": self.lost,
+        }
+        return phases, {"preempted": self.preempted, "failed": self.failed}
+
 
 def remember(past: Past, pods: Iterable[ObservedPod], now: float) -> Past:
     """The past with the pods that have ended since."""

@@ -113,6 +113,10 @@ class CheckpointStore(Protocol):
     def check(self) -> None:
         """Returns if the store can be written to now; raises StoreUnavailable, saying why not."""
 
+    def usage(self) -> Mapping[str, int]:
+        """Bytes that it takes and has room for, by the kinds `memory`, `memory_limit`, `disk` and
+        `disk_free`, as far as it knows."""
+
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         """A new job at revision len(commit.events). Returns its id.
 

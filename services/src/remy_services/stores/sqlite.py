@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -274,6 +275,12 @@ class SqliteStore:
     def check(self) -> None:
         with self._database.writing() as connection:
             connection.execute("UPDATE checks SET made = made + 1")
+
+    def usage(self) -> dict[str, int]:
+        path = self._database.path
+        # With its log and the log's index.
+        files = sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+        return {"disk": files, "disk_free": shutil.disk_usage(path.parent).free}
 
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         check_commit(commit)

@@ -109,7 +109,7 @@ LEASES_ENDED = counter(
 )
 WORKERS_JOINED = counter("workers_joined_total", "Workers that connected.")
 WORKER_DEPARTURES = counter(
-    "worker_departures_total", "Workers that left, by how they did.", "reason"
+    "worker_departures_total", "Workers that left, by why or how they did.", "reason"
 )
 
 EVALUATIONS = counter(
@@ -152,6 +152,12 @@ JOB_SCORE = gauge(
 JOB_SCORE_STANDARD_ERROR = gauge(
     "job_score_standard_error", "Standard error of that score, over specimens.", *_JOB
 )
+JOB_VALIDATED_SCORE = gauge(
+    "job_validated_score", "Score of the published table on validation specimens.", *_JOB
+)
+JOB_VALIDATED_SCORE_STANDARD_ERROR = gauge(
+    "job_validated_score_standard_error", "Standard error of that score.", *_JOB
+)
 JOB_EPOCH_GAIN = gauge(
     "job_epoch_gain",
     "What the last epoch gained on validation specimens, in units of score.",
@@ -176,6 +182,23 @@ JOB_DONE_RATIO = gauge(
 JOB_ETA_SECONDS = gauge("job_eta_seconds", "A guess at the time left.", *_JOB)
 JOB_WORKERS = gauge(
     "job_workers", "Workers that evaluated something for the job in the last minute or so.", *_JOB
+)
+JOB_WORKERS_LOST = counter(
+    "job_workers_lost_total",
+    "Workers that left without a goodbye and served the job only, or had tasks of it.",
+    *_JOB,
+)
+JOB_WORKER_PODS = gauge(
+    "job_worker_pods",
+    "Pods of the job's workers that Kubernetes is asked for or has.",
+    *_JOB,
+    "phase",
+)
+JOB_WORKER_PODS_ENDED = counter(
+    "job_worker_pods_ended_total",
+    "Pods of workers that were preempted, or failed.",
+    *_JOB,
+    "reason",
 )
 JOB_CPU_SECONDS = counter(
     "job_cpu_seconds_total", "CPU time of the job's evaluations since it began.", *_JOB
@@ -268,6 +291,12 @@ STORE_OPERATION = histogram(
 STORE_ERRORS = counter(
     "store_errors_total", "Operations of the store that failed, by operation.", "operation"
 )
+STORE_BYTES = gauge(
+    "store_bytes",
+    "What the store takes and has room for, as far as it says: `memory` up to `memory_limit`, from "
+    "which on it takes no commits; its files on `disk`, and `disk_free`.",
+    "kind",
+)
 CHECKPOINT_DURATION = histogram(
     "checkpoint_duration_seconds",
     "Commits that held a snapshot: from the call to the durable answer.",
@@ -280,6 +309,12 @@ CHECKPOINT_FAILURES = counter(
 FENCING_CONFLICTS = counter(
     "fencing_conflicts_total", "Operations refused because another coordinator has the job."
 )
+
+MIRROR_BEHIND_SECONDS = gauge(
+    "mirror_behind_seconds",
+    "For how long the oldest change that the mirror lacks has waited; 0 if it lacks none.",
+)
+MIRROR_FAILURES = counter("mirror_failures_total", "Writes to the mirror that failed.")
 
 STORE_METRICS = _declared_beside(EVALUATION_METRICS, JOB_METRICS, SERVER_METRICS)
 

@@ -152,6 +152,13 @@ class MeasuredStore:
         self.instruments.series(catalogue.STORE_DURABLE).set(durability.durable)
         return durability
 
+    def check(self) -> None:
+        with self._measured("check"):
+            self.store.check()
+            usage = self.store.usage()
+        for kind, size_bytes in usage.items():
+            self.instruments.series(catalogue.STORE_BYTES, kind).set(size_bytes)
+
     def acquire(self, job_id: str, holder: str) -> int:
         with self._measured("acquire"):
             token = self.store.acquire(job_id, holder)

@@ -95,6 +95,14 @@ class Checkpoint:
     size_bytes: int = 0
 
 
+@dataclass(frozen=True)
+class WorkerPods:
+    """The pods of a job's workers: by phase, and those that ended by reason."""
+
+    by_phase: Mapping[str, int]
+    ended: Mapping[str, int]
+
+
 class JobActivity:
     """Results and checkpoints by job id; may be told from any thread."""
 
@@ -103,6 +111,9 @@ class JobActivity:
         self._clock = clock
         self._results: dict[str, float] = {}
         self._checkpoints: dict[str, Checkpoint] = {}
+        #: Workers that were lost, and the pods of workers that are there or have ended, counted.
+        self.workers_lost: Mapping[str, int] = {}
+        self.worker_pods: Mapping[str, WorkerPods] = {}
 
     def requested(self, job_id: str) -> None:
         """The job waits for results from now on, if it did not already."""
@@ -136,8 +147,9 @@ class JobActivity:
                 known.pop(job_id, None)
 
 
-_DEPARTURES = ("goodbye", "lost")
-_LEASE_ENDS = (
+#: Why workers leave, and leases end.
+DEPARTURES = ("goodbye", "idle", "lost", "quarantined", "signal", "silent", "spot_interruption")
+LEASE_ENDS = (
     *("lost", "goodbye", "silent", "returned"),
     *("bad result", "quarantined", "withdrawn", "done elsewhere"),
 )
@@ -164,8 +176,8 @@ def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribu
     yield Sample(catalogue.TASKS_QUARANTINED, counts.quarantined_tasks)
     yield Sample(catalogue.RESULTS_DUPLICATE, counts.duplicate_results)
     yield Sample(catalogue.WORKERS_JOINED, counts.workers_joined)
-    yield from _by_reason(catalogue.WORKER_DEPARTURES, counts.workers_left, _DEPARTURES)
-    yield from _by_reason(catalogue.LEASES_ENDED, counts.leases_ended, _LEASE_ENDS)
+    yield from _by_reason(catalogue.WORKER_DEPARTURES, counts.workers_left, DEPARTURES)
+    yield from _by_reason(catalogue.LEASES_ENDED, counts.leases_ended, LEASE_ENDS)
     yield from _by_reason(catalogue.RESULTS_REJECTED, counts.bad_results, _FLAWS)
     yield Distribution(catalogue.TASK_DURATION, counts.task_durations)
     yield Distribution(catalogue.TASK_QUEUE_TIME, counts.queue_times)
@@ -211,6 +223,11 @@ def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
     yield Sample(catalogue.JOB_STATE, 1, (*names, name_of(job.state)))
     for metric, value in (*_reported(job), *_seen(job.id, activity)):
         yield Sample(metric, value, names)
+    pods = activity.worker_pods.get(job.id, WorkerPods({}, {}))
+    for phase, count in pods.by_phase.items():
+        yield Sample(catalogue.JOB_WORKER_PODS, count, (*names, phase))
+    for reason, count in pods.ended.items():
+        yield Sample(catalogue.JOB_WORKER_PODS_ENDED, count, (*names, reason))
 
 
 # A metric is called as the field of JobProgress that it shows, but for these.
@@ -242,6 +259,7 @@ def _reported(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
 
 
 def _seen(job_id: str, activity: JobActivity) -> Iterator[tuple[Metric, float]]:
+    yield catalogue.JOB_WORKERS_LOST, activity.workers_lost.get(job_id, 0)
     last_result = activity.last_result(job_id)
     if last_result is not None:
         yield catalogue.JOB_LAST_EVALUATION, last_result

@@ -34,6 +34,7 @@ from remy_services.telemetry.samples import (
     Reading,
     Sample,
     SampledCollector,
+    WorkerPods,
     evaluator_samples,
     job_samples,
     scheduler_samples,
@@ -101,13 +102,14 @@ async def _call(function: Callable[[], _Result]) -> _Result:
     return function()
 
 
+_OF_MIRROR = (catalogue.MIRROR_BEHIND_SECONDS, catalogue.MIRROR_FAILURES)
 _COUNTED: tuple[Metric, ...] = (
     catalogue.EVALUATIONS,
     catalogue.SIMULATED_PACKETS,
     catalogue.SIMULATED_SECONDS,
     catalogue.EVALUATION_CPU_SECONDS,
     catalogue.REQUESTS_FAILED,
-    *catalogue.STORE_METRICS,
+    *(metric for metric in catalogue.STORE_METRICS if metric not in _OF_MIRROR),
     catalogue.BUILD_INFO,
     catalogue.GRPC_HANDLED,
     catalogue.GRPC_DURATION,
@@ -116,6 +118,7 @@ _COUNTED: tuple[Metric, ...] = (
 _READ: tuple[Metric, ...] = (
     *catalogue.JOB_METRICS,
     *(metric for metric in catalogue.EVALUATION_METRICS if metric not in _COUNTED),
+    *_OF_MIRROR,
     catalogue.CERTIFICATE_EXPIRY,
     catalogue.STEP_PHASE_SECONDS,
 )
@@ -187,16 +190,22 @@ class Telemetry:
         all_jobs: Callable[[], Iterable[job_pb2.Job]],
         *,
         certificate_ends: Callable[[], Mapping[str, float]] = dict,
+        worker_pods: Callable[[], Mapping[str, WorkerPods]] = dict,
+        mirror: Callable[[], tuple[float, int] | None] = lambda: None,
     ) -> None:
         """Exports what these functions tell, which are called in the loop.
 
         `all_jobs` tells how far every job is, `certificate_ends` the Unix times at which
-        certificates end, by their use.
+        certificates end, by their use, `worker_pods` the pods of jobs, and `mirror` for how many
+        seconds it has been behind, and how often a write to it failed, if there is one.
         """
 
         def read() -> Reading:
             present = list(all_jobs())
             self.activity.keep_only(job.id for job in present)
+            self.activity.worker_pods = worker_pods()
+            if self._board is not None:
+                self.activity.workers_lost = self._board.snapshot().counts.workers_lost
             yield from job_samples(present, self.activity)
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.info())
@@ -204,6 +213,8 @@ class Telemetry:
                 yield from scheduler_samples(self._board.snapshot())
             for phase, seconds in self.step_seconds().items():
                 yield Sample(catalogue.STEP_PHASE_SECONDS, seconds, (phase,))
+            for metric, value in zip(_OF_MIRROR, mirror() or (), strict=False):
+                yield Sample(metric, value)
             for use, unix_seconds in certificate_ends().items():
                 yield Sample(catalogue.CERTIFICATE_EXPIRY, unix_seconds, (use,))
 

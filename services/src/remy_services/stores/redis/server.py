@@ -221,6 +221,14 @@ class RedisServer:
         """Asks the server again: it may be another one by now. Raises StoreError."""
         self._guarantee = self._promise()
 
+    def usage(self) -> dict[str, int]:
+        """Its memory, with the bound if there is one, and its append-only file. Raises
+        StoreUnavailable."""
+        with translated(self.shown):
+            said = self._client.info("memory", "persistence")
+        fields = {"memory": "used_memory", "memory_limit": "maxmemory", "disk": "aof_current_size"}
+        return {kind: int(said[field]) for kind, field in fields.items() if said.get(field)}
+
     def read(self, *command: Argument) -> Any:
         """The answer to one command. Raises StoreUnavailable."""
         with translated(self.shown):

@@ -135,6 +135,9 @@ class RedisStore:
         self._check_schema()
         self._server.write(server.CHECK, [self._keys.check], [])
 
+    def usage(self) -> dict[str, int]:
+        return self._server.usage()
+
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
         check_commit(commit)
         keys = [*self._keys.of(job_id), self._keys.jobs, self._keys.requests]
