@@ -66,6 +66,12 @@ bench-search: build  ## Measure the search beside the published RemyCCs (docs/co
 	rm -rf build/bench-search
 	$(VENV)/bin/remy-farm benchmark-search $(BENCH_SEARCH) --out build/bench-search
 
+.PHONY: release
+release: build  ## Write wheels, chart, images (by BUILD_IMAGE) and checksums into dist
+	@scripts/install_helm
+	@rm -rf dist
+	@scripts/release
+
 .PHONY: fuzz
 fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from the corpus
 	@scripts/bootstrap fuzz >/dev/null
@@ -104,7 +110,7 @@ lock: $(VENV)/.requirements  ## Write requirements/*.txt anew from what the memb
 
 .PHONY: clean
 clean:  ## Remove everything that make leaves behind
-	rm -rf $(VENV) build simulator/build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist simulator/build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV_PYTHON):
