@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,11 @@ def write_spec(
     text = f"name: e2e\n{_NETWORK}search: {search}\nworkers: {workers}\n"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def digest_of(remycc: bytes) -> str:
+    """A RemyCC's bytes, for people to compare."""
+    return f"sha256 {hashlib.sha256(remycc).hexdigest()[:16]}"
 
 
 @cache

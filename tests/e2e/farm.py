@@ -29,6 +29,8 @@ COORDINATOR = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/compone
 REDIS = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=redis"
 WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
 UNREACHABLE = 3
+#: Each look is a process, which takes its share of the CPUs that the workers have.
+_LOOK_SECONDS = 1.0
 FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
 
 
@@ -113,10 +115,20 @@ class Farm:
             lambda: next((s for s in [self.state(job_id)] if s in FINAL), ""),
             f"the end of {job_id}",
             seconds=seconds,
+            every_seconds=_LOOK_SECONDS,
         )
 
     def step(self, job_id: str) -> int:
         return int(self.job(job_id).get("progress", {}).get("step", 0))
+
+    def wait_for_step(self, job_id: str, step: int, *, seconds: float = 300.0) -> None:
+        """Until the job has made so many steps."""
+        wait_until(
+            lambda: self.step(job_id) >= step,
+            f"step {step} of {job_id}",
+            seconds=seconds,
+            every_seconds=_LOOK_SECONDS,
+        )
 
     def fetch(self, job_id: str) -> bytes:
         """The job's RemyCC."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import resource
+import time
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.designs import embedded, write_spec
+from tests.e2e.conftest import Figures
+from tests.e2e.designs import digest_of, embedded, write_spec
 from tests.e2e.farm import COORDINATOR, REDIS, Farm
 from tests.e2e.kubectl import nodes, run
 from tests.e2e.settings import kill_node, kills_nodes, needs_cluster, start_node
@@ -14,8 +19,9 @@ from tests.waiting import wait_until
 
 pytestmark = [needs_cluster, kills_nodes]
 
-#: Enough to be at work for longer than all that happens meanwhile, on a machine of two CPUs.
-STEPS, SPECIMENS = 1600, 64
+#: Enough for workers of a quarter of a CPU to outlast all that happens meanwhile.
+STEPS, SPECIMENS = 800, 64
+_LOSSES, _BETWEEN_LOSSES_SECONDS = 20, 30.0
 _ENDED = 1 << 30
 
 
@@ -46,9 +52,10 @@ def test_a_node_that_vanishes_costs_a_design_nothing_but_time(
 
 
 def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
-    farm: Farm, tmp_path: Path, whole_again: object
+    farm: Farm, tmp_path: Path, whole_again: object, figures: Figures
 ) -> None:
-    three = "{minimum: 3, maximum: 3}"
+    began = time.monotonic()
+    three = "{minimum: 3, maximum: 3, cpus: 0.25}"
     spec = write_spec(tmp_path, steps=STEPS, specimens=SPECIMENS, workers=three)
     job = farm.submit(spec, "faults")
     _progress(farm, job, 5)
@@ -85,9 +92,54 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
 
     assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
+    figures(
+        f"two nodes lost, one drained, coordinator and Redis killed in "
+        f"{time.monotonic() - began:.0f} s, {STEPS} steps, {digest_of(farm.fetch(job))}"
+    )
     progress = farm.job(job)["progress"]
     assert int(progress["recoveries"]) >= 1
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
+
+
+def test_spot_nodes_may_be_lost_every_half_minute(
+    farm: Farm, tmp_path: Path, whole_again: object, figures: Figures
+) -> None:
+    """A node vanishes without notice every 30 s for ten minutes, and comes back after 15 s."""
+    calibration = write_spec(tmp_path, steps=50, seed=31)
+    began = _cpu_seconds_of_children()
+    embedded(calibration)
+    step_cpu_seconds = (_cpu_seconds_of_children() - began) / 50
+    # Workers of so little that the design outlasts the losses on any machine.
+    workers, cpus = 2, 0.15
+    steps = math.ceil(_LOSSES * _BETWEEN_LOSSES_SECONDS * workers * cpus / step_cpu_seconds)
+    slow = f"{{minimum: {workers}, maximum: {workers}, cpus: {cpus}}}"
+    spec = write_spec(tmp_path, steps=steps, seed=32, workers=slow)
+    job = farm.submit(spec, "spot")
+    _progress(farm, job, 5)
+    spot = sorted(set(nodes()) - _home(farm))
+    began = time.monotonic()
+    with_workers = 0
+    for number, name in zip(range(_LOSSES), cycle(spot), strict=False):
+        assert farm.state(job) == "RUNNING", f"the design ended after {number} losses"
+        with_workers += name in _nodes_of_workers(farm, job)
+        kill_node(name)
+        time.sleep(_BETWEEN_LOSSES_SECONDS / 2)
+        start_node(name)
+        due = began + (number + 1) * _BETWEEN_LOSSES_SECONDS
+        time.sleep(max(0.0, due - time.monotonic()))
+    losing = time.monotonic() - began
+    assert with_workers >= 2
+    assert farm.wait_until_done(job, seconds=1800) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    figures(
+        f"{_LOSSES} nodes lost in {losing:.0f} s, {with_workers} of them with workers; {steps} "
+        f"steps in {time.monotonic() - began:.0f} s, {digest_of(farm.fetch(job))}"
+    )
+
+
+def _cpu_seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _progress(farm: Farm, job: str, steps: int) -> None:
@@ -97,6 +149,7 @@ def _progress(farm: Farm, job: str, steps: int) -> None:
         lambda: [step for step in [_step(farm, job)] if step >= before + steps],
         f"{steps} steps more",
         seconds=300,
+        every_seconds=1.0,
     )[0]
     assert after < _ENDED, "the design ended while it was to lose something: give it more steps"
 

@@ -20,7 +20,7 @@ def test_pausing_removes_the_workers_and_resuming_brings_them_back(
 ) -> None:
     job = farm.submit(write_spec(tmp_path, steps=5000), "pausing")
     wait_until(lambda: farm.workers_of(job), "workers")
-    wait_until(lambda: farm.step(job) > 2, "progress")
+    farm.wait_for_step(job, 3)
     farm.cli("pause", job)
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
     (kept,) = farm.kubectl.objects("jobs", f"remy-farm/job-id={job}")
@@ -28,7 +28,7 @@ def test_pausing_removes_the_workers_and_resuming_brings_them_back(
     before = farm.step(job)
     farm.cli("resume", job)
     wait_until(lambda: farm.workers_of(job), "workers")
-    wait_until(lambda: farm.step(job) > before, "progress")
+    farm.wait_for_step(job, before + 1)
     farm.cli("cancel", job)
     assert farm.wait_until_done(job) == "CANCELLED"
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
@@ -39,7 +39,7 @@ def test_two_designs_have_workers_of_their_own(farm: Farm, tmp_path: Path) -> No
     high = farm.submit(write_spec(tmp_path, steps=5000, seed=2), "high", "--priority", "5")
     for job in (low, high):
         wait_until(lambda job=job: farm.workers_of(job), f"workers of {job}")  # type: ignore[misc]
-        wait_until(lambda job=job: farm.step(job) > 2, "progress")  # type: ignore[misc]
+        farm.wait_for_step(job, 3)
     assert int(farm.job(high)["priority"]) == 5
     assert len(farm.kubectl.objects("jobs", "app.kubernetes.io/component=worker-job")) >= 2
     for job in (low, high):

@@ -1,35 +1,54 @@
-"""A farm whose workers are a Ray cluster, where no operator looks after it."""
+"""A farm whose workers are a Ray cluster, with and without an operator that looks after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.e2e.designs import embedded, write_spec
-from tests.e2e.farm import FULL_NAME, Farm
-from tests.e2e.settings import needs_cluster
+from tests.e2e.conftest import Figures
+from tests.e2e.controllers import kuberay, needs
+from tests.e2e.designs import digest_of, embedded, write_spec
+from tests.e2e.farm import COORDINATOR, FULL_NAME, REDIS, Farm
+from tests.e2e.kubectl import nodes
+from tests.e2e.settings import kill_node, kills_nodes, needs_cluster, start_node
+from tests.waiting import wait_until
 
 pytestmark = needs_cluster
 
 #: Ray takes more than a worker of its own.
 RESOURCES = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
-ON_RAY = {
-    "workers": {
-        "backend": "ray",
-        "resources": RESOURCES,
-        "ray": {"replicas": 1, "headResources": RESOURCES},
-    }
-}
+HEAD = f"ray.io/cluster={FULL_NAME},ray.io/node-type=head"
+RAY_WORKERS = f"ray.io/cluster={FULL_NAME},ray.io/node-type=worker"
+
+
+def _on_ray(**ray: Any) -> dict[str, Any]:
+    made = {"replicas": 1, "headResources": RESOURCES, **ray}
+    return {"workers": {"backend": "ray", "resources": RESOURCES, "ray": made}}
 
 
 @pytest.fixture
 def farm_on_ray(farm: Farm) -> Iterator[Farm]:
     """The farm, on Ray until the end of the test."""
-    farm.install(ON_RAY)
+    farm.install(_on_ray())
     yield farm
     farm.install()
+
+
+@pytest.fixture
+def farm_on_kuberay(farm: Farm) -> Iterator[Farm]:
+    """The farm, on a RayCluster of KubeRay's operator until the end of the test."""
+    before = sorted(nodes())
+    with kuberay():
+        farm.install(_on_ray(operator=True, replicas=2))
+        yield farm
+        for name in before:
+            if not nodes().get(name, False):
+                start_node(name)
+        farm.install()
+        wait_until(lambda: not farm.kubectl.objects("pods", HEAD), "the end of the Ray cluster")
 
 
 def test_a_design_on_ray_ends_in_the_same_bytes(farm_on_ray: Farm, tmp_path: Path) -> None:
@@ -38,8 +57,54 @@ def test_a_design_on_ray_ends_in_the_same_bytes(farm_on_ray: Farm, tmp_path: Pat
     assert farm_on_ray.wait_until_done(job) == "SUCCEEDED"
     assert farm_on_ray.fetch(job) == embedded(spec)
     # It was Ray that computed it: no worker of another kind is there.
-    kinds = {
+    assert _kinds(farm_on_ray) == {"coordinator", "redis", "ray-head", "ray-worker"}
+
+
+@needs("kuberay")
+@kills_nodes
+def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
+    farm_on_kuberay: Farm, tmp_path: Path, figures: Figures
+) -> None:
+    farm = farm_on_kuberay
+    spec = write_spec(tmp_path, steps=800, seed=4)
+    wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
+    job = farm.submit(spec, "on-kuberay")
+    _progress(farm, job)
+
+    lost = wait_until(lambda: _node_of_a_ray_worker(farm), "a Ray worker on a node of its own")
+    kill_node(lost)
+    _progress(farm, job)
+    start_node(lost)
+    wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
+
+    (head,) = farm.kubectl.pods(HEAD)
+    farm.kubectl("delete", "pod", head["metadata"]["name"], "--grace-period=0", "--force")
+    _progress(farm, job)
+    (another,) = wait_until(lambda: farm.kubectl.pods(HEAD), "another head", seconds=400)
+    assert another["metadata"]["uid"] != head["metadata"]["uid"]
+
+    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    assert _kinds(farm) == {"coordinator", "redis", "ray-head", "ray-worker"}
+    figures(f"node {lost} and the head lost, 800 steps, {digest_of(farm.fetch(job))}")
+
+
+def _progress(farm: Farm, job: str) -> None:
+    """Ten steps more, while the design still runs: Ray takes a minute to miss a head."""
+    before = farm.step(job)
+    farm.wait_for_step(job, before + 10, seconds=600)
+    assert farm.state(job) == "RUNNING", "the design ended before all was lost: give it more steps"
+
+
+def _node_of_a_ray_worker(farm: Farm) -> str:
+    kept = {farm.kubectl.node_of(each) for each in (COORDINATOR, REDIS, HEAD)}
+    found = {str(pod["spec"]["nodeName"]) for pod in farm.kubectl.pods(RAY_WORKERS)}
+    return next(iter(sorted(found - kept)), "")
+
+
+def _kinds(farm: Farm) -> set[str]:
+    """Components of the farm whose pods run."""
+    return {
         pod["metadata"]["labels"]["app.kubernetes.io/component"]
-        for pod in farm_on_ray.kubectl.pods(f"app.kubernetes.io/instance={FULL_NAME}")
+        for pod in farm.kubectl.pods(f"app.kubernetes.io/instance={FULL_NAME}")
     }
-    assert kinds == {"coordinator", "redis", "ray-head", "ray-worker"}

@@ -3,53 +3,71 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.programs import ROOT
-from tests.e2e.designs import embedded, write_spec
-from tests.e2e.farm import CHART, Farm
+from tests.e2e.conftest import Figures
+from tests.e2e.designs import digest_of, embedded, write_spec
+from tests.e2e.farm import Farm
 from tests.e2e.kubectl import Kubectl, run
-from tests.e2e.settings import needs_cluster
+from tests.e2e.settings import BEFORE, needs_cluster
 from tests.waiting import wait_until
 
 pytestmark = needs_cluster
 
 
 @pytest.fixture
-def previous_chart(tmp_path: Path) -> Iterator[Path]:
-    """The chart before its version last changed; the present one, where history has no other."""
-    changes = _git("log", "--format=%H", "-G^version:", "--", "charts/remy-farm/Chart.yaml")
-    for commit in changes.split()[:1]:
-        if _git("ls-tree", f"{commit}^", "charts/remy-farm/Chart.yaml"):
-            archive = tmp_path / "chart.tar"
-            _git("archive", f"--output={archive}", f"{commit}^", "charts/remy-farm")
-            run(["tar", "-C", str(tmp_path), "-xf", str(archive)])
-            yield tmp_path / "charts" / "remy-farm"
-            return
-    yield CHART
+def chart_before(tmp_path: Path) -> Path:
+    """The chart of the commit that REMY_FARM_E2E_BEFORE names."""
+    if not BEFORE:
+        pytest.skip("REMY_FARM_E2E_BEFORE names no commit whose images the cluster has")
+    archive = tmp_path / "chart.tar"
+    run(["git", "-C", str(ROOT), "archive", f"--output={archive}", BEFORE, "charts/remy-farm"])
+    run(["tar", "-C", str(tmp_path), "-xf", str(archive)])
+    return tmp_path / "charts" / "remy-farm"
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def test_a_design_goes_on_through_an_upgrade(
-    farm: Farm, previous_chart: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def empty_farm(farm: Farm) -> Iterator[Farm]:
+    """Nothing is installed, and no volume left; afterwards the farm is as others expect it."""
     farm.uninstall()
-    farm.install(chart=previous_chart)
+    farm.kubectl("delete", "pvc,secret", "--all")
+    yield farm
+    farm.install()
+
+
+def test_a_farm_of_before_is_upgraded_with_its_store_and_its_designs(
+    empty_farm: Farm, chart_before: Path, tmp_path: Path, figures: Figures
+) -> None:
+    farm, old = empty_farm, {"image": {"tag": "before"}}
+    farm.install({"coordinator": old, "workers": old}, chart=chart_before)
+    ended = farm.submit(write_spec(tmp_path, steps=20, seed=6), "ended")
+    assert farm.wait_until_done(ended) == "SUCCEEDED"
+    table = farm.fetch(ended)
+    spec = write_spec(tmp_path, steps=800, seed=7)
+    job = farm.submit(spec, "running")
+    farm.wait_for_step(job, 6)
+    (before,) = _jobs_of(farm, job)
+    farm.install()
+    # Nothing that was kept is lost, and what was running goes on with other workers.
+    assert farm.state(ended) == "SUCCEEDED"
+    assert farm.fetch(ended) == table
+    wait_until(lambda: _jobs_of(farm, job) not in ([], [before]), "another Job in its place")
+    reached = farm.step(job)
+    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    figures(f"from {BEFORE} at step {reached} of 800, {digest_of(farm.fetch(job))}")
+
+
+def test_a_design_goes_on_through_an_upgrade(farm: Farm, tmp_path: Path) -> None:
     tokens, authority = farm.secret("tokens", "admin"), farm.secret("tls", "ca.crt")
     # Long enough that the design still runs when the upgrade is through.
     spec = write_spec(tmp_path, steps=800)
     job = farm.submit(spec, "upgraded")
-    wait_until(lambda: farm.step(job) > 5, "progress")
+    farm.wait_for_step(job, 6)
     (before,) = _jobs_of(farm, job)
     # Other workers, so that the design's Job is replaced.
     farm.install({"workers": {"podAnnotations": {"upgraded": "yes"}}})
