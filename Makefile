@@ -78,8 +78,9 @@ fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from t
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
 
 .PHONY: proto
-proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew
+proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew, and the schema of DesignJobs
 	$(VENV_PYTHON) scripts/generate_proto.py
+	$(VENV_PYTHON) -m scripts.design_job_crd
 
 .PHONY: dashboards
 dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew, and the chart's copies

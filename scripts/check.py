@@ -57,6 +57,7 @@ def lint() -> Outcome:
         "lint of wire formats": ("buf", "lint", "proto"),
         "compatibility of wire formats": ("buf", "breaking", "proto", "--against", BASELINE),
         "freshness of generated code": ("python", "scripts/generate_proto.py", "--check"),
+        "freshness of DesignJobs' schema": ("python", "-m", "scripts.design_job_crd", "--check"),
         "freshness of dashboards": ("python", "-m", "dashboards", "--check"),
     }
     outcome = Outcome()

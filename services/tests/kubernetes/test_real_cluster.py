@@ -20,7 +20,7 @@ import yaml
 
 from remy_services.kubernetes.launcher import Launcher, Report
 from remy_services.kubernetes.manifest import Design, LauncherSettings, WorkersPhase, job_of
-from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, programs
+from services.tests.kubernetes.control_plane import ControlPlane
 from services.tests.kubernetes.objects import design
 
 pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
@@ -51,22 +51,6 @@ SETTINGS = LauncherSettings(
         }
     },
 )
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane | None]:
-    """A control plane for the tests of this file; None: KUBECONFIG names another."""
-    if "KUBECONFIG" in os.environ:
-        yield None
-        return
-    missing = sorted(set(PROGRAMS) - set(programs()))
-    if missing:
-        pytest.skip(
-            f"KUBECONFIG names no cluster, and neither KUBEBUILDER_ASSETS nor PATH has "
-            f"{', '.join(missing)}"
-        )
-    with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
-        yield plane
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ REMY_CC_FORMAT_JSON: RemyCCFormat
 REMY_CC_FORMAT_DNA: RemyCCFormat
 
 class SubmitJobRequest(_message.Message):
-    __slots__ = ("client_request_id", "spec_text", "spec", "name", "priority", "weight", "campaign", "validate_only")
+    __slots__ = ("client_request_id", "spec_text", "spec", "name", "priority", "weight", "campaign", "validate_only", "queue_name")
     CLIENT_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SPEC_TEXT_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class SubmitJobRequest(_message.Message):
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_NAME_FIELD_NUMBER: _ClassVar[int]
     client_request_id: str
     spec_text: str
     spec: _spec_pb2.DesignSpec
@@ -37,7 +38,8 @@ class SubmitJobRequest(_message.Message):
     weight: float
     campaign: str
     validate_only: bool
-    def __init__(self, client_request_id: _Optional[str] = ..., spec_text: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., name: _Optional[str] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., campaign: _Optional[str] = ..., validate_only: _Optional[bool] = ...) -> None: ...
+    queue_name: str
+    def __init__(self, client_request_id: _Optional[str] = ..., spec_text: _Optional[str] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., name: _Optional[str] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., campaign: _Optional[str] = ..., validate_only: _Optional[bool] = ..., queue_name: _Optional[str] = ...) -> None: ...
 
 class SubmitJobResponse(_message.Message):
     __slots__ = ("job",)
@@ -134,14 +136,16 @@ class CancelJobResponse(_message.Message):
     def __init__(self, job: _Optional[_Union[_job_pb2.Job, _Mapping]] = ...) -> None: ...
 
 class ExtendJobRequest(_message.Message):
-    __slots__ = ("job", "stop", "joint_steps")
+    __slots__ = ("job", "stop", "joint_steps", "priority")
     JOB_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     JOINT_STEPS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     job: str
     stop: _spec_pb2.Stop
     joint_steps: int
-    def __init__(self, job: _Optional[str] = ..., stop: _Optional[_Union[_spec_pb2.Stop, _Mapping]] = ..., joint_steps: _Optional[int] = ...) -> None: ...
+    priority: int
+    def __init__(self, job: _Optional[str] = ..., stop: _Optional[_Union[_spec_pb2.Stop, _Mapping]] = ..., joint_steps: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class ExtendJobResponse(_message.Message):
     __slots__ = ("job",)

@@ -170,7 +170,7 @@ class DesignServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExtendJob(self, request, context):
-        """Changes a job's budgets; a finished job goes on under the same id.
+        """Changes a job's budgets or priority; with larger budgets a finished job goes on under its id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -111,7 +111,7 @@ class ForkOrigin(_message.Message):
     def __init__(self, job_id: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("id", "name", "owner", "state", "priority", "weight", "spec", "stop_reason", "failure_reason", "status_message", "progress", "create_time", "start_time", "end_time", "revision", "fork", "campaign")
+    __slots__ = ("id", "name", "owner", "state", "priority", "weight", "spec", "stop_reason", "failure_reason", "status_message", "progress", "create_time", "start_time", "end_time", "revision", "fork", "campaign", "queue_name")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class Job(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     FORK_FIELD_NUMBER: _ClassVar[int]
     CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_NAME_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     owner: str
@@ -146,7 +147,8 @@ class Job(_message.Message):
     revision: int
     fork: ForkOrigin
     campaign: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ...) -> None: ...
+    queue_name: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ..., queue_name: _Optional[str] = ...) -> None: ...
 
 class JobRecord(_message.Message):
     __slots__ = ("job", "client_request_id", "request_sha256", "first_table")
@@ -188,14 +190,16 @@ class SnapshotRefused(_message.Message):
     def __init__(self, snapshot_revision: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
 
 class BudgetChanged(_message.Message):
-    __slots__ = ("stop", "joint_steps", "by")
+    __slots__ = ("stop", "joint_steps", "by", "priority")
     STOP_FIELD_NUMBER: _ClassVar[int]
     JOINT_STEPS_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     stop: _spec_pb2.Stop
     joint_steps: int
     by: str
-    def __init__(self, stop: _Optional[_Union[_spec_pb2.Stop, _Mapping]] = ..., joint_steps: _Optional[int] = ..., by: _Optional[str] = ...) -> None: ...
+    priority: int
+    def __init__(self, stop: _Optional[_Union[_spec_pb2.Stop, _Mapping]] = ..., joint_steps: _Optional[int] = ..., by: _Optional[str] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class JobEvent(_message.Message):
     __slots__ = ("revision", "time", "progress", "state_changed", "recovered", "snapshot_refused", "budget_changed")

@@ -248,6 +248,10 @@ def check_environment(environment: Mapping[str, str]) -> None:
     "Have Kubernetes run workers for each job, as this YAML file says; the Helm chart writes it.",
     _FILE,
 )
+@switch(
+    "--kubernetes-design-jobs",
+    "Serve the DesignJobs of the namespace on Kubernetes, and show all jobs there.",
+)
 @option(
     "--metrics-listen HOST:PORT",
     "Serve metrics for Prometheus there, in plain text to whoever asks.",

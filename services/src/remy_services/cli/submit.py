@@ -96,6 +96,7 @@ def _member_name(base: str, settings: str, number: int) -> str:
     POSITIVE,
     show_default="1",
 )
+@option("--queue-name NAME", "Queue of Kueue for its workers, on Kubernetes.", default="")
 @sweeps_option("Submit a job")
 @switch("--validate-only", "Have everything checked, and submit nothing.")
 @threads_option
@@ -108,6 +109,7 @@ def submit_command(
     name: str | None,
     priority: int,
     weight: float | None,
+    queue_name: str,
     sweeps: tuple[str, ...],
     validate_only: bool,
     threads: int,
@@ -126,7 +128,7 @@ def submit_command(
         raise click.UsageError("--watch and --validate-only exclude each other")
     requests = submissions(spec_path, sweeps=sweeps, name=name, priority=priority, weight=weight)
     for request in requests:
-        request.validate_only = validate_only
+        request.validate_only, request.queue_name = validate_only, queue_name
     jobs = _submit(client, requests)
     campaign = requests[0].campaign
     if is_watched:
@@ -223,17 +225,24 @@ def fork_command(
     COUNT,
     name="joint_steps",
 )
+@option("--priority P", "Jobs of higher priority run first.", _PRIORITY)
 @connected
 def extend_command(
-    client: DesignClient, job: str, joint_steps: int | None, as_json: bool, **budgets: float | None
+    client: DesignClient,
+    job: str,
+    joint_steps: int | None,
+    priority: int | None,
+    as_json: bool,
+    **budgets: float | None,
 ) -> None:
-    """Give a job larger budgets; one that has ended goes on, under the same id.
+    """Give a job larger budgets, or another priority.
 
-    Budgets that are not named stay as they are.
+    One that has ended goes on with larger budgets, under the same id. What is not named stays as it
+    is.
     """
     # The options have the names of the stop rules.
     given = {name: value for name, value in budgets.items() if value is not None}
-    if not given and joint_steps is None:
+    if not given and joint_steps is None and priority is None:
         raise click.UsageError("name at least one budget, as in --max-epochs 20")
     found = client.get(job)
     stop = None
@@ -242,7 +251,10 @@ def extend_command(
         stop.CopyFrom(found.spec.stop)
         for name, value in given.items():
             setattr(stop, name, value)
-    print_change(client.extend(found.id, stop=stop, joint_steps=joint_steps), as_json=as_json)
+    print_change(
+        client.extend(found.id, stop=stop, joint_steps=joint_steps, priority=priority),
+        as_json=as_json,
+    )
 
 
 def changing_command(

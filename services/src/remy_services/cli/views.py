@@ -269,6 +269,8 @@ def _pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
     ]
     if job.campaign:
         pairs.append(("campaign", job.campaign))
+    if job.queue_name:
+        pairs.append(("queue", job.queue_name))
     if job.HasField("fork"):
         pairs.append(("forked from", f"{job.fork.job_id}, epoch {job.fork.epoch}"))
     if has_begun(job):
@@ -332,8 +334,11 @@ def history_sentence(event: job_pb2.JobEvent) -> str | None:
                 f"the snapshot of revision {refused.snapshot_revision} is not used: {refused.why}"
             )
         case "budget_changed":
-            by = event.budget_changed.by
-            return f"budget changed by {by}" if by else "budget changed"
+            budget = event.budget_changed
+            what = (
+                f"priority {budget.priority}" if budget.HasField("priority") else "budget changed"
+            )
+            return f"{what} by {budget.by}" if budget.by else what
     return None
 
 

@@ -81,10 +81,18 @@ class DesignClient:
         return self._job("CancelJob", messages.CancelJobRequest(job=job))
 
     def extend(
-        self, job: str, *, stop: spec_pb2.Stop | None, joint_steps: int | None
+        self,
+        job: str,
+        *,
+        stop: spec_pb2.Stop | None,
+        joint_steps: int | None,
+        priority: int | None = None,
     ) -> job_pb2.Job:
-        """Changes a job's budgets: new stop rules in place of the old; None leaves them."""
-        request = messages.ExtendJobRequest(job=job, stop=stop, joint_steps=joint_steps)
+        """Changes a job's budgets (new stop rules in place of the old) or priority; None leaves
+        them."""
+        request = messages.ExtendJobRequest(
+            job=job, stop=stop, joint_steps=joint_steps, priority=priority
+        )
         return self._job("ExtendJob", request)
 
     def delete(self, job: str) -> None:

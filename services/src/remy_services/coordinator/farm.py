@@ -28,6 +28,7 @@ from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
 from remy_services.jobs.states import (
     ACTIVE,
     FINAL,
+    PAUSED,
     PENDING,
     RECOVERING,
     RUNNING,
@@ -127,7 +128,8 @@ class Catalogue:
     ) -> tuple[JobHandle, bool]:
         """A new job, and True; or the one that a request of this key made before, and False.
 
-        Sets what the record lacks: id, time and state. Raises RequestIdTaken if that request was
+        Sets what the record lacks: id, time and state. One that has an id is made once: the job of
+        that id is returned if there is one. Raises RequestIdTaken if the request of this key was
         another one, and StoreUnavailable.
         """
         store, threads = self._environment.store, self._environment.threads
@@ -138,7 +140,9 @@ class Catalogue:
                     store.create, draft.job.id, commit_of(draft), request_key=request_key
                 )
             except JobExists:
-                continue
+                if not record.job.id:
+                    continue
+                return await self.find(record.job.id), False
             break
         if job_id not in self._handles:
             await self._add(await threads.store(store.job, job_id))
@@ -214,9 +218,12 @@ class Catalogue:
     def _new(self, record: job_pb2.JobRecord) -> Draft:
         now = self._environment.clock()
         draft = Draft(record, now)
-        draft.job.id = new_job_id(now.seconds, secrets.token_bytes(_RANDOM_BYTES))
+        draft.job.id = record.job.id or new_job_id(now.seconds, secrets.token_bytes(_RANDOM_BYTES))
         draft.job.create_time.CopyFrom(now)
+        draft.job.ClearField("state")
         draft.move(PENDING)
+        if record.job.state == PAUSED:
+            draft.move(PAUSED, by=record.job.owner)
         return draft
 
 

@@ -26,7 +26,12 @@ from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Environment, now, until_available
-from remy_services.coordinator.maintenance import BackupWriter, StoreWatch, Threads
+from remy_services.coordinator.maintenance import (
+    BackgroundTask,
+    BackupWriter,
+    StoreWatch,
+    Threads,
+)
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
 from remy_services.evaluation.interface import SharedEvaluator
@@ -69,6 +74,8 @@ class ServerSettings:
     has_reflection: bool = True
     #: How Kubernetes is to run workers for each job; None: it is not.
     kubernetes_workers: Path | None = None
+    #: Whether to serve the DesignJobs of its namespace on Kubernetes.
+    kubernetes_design_jobs: bool = False
     maximum_message_bytes: int = 16 << 20
     #: On one connection.
     maximum_streams: int = 1000
@@ -246,7 +253,7 @@ class CoordinatorServer:
         address = open_port(self._server, settings.listen, credentials)
         await self._server.start()
         await farm.load()
-        self._start_workers(farm, evaluator)
+        self._serve_kubernetes(farm, evaluator)
         await self._set_ready(True)
         store_watch.begin()
         self._ending.push_async_callback(store_watch.close)
@@ -334,19 +341,27 @@ class CoordinatorServer:
     def _has_work(self, job_id: str) -> bool:
         return self._farm is not None and self._farm.has_work(job_id)
 
-    def _start_workers(self, farm: Farm, evaluator: SharedEvaluator) -> None:
-        path = self._settings.kubernetes_workers
-        if path is None:
+    def _serve_kubernetes(self, farm: Farm, evaluator: SharedEvaluator) -> None:
+        path, with_design_jobs = (
+            self._settings.kubernetes_workers,
+            self._settings.kubernetes_design_jobs,
+        )
+        if path is None and not with_design_jobs:
             return
         try:
+            from remy_services.coordinator.design_jobs import DesignJobController
             from remy_services.coordinator.worker_jobs import WorkerJobs
         except ImportError as error:
+            flag = "--kubernetes-design-jobs" if path is None else "--kubernetes-workers"
             raise SettingsError(
-                "--kubernetes-workers needs what `pip install remy-farm[kubernetes]` installs"
+                f"{flag} needs what `pip install remy-farm[kubernetes]` installs"
             ) from error
-        jobs = WorkerJobs(farm, path, evaluator)
-        jobs.begin()
-        self._ending.push_async_callback(jobs.close)
+        tasks: list[BackgroundTask] = [] if path is None else [WorkerJobs(farm, path, evaluator)]
+        if with_design_jobs:
+            tasks.append(DesignJobController(farm))
+        for task in tasks:
+            task.begin()
+            self._ending.push_async_callback(task.close)
 
     async def _set_ready(self, is_ready: bool) -> None:
         for service in (READINESS, ""):

@@ -207,6 +207,11 @@ class Draft:
         self.record.job.spec.CopyFrom(spec)
         self._changed_budget(by)
 
+    def changed_priority(self, priority: int, by: str) -> None:
+        """The job runs before others, or after them, from now on."""
+        self.record.job.priority = priority
+        self._add(job_pb2.JobEvent(budget_changed=job_pb2.BudgetChanged(priority=priority, by=by)))
+
     def measured_length(self, spec: spec_pb2.DesignSpec) -> None:
         """A budget of CPU time has come to a number of steps, which `spec` has."""
         job = self.record.job

@@ -1,4 +1,4 @@
-"""The Kubernetes API: Jobs and Pods listed, watched, applied and removed."""
+"""The Kubernetes API: objects listed, watched, applied, changed and removed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 from kubernetes.aio.dynamic import DynamicClient, Resource
 from kubernetes.aio.dynamic.exceptions import NotFoundError
 
+from remy_services.kubernetes.design_jobs import API_VERSION, KIND
 from remy_services.kubernetes.manifest import ClusterRefused, ClusterUnreachable, Owner
 from remy_services.kubernetes.observed import (
     COMPONENT,
@@ -30,7 +31,7 @@ from remy_services.kubernetes.observed import (
     observed_pod,
 )
 
-Kind = Literal["Job", "Pod"]
+Kind = Literal["Job", "Pod", "DesignJob"]
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,26 @@ class Gone:
 Change = Listed | Changed | Gone
 
 
+_FIELD_MANAGER: Final = "remy-farm-launcher"
+
+
 class Cluster(Protocol):
-    """What the launcher needs of a cluster. All may raise ClusterUnreachable and ClusterRefused."""
+    """What is needed of a cluster. All may raise ClusterUnreachable and ClusterRefused."""
 
     def watch(self, kind: Kind) -> AsyncIterator[Change]:
         """What there is, and then what changes, without end; what there is may be told again."""
 
-    async def apply(self, manifest: Mapping[str, Any]) -> None:
-        """Makes the Job, or makes it so, by server-side apply."""
+    async def apply(
+        self, manifest: Mapping[str, Any], manager: str = _FIELD_MANAGER
+    ) -> Mapping[str, Any]:
+        """Makes the object, or makes it so, by server-side apply; what it is then. A kind that ends
+        in "/status" is the status of that kind."""
 
-    async def remove(self, name: str) -> None:
-        """Removes a Job and its pods; one that is gone already is no error."""
+    async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Merges the patch into an object; what it is then."""
+
+    async def remove(self, name: str, kind: Kind = "Job") -> None:
+        """Removes an object and what it owns; one that is gone already is no error."""
 
     async def deployment(self, name: str) -> Owner:
         """A Deployment, as an owner of Jobs."""
@@ -116,13 +126,15 @@ def _uid(each: Mapping[str, Any]) -> str:
     return str(each["metadata"]["uid"])
 
 
-_FIELD_MANAGER: Final = "remy-farm-launcher"
 _ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 #: Paths alone: typed models and discovery would cost each start seconds and memory.
 _RESOURCES: Final = {
     "Job": Resource("apis", "batch", "v1", "Job", True, name="jobs"),
     "Pod": Resource("api", None, "v1", "Pod", True, name="pods"),
     "Deployment": Resource("apis", "apps", "v1", "Deployment", True, name="deployments"),
+    "ConfigMap": Resource("api", None, "v1", "ConfigMap", True, name="configmaps"),
+    "Event": Resource("api", None, "v1", "Event", True, name="events"),
+    "DesignJob": Resource("apis", *API_VERSION.split("/"), KIND, True, name="designjobs"),
 }
 #: How long the API server is asked to hold a watch, which is then resumed where it ended.
 _WATCH_SECONDS: Final = 300
@@ -144,13 +156,15 @@ class _Expired(Exception):
 
 
 class KubernetesCluster:
-    """A namespace of a real cluster, seen through the labels of one farm. See Cluster.
+    """A namespace of a real cluster, seen through the labels of one farm's workers, or whole if
+    `instance` is None. See Cluster.
 
     How to reach it comes from KUBECONFIG, or else from the pod's service account.
     """
 
-    def __init__(self, instance: str, namespace: str | None = None) -> None:
-        self._selector = f"{INSTANCE_LABEL}={instance},{COMPONENT_LABEL}={COMPONENT}"
+    def __init__(self, instance: str | None, namespace: str | None = None) -> None:
+        labels = f"{INSTANCE_LABEL}={instance},{COMPONENT_LABEL}={COMPONENT}"
+        self._selector = None if instance is None else labels
         self._namespace = namespace
         self._client: ApiClient | None = None
 
@@ -171,19 +185,30 @@ class KubernetesCluster:
                     if version == before and time.monotonic() < began + _SHORTEST_SECONDS:
                         raise ClusterUnreachable("the Kubernetes API ends every watch at once")
 
-    async def apply(self, manifest: Mapping[str, Any]) -> None:
-        await self._call(
+    async def apply(
+        self, manifest: Mapping[str, Any], manager: str = _FIELD_MANAGER
+    ) -> Mapping[str, Any]:
+        kind, slash, part = str(manifest["kind"]).partition("/")
+        applied: Mapping[str, Any] = await self._call(
             "server_side_apply",
-            "Job",
-            body=manifest,
-            name=manifest["metadata"]["name"],
-            field_manager=_FIELD_MANAGER,
+            kind,
+            body={**manifest, "kind": kind},
+            name=manifest["metadata"]["name"] + slash + part,
+            field_manager=manager,
             force_conflicts=True,
         )
+        return applied
 
-    async def remove(self, name: str) -> None:
+    async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
+        merge = "application/merge-patch+json"
+        changed: Mapping[str, Any] = await self._call(
+            "patch", kind, name=name, body=patch, content_type=merge
+        )
+        return changed
+
+    async def remove(self, name: str, kind: Kind = "Job") -> None:
         try:
-            await self._call("delete", "Job", name=name, propagation_policy="Background")
+            await self._call("delete", kind, name=name, propagation_policy="Background")
         except ClusterRefused as refusal:
             if not isinstance(refusal.__cause__, NotFoundError):
                 raise

@@ -171,6 +171,8 @@ class Design:
     #: When it ended, in seconds since 1970; None while it has not.
     ended_at: float | None = None
     priority: int = 0
+    #: Of Kueue, for its Job; empty: the template's, if it has one.
+    queue_name: str = ""
 
 
 def design_of(job: job_pb2.Job, saturated_share: float | None = None) -> Design:
@@ -181,7 +183,7 @@ def design_of(job: job_pb2.Job, saturated_share: float | None = None) -> Design:
     simulations = progress.candidates * job.spec.search.specimens
     load = Load(simulations or None, saturated_share, left)
     workers = job.spec.workers
-    return Design(job.id, _PHASES[job.state], workers, load, ended_at, job.priority)
+    return Design(job.id, _PHASES[job.state], workers, load, ended_at, job.priority, job.queue_name)
 
 
 #: Names the design to a worker, which then takes tasks of no other.
@@ -213,6 +215,8 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     pod = job["spec"]["template"]
     for each in (metadata, pod.setdefault("metadata", {})):
         each["labels"] = {**(each.get("labels") or {}), **labels}
+    if design.queue_name:
+        metadata["labels"][_QUEUE_LABEL] = design.queue_name
     fitting = [each for each in settings.queue_priorities if each.at_least <= design.priority]
     if fitting and is_queued(job):
         highest = max(fitting, key=lambda each: each.at_least)
@@ -247,9 +251,9 @@ def beyond_limits(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | None
     return None
 
 
-def is_queued(template: Mapping[str, Any]) -> bool:
-    """Whether Kueue decides when Jobs made from this run; then `suspend` is Kueue's field."""
-    return _QUEUE_LABEL in (template.get("metadata", {}).get("labels") or {})
+def is_queued(job: Mapping[str, Any]) -> bool:
+    """Whether Kueue decides when the Job runs; then `suspend` is Kueue's field."""
+    return _QUEUE_LABEL in (job.get("metadata", {}).get("labels") or {})
 
 
 def threads_of(job: Mapping[str, Any]) -> int:

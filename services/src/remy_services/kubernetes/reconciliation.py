@@ -297,7 +297,7 @@ class _View:
         metadata = manifest["metadata"]
         annotations = {**metadata.get("annotations", {}), WORKERS_ANNOTATION: str(workers)}
         spec = {**manifest["spec"], "parallelism": workers + lost}
-        if not is_queued(self.settings.template):
+        if not is_queued(manifest):
             spec["suspend"] = suspend
         changed = {"metadata": {**metadata, "annotations": annotations}, "spec": spec}
         return Apply(self.design.job_id, {**manifest, **changed})
@@ -316,7 +316,7 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     job = next((job for job in view.jobs if job.name == name), None)
     pods = [pod for pod in view.pods if pod.job_name == name]
     others = view.remove(each for each in view.jobs if each.name != name)
-    queued = is_queued(view.settings.template)
+    queued = is_queued(manifest)
     if job is None:
         workers = view.wanted(manifest, None)
         counts = count_pods(workers, pods, past, view.now)
@@ -364,7 +364,7 @@ def _pause(view: _View) -> list[Action]:
         keeps = (
             job.name == manifest["metadata"]["name"]
             and not job.finished
-            and not is_queued(view.settings.template)
+            and not is_queued(manifest)
         )
         if not keeps:
             actions += view.remove([job])

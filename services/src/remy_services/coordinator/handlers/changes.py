@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import AsyncIterator
 
 import grpc
@@ -25,7 +26,15 @@ from remy_services.jobs.requests import (
     problem_with_name,
     with_settings,
 )
-from remy_services.jobs.states import CANCELLED, CANCELLING, Draft, NotNow, Operation, state_after
+from remy_services.jobs.states import (
+    CANCELLED,
+    CANCELLING,
+    PAUSED,
+    Draft,
+    NotNow,
+    Operation,
+    state_after,
+)
 from remy_services.specification import check_spec, parse_spec
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
@@ -44,6 +53,7 @@ def check_may_change(job: job_pb2.Job) -> None:
 
 _LONGEST_CAMPAIGN = 200
 _LARGEST_WEIGHT = 1e6
+_QUEUE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def check_name(name: str) -> None:
@@ -54,13 +64,16 @@ def check_name(name: str) -> None:
 
 
 def checked_job(job: job_pb2.Job) -> job_pb2.Job:
-    """The job itself. Raises CallRefused if its weight or campaign cannot be."""
+    """The job itself. Raises CallRefused if its weight, campaign or queue cannot be."""
     if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
         raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
     if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
         raise bad_field(
             "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
         )
+    if job.queue_name and not _QUEUE_NAME.fullmatch(job.queue_name):
+        problem = "must be at most 63 small letters, digits and dashes, as Kubernetes names a queue"
+        raise bad_field("queue_name", f"is {job.queue_name[:_LONGEST_CAMPAIGN]!r}, but {problem}")
     return job
 
 
@@ -69,8 +82,11 @@ _LONGEST_REQUEST_ID = 200
 _Request = messages.SubmitJobRequest | messages.ForkJobRequest
 
 
-async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> messages.SubmitJobResponse:
-    """Stores a job, unless the request is only to be checked."""
+async def submit_job(
+    farm: Farm, request: messages.SubmitJobRequest, *, job_id: str = "", paused: bool = False
+) -> messages.SubmitJobResponse:
+    """Stores a job, unless the request is only to be checked. `job_id` is the new job's, if given;
+    a `paused` one waits until it is resumed."""
     sha256 = _hash(request)
     earlier = None if request.validate_only else _made_before(farm, request, sha256)
     if earlier is not None:
@@ -80,12 +96,15 @@ async def submit_job(farm: Farm, request: messages.SubmitJobRequest) -> messages
     spec = await farm.environment.threads.compute(_spec_of, farm, request)
     job = checked_job(
         job_pb2.Job(
+            id=job_id,
+            state=PAUSED if paused else None,
             name=request.name or spec.name,
             owner=current_caller().name,
             priority=request.priority,
             weight=request.weight,
             spec=spec,
             campaign=request.campaign,
+            queue_name=request.queue_name,
         )
     )
     return messages.SubmitJobResponse(
@@ -118,6 +137,7 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
             weight=origin.weight,
             spec=spec,
             campaign=origin.campaign,
+            queue_name=origin.queue_name,
             fork=job_pb2.ForkOrigin(job_id=origin.id, epoch=epoch),
         )
     )
@@ -210,16 +230,23 @@ async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> messages
 
 
 async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages.ExtendJobResponse:
-    """Changes a job's budgets; one that was finished goes on."""
+    """Changes a job's budgets or priority; with other budgets a finished one goes on."""
     handle = await _changeable(farm, request.job)
     stop = request.stop if request.HasField("stop") else None
     joint_steps = request.joint_steps if request.HasField("joint_steps") else None
     by = current_caller().name
 
+    priority = request.priority if request.HasField("priority") else None
+
     def extend(draft: Draft) -> None:
+        if priority is not None and stop is None and joint_steps is None:
+            draft.changed_priority(priority, by=by)
+            return
         following = _following(Operation.EXTEND, draft.job)
         spec = extended(draft.job.spec, draft.job.progress, stop=stop, joint_steps=joint_steps)
         draft.changed_budget(spec, by=by)
+        if priority is not None:
+            draft.changed_priority(priority, by=by)
         if following != draft.job.state:
             draft.move(following, by=by)
 

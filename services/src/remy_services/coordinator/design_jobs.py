@@ -1,0 +1,262 @@
+"""DesignJobs of a farm's namespace, and the farm's jobs, kept alike by one controller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import io
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import grpc
+import structlog
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.coordinator.access import Caller, Role, set_caller
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.handlers import changes, queries
+from remy_services.coordinator.job_handle import JobHandle
+from remy_services.coordinator.maintenance import BackgroundTask
+from remy_services.coordinator.middleware import refusal_of
+from remy_services.coordinator.refusals import CallRefused
+from remy_services.jobs.states import FINAL
+from remy_services.kubernetes.cluster import Cluster, Gone, KubernetesCluster, Listed
+from remy_services.kubernetes.design_jobs import (
+    KIND,
+    MANAGER,
+    ApplyObject,
+    Ask,
+    ChangeSpec,
+    Known,
+    ObjectAction,
+    Publish,
+    RemoveObject,
+    observed_design_job,
+    reconcile_objects,
+)
+from remy_services.kubernetes.manifest import KubernetesError
+from remy_services.kubernetes.reconciliation import Backoff
+
+_log = structlog.get_logger()
+
+#: How often the jobs are looked at when no object has changed.
+_LOOK_SECONDS: Final = 1.0
+#: Longer than a store takes that is well.
+_CALL_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 5.0
+#: Of a ConfigMap, with room for what is around it.
+_MOST_BYTES: Final = 1_000_000
+_LONGEST_REFUSAL: Final = 1000
+#: Owns what is submitted; no name of a token has a slash.
+_OWNER: Final = "kubernetes/"
+
+_CALLS: Final[Mapping[type, Callable[[Farm, Any], Awaitable[Any]]]] = {
+    messages.PauseJobRequest: changes.pause_job,
+    messages.ResumeJobRequest: changes.resume_job,
+    messages.CancelJobRequest: changes.cancel_job,
+    messages.ExtendJobRequest: changes.extend_job,
+}
+
+
+class DesignJobController(BackgroundTask):
+    """Carries out what `reconcile_objects` decides. To be used in the farm's event loop."""
+
+    def __init__(self, farm: Farm, cluster: Cluster | None = None) -> None:
+        self._farm = farm
+        self._cluster = cluster or KubernetesCluster(None)
+        #: By unique id; None before they were listed.
+        self._objects: dict[str, Mapping[str, Any]] | None = None
+        #: The versions that were written here, and not heard of yet: what is held is older.
+        self._written: dict[str, str] = {}
+        self._known: dict[str, Known] = {}
+        self._waits: dict[str, Backoff] = {}
+        self._changed = asyncio.Event()
+
+    async def _run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._forever(self._watch))
+                group.create_task(self._forever(self._work))
+        finally:
+            await self._cluster.close()
+
+    async def _forever(self, what: Callable[[], Awaitable[None]]) -> None:
+        told = ""
+        while True:
+            try:
+                await what()
+            except KubernetesError as trouble:
+                if told != (told := str(trouble)):
+                    _log.warning("nothing is heard of design jobs", why=told)
+            except Exception as error:
+                _log.error("design jobs are looked at anew", exc_info=error)
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _watch(self) -> None:
+        async for change in self._cluster.watch(KIND):
+            if isinstance(change, Listed):
+                self._objects = {each["metadata"]["uid"]: each for each in change.objects}
+                self._written.clear()
+            elif self._objects is not None:
+                uid, version = map(change.object["metadata"].get, ("uid", "resourceVersion"))
+                self._objects.pop(uid, None)
+                if not isinstance(change, Gone):
+                    self._objects[uid] = change.object
+                if isinstance(change, Gone) or self._written.get(uid) == version:
+                    self._written.pop(uid, None)
+            self._changed.set()
+
+    async def _work(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._changed.wait()
+            self._changed.clear()
+            if self._objects is not None and not self._farm.closing:
+                await self._step(self._objects)
+
+    async def _step(self, objects: Mapping[str, Mapping[str, Any]]) -> None:
+        farm, now = self._farm, time.time()
+        self._known = {uid: each for uid, each in self._known.items() if uid in objects}
+        self._waits = {uid: each for uid, each in self._waits.items() if now < each.until + 60}
+        jobs = {handle.job_id: self._shown(handle) for handle in farm.catalogue}
+        seen = [observed_design_job(each) for each in objects.values()]
+        stuck = set(self._written)
+        for action in reconcile_objects(seen, jobs, self._known, now):
+            wait = self._waits.get(action.uid)
+            if action.uid in stuck or (wait is not None and now < wait.until):
+                continue
+            try:
+                if not await self._act(action):
+                    stuck.add(action.uid)
+                self._waits.pop(action.uid, None)
+            except (KubernetesError, CallRefused) as trouble:
+                stuck.add(action.uid)
+                self._waits[action.uid] = Backoff.after(wait, str(trouble), now)
+                if wait is None or wait.why != str(trouble):
+                    _log.warning("a design job waits", uid=action.uid, why=str(trouble))
+
+    def _shown(self, handle: JobHandle) -> job_pb2.Job | None:
+        if handle.job.state in FINAL:
+            return handle.job
+        return None if handle.token is None else self._farm.shown(handle)
+
+    async def _act(self, action: ObjectAction) -> bool:
+        """Whether it was made; what is raised may pass."""
+        match action:
+            case ApplyObject():
+                self._wrote(await self._cluster.apply(action.manifest, action.manager))
+                if "status" in action.manifest:
+                    self._remember(action.uid, written_at=time.time())
+            case ChangeSpec():
+                changed = await self._cluster.change(KIND, action.name, action.patch)
+                seen = observed_design_job(changed)
+                status = {**action.status, "observedGeneration": seen.generation}
+                manifest = seen.manifest(f"{KIND}/status", status=status)
+                self._wrote(await self._cluster.apply(manifest, MANAGER))
+            case RemoveObject():
+                await self._cluster.remove(action.name, KIND)
+            case Ask():
+                self._changed.set()
+                return await self._ask(action)
+            case Publish():
+                self._remember(action.uid, result=await self._publish(action))
+                self._changed.set()
+        return True
+
+    def _wrote(self, found: Mapping[str, Any]) -> None:
+        uid, version = found["metadata"]["uid"], found["metadata"]["resourceVersion"]
+        held = (self._objects or {}).get(uid)
+        if held is not None and held["metadata"]["resourceVersion"] != version:
+            self._written[uid] = version
+
+    def _remember(self, uid: str, **what: Any) -> None:
+        self._known[uid] = replace(self._known.get(uid, Known()), **what)
+
+    async def _ask(self, action: Ask) -> bool:
+        """Whether the farm does it; why it never will is remembered."""
+        farm, request = self._farm, action.request
+        assert self._objects is not None
+        namespace = self._objects[action.uid]["metadata"]["namespace"]
+        set_caller(Caller(_OWNER + namespace, Role.ADMIN))
+        try:
+            async with asyncio.timeout(_CALL_SECONDS):
+                if isinstance(request, messages.SubmitJobRequest):
+                    await changes.submit_job(
+                        farm, request, job_id=action.job_id, paused=action.paused
+                    )
+                else:
+                    await _CALLS[type(request)](farm, request)
+        except TimeoutError as late:
+            raise CallRefused(grpc.StatusCode.UNAVAILABLE, "the store is not available") from late
+        except Exception as error:
+            refusal = refusal_of(error, type(request).__name__)
+            if refusal.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL):
+                raise refusal from error
+            self._remember(
+                action.uid, refused=action.generation, refusal=str(refusal)[:_LONGEST_REFUSAL]
+            )
+            return False
+        return True
+
+    async def _publish(self, action: Publish) -> Mapping[str, Any]:
+        """What is published of a job that has ended, as it stands in the object's status."""
+        farm, job, seen = self._farm, action.job, action.seen
+        result: dict[str, Any] = {"revision": job.revision}
+        try:
+            table = await queries.get_remycc(
+                farm, messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_JSON)
+            )
+            epochs = await queries.list_epochs(farm, messages.ListEpochsRequest(job=job.id))
+        except Exception as error:
+            return {**result, "message": str(refusal_of(error, "Publish"))}
+        binary = {}
+        with contextlib.suppress(CallRefused):  # Not every table can be a .dna file.
+            dna = await queries.get_remycc(
+                farm, messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
+            )
+            binary["remycc.dna"] = b64encode(dna.content).decode()
+        data = {"remycc.json": table.content.decode(), "scores.csv": _scores(epochs.epochs)}
+        size = sum(len(each) for each in (*data.values(), *binary.values()))
+        if size > _MOST_BYTES:
+            why = f"{size} bytes are more than a ConfigMap holds; `remy-farm fetch` has the table"
+            return {**result, "message": why}
+        name = f"{seen.name[:240]}-result"
+        await self._cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name, "ownerReferences": [seen.reference()]},
+                "data": data,
+                "binaryData": binary,
+            },
+            MANAGER,
+        )
+        return {**result, "configMapName": name, "sha256": table.sha256.hex()}
+
+
+def _scores(epochs: Sequence[job_pb2.JobEpoch]) -> str:
+    """The tables of the epochs on their validation specimens."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["epoch", "step", "rules", "accepted", "score", "standard_error", "gain"])
+    for each in epochs:
+        record, comparison = each.record, each.record.comparison
+        after = comparison.after
+        writer.writerow(
+            [
+                record.epoch,
+                record.step,
+                record.rules,
+                str(comparison.accepted).lower(),
+                repr(after.mean),
+                repr(after.standard_error),
+                repr(comparison.gain.mean),
+            ]
+        )
+    return text.getvalue()

@@ -1,0 +1,599 @@
+"""DesignJobs: design jobs as objects of Kubernetes, and the reconciler that keeps both alike. Pure.
+
+The whole is level-triggered: what there is of objects and jobs goes in, actions come out, and after
+a crash between any two of them the same decisions follow.
+
+* An object that a user applied has one job, whose id follows from the object's identity: whoever
+  tries to submit it again finds it. A job that came by a call has one object, its mirror.
+* Pause, priority and budgets may be changed on both sides. A generation that `status` has not seen
+  is a user's change and goes to the job; otherwise the job's settings go to the object.
+* The finalizer stays for as long as the job may run: deleting an object cancels its job. The job
+  itself, its history and its tables stay on the farm.
+* A mirror goes with its job. A user's object whose job is gone says so, and stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_services.jobs.requests import new_job_id
+from remy_services.jobs.states import (
+    ACTIVE,
+    CANCELLING,
+    FAILED,
+    FINAL,
+    PAUSED,
+    PAUSING,
+    PENDING,
+    SUCCEEDED,
+    TRANSITIONS,
+    name_of,
+)
+from remy_services.kubernetes.manifest import label_of
+from remy_services.kubernetes.observed import JOB_ID_LABEL
+from remy_services.specification import to_yaml
+from remy_services.specification.reading import fill, plain_scalar, read_yaml
+from remy_services.specification.schema import (
+    descriptor_of,
+    enum_of,
+    int_or_none,
+    is_submessage,
+    short_name,
+    submessage_of,
+)
+
+API_VERSION: Final = "remy-farm.dev/v1alpha1"
+KIND: Final = "DesignJob"
+#: What of `spec.design` may be changed; the schema keeps the rest as it is.
+MUTABLE: Final = (("stop",), ("search", "joint", "steps"), ("search", "pattern", "steps"))
+#: The farm does not take the object: `status.message` says why.
+REFUSED: Final = "Refused"
+#: The farm had the job of this object, and has it no more.
+MISSING: Final = "Missing"
+
+
+def _phase(state: job_pb2.JobState) -> str:
+    return name_of(state).capitalize()
+
+
+PHASES: Final = (
+    *(_phase(state) for state in TRANSITIONS),
+    REFUSED,
+    MISSING,
+)
+FINALIZER: Final = "remy-farm.dev/cancel"
+#: Field managers: of what the coordinator adds to objects, and of the objects that it makes.
+MANAGER: Final = "remy-farm-coordinator"
+MIRROR_MANAGER: Final = "remy-farm-mirror"
+
+#: Of the integers of the API's JSON.
+_LARGEST_INT64: Final = 2**63 - 1
+#: Whoever looks at how far a job is does not look more often.
+_PROGRESS_SECONDS: Final = 10.0
+_PROGRESS: Final = frozenset(
+    {"message", "epoch", "step", "rules", "score", "scoreError", "workers", "cpuSeconds"}
+)
+_NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
+#: Of names and messages, of which others are made.
+_LONGEST: Final = 200
+_GONE: Final = (
+    "the farm has this job no more: it was deleted there, or lost with its store; delete this "
+    "object, and apply it again to design anew"
+)
+
+
+@dataclass(frozen=True)
+class ObservedDesignJob:
+    """An object, as the API server has it."""
+
+    name: str
+    namespace: str
+    uid: str
+    version: str
+    generation: int
+    created_at: int
+    label: str
+    #: Whether it waits for its finalizer to be removed, and whether ours is one.
+    leaving: bool
+    held: bool
+    #: Whether it was made for a job that came by a call.
+    mirror: bool
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+    @property
+    def job_id(self) -> str:
+        """Of the job that a user's object stands for: sorts by time, as all ids do."""
+        return new_job_id(self.created_at, hashlib.sha256(self.uid.encode()).digest())
+
+    @property
+    def seen(self) -> bool:
+        """Whether the status is that of the present spec."""
+        return bool(self.status.get("observedGeneration") == self.generation)
+
+    @property
+    def design(self) -> Mapping[str, Any]:
+        """The specification, as it was applied."""
+        design: Mapping[str, Any] = self.spec["design"]
+        return design
+
+    def condition(self, kind: str) -> Mapping[str, Any]:
+        """The condition of this type in the status; empty if there is none."""
+        conditions: Iterable[Mapping[str, Any]] = self.status.get("conditions") or ()
+        return next((each for each in conditions if each["type"] == kind), {})
+
+    def manifest(self, kind: str = KIND, **rest: Any) -> dict[str, Any]:
+        """What is applied to it, and to no other of its name."""
+        metadata = {"name": self.name, "uid": self.uid, **rest.pop("metadata", {})}
+        return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, **rest}
+
+    def reference(self) -> dict[str, Any]:
+        """The object, as others refer to it."""
+        return {"apiVersion": API_VERSION, "kind": KIND, "name": self.name, "uid": self.uid}
+
+
+def observed_design_job(found: Mapping[str, Any]) -> ObservedDesignJob:
+    """An object from the API's JSON."""
+    metadata = found["metadata"]
+    managers = {each.get("manager") for each in metadata.get("managedFields") or ()}
+    created = datetime.fromisoformat(metadata["creationTimestamp"])
+    return ObservedDesignJob(
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        uid=metadata["uid"],
+        version=metadata["resourceVersion"],
+        generation=metadata["generation"],
+        created_at=int(created.timestamp()),
+        label=(metadata.get("labels") or {}).get(JOB_ID_LABEL, ""),
+        leaving="deletionTimestamp" in metadata,
+        held=FINALIZER in (metadata.get("finalizers") or ()),
+        mirror=MIRROR_MANAGER in managers,
+        spec=found["spec"],
+        status=found.get("status") or {},
+    )
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the coordinator remembers of an object; it may forget it, as at its end."""
+
+    #: The generation that was refused last, and why.
+    refused: int = 0
+    refusal: str = ""
+    #: What was published, as it stands in the status.
+    result: Mapping[str, Any] | None = None
+    #: When the status was written last, in seconds since 1970.
+    written_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class ApplyObject:
+    """Apply this object, or what of it is the coordinator's. A status has the kind `.../status`."""
+
+    uid: str
+    manifest: Mapping[str, Any]
+    manager: str = MANAGER
+
+
+@dataclass(frozen=True)
+class ChangeSpec:
+    """Merge the patch into the object, unless it has changed; then the status has seen it."""
+
+    uid: str
+    name: str
+    patch: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RemoveObject:
+    """Remove the object."""
+
+    uid: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Ask the farm for this, as any client would. `job_id` is that of a job to be submitted."""
+
+    uid: str
+    generation: int
+    request: Message
+    job_id: str = ""
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Write table, scores and digest of the job to a ConfigMap, and remember them."""
+
+    uid: str
+    seen: ObservedDesignJob
+    job: job_pb2.Job
+
+
+ObjectAction: TypeAlias = ApplyObject | ChangeSpec | RemoveObject | Ask | Publish
+
+
+def reconcile_objects(
+    objects: Iterable[ObservedDesignJob],
+    jobs: Mapping[str, job_pb2.Job | None],
+    known: Mapping[str, Known],
+    now: float,
+) -> Iterator[ObjectAction]:
+    """What to do next, in order; `now` is in seconds since 1970.
+
+    `jobs` are all of the farm, by id; None: another coordinator is at work on it. Where an action
+    fails or is refused, those after it of the same object must not be made.
+    """
+    by_label = {label_of(job_id): job_id for job_id in jobs}
+    mirrored = set()
+    for seen in objects:
+        job_id = by_label.get(seen.label, "") if seen.mirror else seen.job_id
+        mirrored.add(job_id)
+        if job_id in jobs and jobs[job_id] is None:
+            continue
+        view = _View(seen, jobs.get(job_id), known.get(seen.uid, Known()), now)
+        yield from view.leave() if seen.leaving else view.keep()
+    for job_id, job in jobs.items():
+        if job is not None and job_id not in mirrored and job.state not in FINAL:
+            yield ApplyObject(job_id, mirror_of(job), MIRROR_MANAGER)
+
+
+@dataclass(frozen=True)
+class _View:
+    """An object beside its job."""
+
+    seen: ObservedDesignJob
+    job: job_pb2.Job | None
+    known: Known
+    now: float
+
+    @property
+    def refusal(self) -> str:
+        """Why the present spec was refused; empty if it was not."""
+        if self.known.refused == self.seen.generation:
+            return self.known.refusal
+        accepted = self.seen.condition("Accepted")
+        is_told = self.seen.seen and accepted.get("reason") == REFUSED
+        return str(accepted["message"]) if is_told else ""
+
+    def leave(self) -> Iterator[ObjectAction]:
+        """The object is being deleted: its job ends first."""
+        if self.job is None or self.job.state in FINAL:
+            yield from self.hold(False)
+            return
+        if self.job.state != CANCELLING:
+            yield self.ask(messages.CancelJobRequest(job=self.job.id))
+        yield from self.write(self.status(self.seen.status.get("observedGeneration", 0)))
+
+    def keep(self) -> Iterator[ObjectAction]:
+        """The object is to stay."""
+        if self.job is not None:
+            yield from self.follow(self.job)
+        elif self.seen.mirror:
+            yield RemoveObject(self.seen.uid, self.seen.name)
+        elif self.known.refused == self.seen.generation or self.seen.status.get("jobID"):
+            yield from self.hold(False)
+            yield from self.write(self.status(self.seen.generation))
+        else:
+            yield from self.hold(True)
+            yield self.submission()
+
+    def follow(self, job: job_pb2.Job) -> Iterator[ObjectAction]:
+        seen, observed = self.seen, self.seen.status.get("observedGeneration", 0)
+        if seen.held != (job.state not in FINAL):
+            # What follows is for the version that this makes.
+            yield from self.hold(not seen.held)
+            return
+        if self.refusal:
+            observed = seen.generation
+        elif seen.seen:
+            if patch := _changes_of_spec(seen, job):
+                version = {"resourceVersion": seen.version}
+                patch = {"metadata": version, "spec": patch}
+                yield ChangeSpec(seen.uid, seen.name, patch, self.status(observed))
+                return
+        elif job.state not in (PAUSING, CANCELLING):
+            # They are seen once they are asked for: what a client asks for later is not undone.
+            yield from map(self.ask, _changes_of_job(seen, job))
+            observed = seen.generation
+        if job.state in FINAL and job.progress.step and self.result.get("revision") != job.revision:
+            yield Publish(seen.uid, seen, job)
+            return
+        yield from self.write(self.status(observed))
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        return self.known.result or self.seen.status.get("result") or {}
+
+    def hold(self, wanted: bool) -> Iterator[ObjectAction]:
+        """Has the finalizer there, or not."""
+        seen = self.seen
+        if wanted != seen.held:
+            job_id = seen.job_id if self.job is None else self.job.id
+            metadata = {
+                "labels": {JOB_ID_LABEL: label_of(job_id)},
+                "finalizers": [FINALIZER] if wanted else [],
+            }
+            yield ApplyObject(seen.uid, seen.manifest(metadata=metadata))
+
+    def ask(self, request: Message) -> ObjectAction:
+        return Ask(self.seen.uid, self.seen.generation, request)
+
+    def submission(self) -> ObjectAction:
+        seen, spec = self.seen, self.seen.spec
+        tree = {"name": seen.name, **with_numbers(seen.design, descriptor_of(spec_pb2.DesignSpec))}
+        request = messages.SubmitJobRequest(
+            spec_text=json.dumps(tree),
+            name=seen.name,
+            priority=spec.get("priority", 0),
+            weight=float(spec.get("weight", 1)),
+            queue_name=spec.get("queueName", ""),
+        )
+        return Ask(seen.uid, seen.generation, request, seen.job_id, spec.get("paused", False))
+
+    def write(self, status: Mapping[str, Any]) -> Iterator[ObjectAction]:
+        """The status, and what changed as an event, unless it stands there already."""
+        before = self.seen.status
+        changed = {
+            key for key in before.keys() | status.keys() if before.get(key) != status.get(key)
+        }
+        if not changed:
+            return
+        is_due = self.now >= self.known.written_at + _PROGRESS_SECONDS
+        if changed <= _PROGRESS and not is_due:
+            return
+        yield from self.events(status)
+        yield ApplyObject(self.seen.uid, self.seen.manifest(f"{KIND}/status", status=status))
+
+    def status(self, observed: int) -> dict[str, Any]:
+        """All that the status is to say, with `observed` as the generation that was seen."""
+        job, seen = self.job, self.seen
+        status: dict[str, Any] = {"observedGeneration": observed}
+        if job is None:
+            status["phase"] = MISSING if seen.status.get("jobID") else REFUSED
+            status["message"] = self.refusal or _GONE
+            if seen.status.get("jobID"):
+                status = {**seen.status, **status}
+        else:
+            status |= _figures(job)
+            if self.result:
+                status["result"] = dict(self.result)
+        status["conditions"] = list(self.conditions(status["phase"]))
+        return status
+
+    def conditions(self, phase: str) -> Iterator[dict[str, Any]]:
+        job = self.job
+        state = job.state if job is not None else job_pb2.JOB_STATE_UNSPECIFIED
+        if why := self.refusal or ("" if job is not None else _GONE):
+            yield self.condition("Accepted", False, MISSING if phase == MISSING else REFUSED, why)
+        else:
+            yield self.condition("Accepted", True, "Accepted", "the farm works by this spec")
+        yield self.condition("Running", state in ACTIVE, phase)
+        complete, failed = phase, phase
+        message = ""
+        if job is not None and state == SUCCEEDED:
+            complete = _camel(progress_pb2.StopReason.Name(job.stop_reason), "STOP_REASON_")
+        if job is not None and state == FAILED:
+            failed = _camel(job_pb2.FailureReason.Name(job.failure_reason), "FAILURE_REASON_")
+            message = job.status_message
+        yield self.condition("Complete", state == SUCCEEDED, complete)
+        yield self.condition("Failed", state == FAILED, failed, message)
+
+    def condition(self, kind: str, holds: bool, reason: str, message: str = "") -> dict[str, Any]:
+        old = self.seen.condition(kind)
+        value = "True" if holds else "False"
+        same = old.get("status") == value
+        return {
+            "type": kind,
+            "status": value,
+            "lastTransitionTime": old["lastTransitionTime"] if same else _stamp(self.now),
+            "reason": reason,
+            "message": message,
+        }
+
+    def events(self, status: Mapping[str, Any]) -> Iterator[ObjectAction]:
+        """What the change of the status means to people, once even after a crash."""
+        before, phase = self.seen.status, status["phase"]
+        accepted = status["conditions"][0]
+        was_accepted = self.seen.condition("Accepted").get("status", "True")
+        message = status.get("message", "")
+        if phase != before.get("phase"):
+            warns = phase in ("Failed", REFUSED, MISSING)
+            words = message or f"job {status.get('jobID', '')}: {phase.lower()}"
+            yield self.event(phase, words, warns=warns)
+        if accepted["status"] == "False" != was_accepted and self.job is not None:
+            yield self.event("ChangeRefused", accepted["message"], warns=True)
+        if status.get("epoch", 0) > before.get("epoch", 0):
+            words = f"epochs done: {status['epoch']}, rules: {status['rules']}"
+            score = f", score {status['score']}" if "score" in status else ""
+            yield self.event("EpochFinished", words + score)
+
+    def event(self, reason: str, message: str, *, warns: bool = False) -> ObjectAction:
+        seen, stamp = self.seen, _stamp(self.now)
+        digest = hashlib.sha256(f"{seen.uid}/{seen.version}/{reason}".encode()).hexdigest()[:16]
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{seen.name[:_LONGEST]}.{digest}"},
+            "involvedObject": {
+                **seen.reference(),
+                "namespace": seen.namespace,
+                "resourceVersion": seen.version,
+            },
+            "type": "Warning" if warns else "Normal",
+            "reason": reason,
+            "message": message[:1000],
+            "source": {"component": MANAGER},
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+        return ApplyObject(seen.uid, event)
+
+
+def _figures(job: job_pb2.Job) -> dict[str, Any]:
+    """How far a job is, without floats."""
+    progress = job.progress
+    figures: dict[str, Any] = {
+        "jobID": job.id,
+        "owner": job.owner,
+        "phase": _phase(job.state),
+        "epoch": progress.epoch,
+        "step": progress.step,
+        "rules": progress.rules,
+        "workers": progress.workers,
+        "cpuSeconds": int(progress.cpu_seconds),
+    }
+    if job.status_message:
+        figures["message"] = job.status_message
+    if progress.HasField("score"):
+        figures["score"] = f"{progress.score.mean:.4f}"
+        if progress.score.HasField("standard_error"):
+            figures["scoreError"] = f"{progress.score.standard_error:.4f}"
+    for name, time in (("startTime", job.start_time), ("completionTime", job.end_time)):
+        if time.seconds:
+            figures[name] = _stamp(time.seconds)
+    return figures
+
+
+def _changes_of_job(seen: ObservedDesignJob, job: job_pb2.Job) -> Iterator[Message]:
+    """What makes of the job what the object says. Budgets that it does not name stay."""
+    spec, extend = seen.spec, messages.ExtendJobRequest()
+    if spec.get("priority", 0) != job.priority:
+        extend.priority = spec.get("priority", 0)
+    if "stop" in seen.design and (stop := _stop(seen)) != job.spec.stop:
+        extend.stop.CopyFrom(stop)
+        extend.stop.SetInParent()
+    given, present = _steps(seen, job)
+    if given != present:
+        extend.joint_steps = given
+    if extend.ListFields():
+        extend.job = job.id
+        yield extend
+    if not spec.get("paused", False):
+        if job.state == PAUSED:
+            yield messages.ResumeJobRequest(job=job.id)
+    elif job.state in ACTIVE | {PENDING}:
+        yield messages.PauseJobRequest(job=job.id)
+
+
+def _changes_of_spec(seen: ObservedDesignJob, job: job_pb2.Job) -> dict[str, Any]:
+    """What makes of the object what the job is, as a merge patch of its spec."""
+    patch: dict[str, Any] = {}
+    design: dict[str, Any] = {}
+    is_paused = job.state in (PAUSED, PAUSING)
+    if job.state not in FINAL | {CANCELLING} and is_paused != seen.spec.get("paused", False):
+        patch["paused"] = is_paused
+    if job.priority != seen.spec.get("priority", 0):
+        patch["priority"] = job.priority
+    if job.spec.stop != _stop(seen):
+        gone = dict.fromkeys(seen.design.get("stop", {}))
+        design["stop"] = {**gone, **tree_of(job.spec.stop)}
+    given, present = _steps(seen, job)
+    if given != present:
+        design["search"] = {_mode(job): {"steps": present}}
+    return {**patch, "design": design} if design else patch
+
+
+def _stop(seen: ObservedDesignJob) -> spec_pb2.Stop:
+    stop = spec_pb2.Stop()
+    fill(stop, with_numbers(seen.design.get("stop", {}), descriptor_of(stop)))
+    return stop
+
+
+def _steps(seen: ObservedDesignJob, job: job_pb2.Job) -> tuple[int, int]:
+    """The length of the schedule that the object names, and the job's; the job's twice where the
+    object leaves it open."""
+    mode = _mode(job)
+    given: Mapping[str, Any] = seen.design.get("search", {}).get(mode, {})
+    present = getattr(getattr(job.spec.search, mode), "steps", 0)
+    is_open = "cpu_seconds" in given or "simulated_packets" in given
+    return (present if is_open else given.get("steps", present)), present
+
+
+def _mode(job: job_pb2.Job) -> str:
+    modes = enum_of(descriptor_of(job.spec.search).fields_by_name["mode"])
+    return short_name(modes.values_by_number[job.spec.search.mode])
+
+
+def mirror_of(job: job_pb2.Job) -> dict[str, Any]:
+    """The object of a job that came by a call."""
+    said = spec_pb2.DesignSpec()
+    fill(said, read_yaml(to_yaml(job.spec), "the job's specification"))
+    part = _NOT_IN_NAMES.sub("-", job.name.lower())[:_LONGEST].strip("-")
+    spec: dict[str, Any] = {
+        "design": tree_of(said),
+        "priority": job.priority,
+        "weight": _decimal(job.weight),
+        "queueName": job.queue_name,
+        "paused": job.state in (PAUSED, PAUSING),
+    }
+    metadata = {
+        "name": "-".join(filter(None, (part, label_of(job.id).lower()))),
+        "labels": {JOB_ID_LABEL: label_of(job.id)},
+    }
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def tree_of(message: Message) -> dict[str, Any]:
+    """What a message says, every value in its long form, without floats."""
+
+    def value_of(field: FieldDescriptor, value: Any) -> Any:
+        if is_submessage(field):
+            return tree_of(value)
+        if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+            return short_name(enum_of(field).values_by_number[value])
+        is_number = isinstance(value, float | int) and not isinstance(value, bool)
+        return _decimal(value) if is_number else value
+
+    return {
+        field.name: [value_of(field, each) for each in value]
+        if field.is_repeated
+        else value_of(field, value)
+        for field, value in message.ListFields()
+    }
+
+
+def with_numbers(tree: Any, message: Descriptor) -> Any:
+    """The tree of such a message with numbers for decimals in quotes, as a file has them."""
+    if not isinstance(tree, Mapping):
+        return tree
+
+    def value_of(field: FieldDescriptor | None, value: Any) -> Any:
+        if field is None:
+            return value
+        if isinstance(value, list):
+            return [value_of(field, each) for each in value]
+        if is_submessage(field):
+            return with_numbers(value, submessage_of(field))
+        is_text = field.cpp_type in (FieldDescriptor.CPPTYPE_STRING, FieldDescriptor.CPPTYPE_ENUM)
+        return plain_scalar(value) if isinstance(value, str) and not is_text else value
+
+    return {key: value_of(message.fields_by_name.get(key), value) for key, value in tree.items()}
+
+
+def _decimal(value: float) -> int | str:
+    whole = int_or_none(value)
+    return repr(value) if whole is None or whole > _LARGEST_INT64 else whole
+
+
+def _camel(name: str, prefix: str) -> str:
+    return name.removeprefix(prefix).title().replace("_", "")
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,305 @@
+"""An API server and a farm in a few lines, as far as DesignJobs see them; either may fail."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.jobs.states import (
+    CANCELLED,
+    CANCELLING,
+    FINAL,
+    PAUSED,
+    PAUSING,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    NotNow,
+    Operation,
+    state_after,
+)
+from remy_services.kubernetes.design_jobs import (
+    FINALIZER,
+    ApplyObject,
+    Ask,
+    ChangeSpec,
+    Known,
+    ObjectAction,
+    Publish,
+    RemoveObject,
+    observed_design_job,
+    reconcile_objects,
+)
+from remy_services.specification import parse_spec
+
+NOW = 1_700_000_000.0
+DESIGN: Mapping[str, Any] = {
+    "network": {
+        "link_rate_mbps": {"uniform": {"low": 10, "high": 20}},
+        "rtt_ms": {"exact": "150.5"},
+        "senders": {"exact": 2},
+    },
+    "traffic": {
+        "exponential_time": {"mean_ms": {"exact": 5000}},
+        "mean_off_ms": {"exact": 5000},
+    },
+    "search": {"joint": {"steps": 100}},
+    "stop": {"epochs": 7},
+}
+
+
+class Crash(Exception):
+    """The coordinator ended before its next action."""
+
+
+@dataclass
+class Model:
+    """Objects by name, jobs by id, and what the coordinator remembers."""
+
+    now: float = NOW
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[str, job_pb2.Job] = field(default_factory=dict)
+    known: dict[str, Known] = field(default_factory=dict)
+    events: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Ids in the order in which jobs were made.
+    made: list[str] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    versions: int = 0
+
+    # The coordinator.
+
+    def plan(self) -> list[ObjectAction]:
+        seen = [observed_design_job(each) for each in copy.deepcopy(list(self.objects.values()))]
+        jobs = {job_id: copy.deepcopy(job) for job_id, job in self.jobs.items()}
+        return list(reconcile_objects(seen, jobs, self.known, self.now))
+
+    def step(self, actions_before_crash: int | None = None) -> int:
+        """Carries out a plan, up to a crash; how many actions it had."""
+        plan = self.plan()
+        refused: set[str] = set()
+        for number, action in enumerate(plan):
+            if number == actions_before_crash:
+                self.known = {}
+                raise Crash
+            if action.uid not in refused and not self.act(action):
+                refused.add(action.uid)
+        return len(plan)
+
+    def act(self, action: ObjectAction) -> bool:
+        match action:
+            case ApplyObject():
+                self._apply(action)
+            case ChangeSpec():
+                found = self.objects[action.name]
+                assert action.patch["metadata"]["resourceVersion"] == _version(found)
+                self.change(action.name, action.patch["spec"])
+                status = {**action.status, "observedGeneration": found["metadata"]["generation"]}
+                found["status"] = copy.deepcopy(status)
+            case RemoveObject():
+                self.delete(action.name)
+            case Ask():
+                return self._ask(action)
+            case Publish():
+                self.published.append(action.job.id)
+                self._remember(action.uid, result={"revision": action.job.revision})
+        return True
+
+    def _apply(self, action: ApplyObject) -> None:
+        manifest = action.manifest
+        name, kind = manifest["metadata"]["name"], manifest["kind"]
+        if kind == "Event":
+            self.events[name] = manifest
+        elif kind.endswith("/status"):
+            assert self.objects[name]["metadata"]["uid"] == manifest["metadata"]["uid"]
+            self.objects[name]["status"] = copy.deepcopy(manifest["status"])
+            self._touch(name)
+            self._remember(action.uid, written_at=self.now)
+        elif "spec" in manifest:
+            if name not in self.objects:
+                self.create(name, manifest["spec"], manager=action.manager)
+                self.objects[name]["metadata"]["labels"] = dict(manifest["metadata"]["labels"])
+        else:
+            metadata = self.objects[name]["metadata"]
+            metadata["labels"] = dict(manifest["metadata"]["labels"])
+            metadata["finalizers"] = list(manifest["metadata"]["finalizers"])
+            self._touch(name)
+            if "deletionTimestamp" in metadata and not metadata["finalizers"]:
+                del self.objects[name]
+
+    def _ask(self, action: Ask) -> bool:
+        request: Any = action.request
+        try:
+            if isinstance(request, messages.SubmitJobRequest):
+                self._submit(request, action)
+                return True
+            job = self.jobs[request.job]
+            if isinstance(request, messages.ExtendJobRequest):
+                if request.HasField("priority"):
+                    job.priority = request.priority
+                if request.HasField("stop") or request.joint_steps:
+                    self._move(job, state_after(Operation.EXTEND, job.state))
+                    if request.HasField("stop"):
+                        job.spec.stop.CopyFrom(request.stop)
+                    if request.joint_steps:
+                        job.spec.search.joint.steps = request.joint_steps
+            else:
+                operation = {
+                    messages.PauseJobRequest: Operation.PAUSE,
+                    messages.ResumeJobRequest: Operation.RESUME,
+                    messages.CancelJobRequest: Operation.CANCEL,
+                }[type(request)]
+                self._move(job, state_after(operation, job.state))
+        except NotNow as error:
+            self._remember(action.uid, refused=action.generation, refusal=str(error))
+            return False
+        return True
+
+    def _submit(self, request: messages.SubmitJobRequest, action: Ask) -> None:
+        assert action.job_id not in self.made, "a second job"
+        job = job_pb2.Job(
+            id=action.job_id,
+            name=request.name,
+            owner="kubernetes/research",
+            priority=request.priority,
+            weight=request.weight,
+            queue_name=request.queue_name,
+            spec=_parsed(request.spec_text),
+            state=PAUSED if action.paused else PENDING,
+            revision=1,
+        )
+        self.jobs[job.id] = job
+        self.made.append(job.id)
+
+    def _remember(self, uid: str, **what: Any) -> None:
+        self.known[uid] = replace(self.known.get(uid, Known()), **what)
+
+    # What others do.
+
+    def create(self, name: str, spec: Mapping[str, Any], *, manager: str = "kubectl") -> None:
+        """Somebody applies an object that is not there."""
+        self.versions += 1
+        self.objects[name] = {
+            "metadata": {
+                "name": name,
+                "namespace": "research",
+                "uid": f"uid-{self.versions}",
+                "generation": 1,
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "managedFields": [{"manager": manager}],
+            },
+            "spec": copy.deepcopy(dict(spec)),
+        }
+        self._touch(name)
+
+    def change(self, name: str, patch: Mapping[str, Any]) -> None:
+        """Somebody merges a patch into the spec."""
+        found = self.objects[name]
+        before = copy.deepcopy(found["spec"])
+        _merge(found["spec"], patch)
+        if found["spec"] != before:
+            found["metadata"]["generation"] += 1
+        self._touch(name)
+
+    def delete(self, name: str) -> None:
+        """Somebody deletes an object, which waits for its finalizer."""
+        metadata = self.objects[name]["metadata"]
+        if FINALIZER in metadata.get("finalizers", ()):
+            if "deletionTimestamp" not in metadata:
+                metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+                metadata["generation"] += 1
+                self._touch(name)
+        else:
+            del self.objects[name]
+
+    def call(self, job_id: str, operation: Operation) -> None:
+        """A client of the farm asks for it, if the job's state allows it."""
+        job = self.jobs[job_id]
+        try:
+            following = state_after(operation, job.state)
+        except NotNow:
+            return
+        if operation is Operation.DELETE:
+            del self.jobs[job_id]
+        else:
+            if operation is Operation.EXTEND:
+                job.spec.stop.epochs += 1
+            self._move(job, following)
+
+    def run(self, job_id: str) -> None:
+        """A job goes on a bit."""
+        job = self.jobs[job_id]
+        following = {PENDING: RUNNING, RUNNING: SUCCEEDED, PAUSING: PAUSED, CANCELLING: CANCELLED}
+        if job.state == RUNNING:
+            job.progress.step += 1
+        self._move(job, following.get(job.state, job.state))
+
+    def settle(self) -> None:
+        """Until the coordinator has nothing more to do."""
+        for _ in range(50):
+            self.now += 100
+            for job in self.jobs.values():
+                if job.state in (PAUSING, CANCELLING):
+                    self.run(job.id)
+            if not self.step():
+                return
+        raise AssertionError(f"still at work: {self.plan()}")
+
+    def of(self, name: str) -> job_pb2.Job:
+        """The job of an object that a user made."""
+        return self.jobs[observed_design_job(self.objects[name]).job_id]
+
+    def accepted(self, name: str) -> Mapping[str, Any]:
+        return observed_design_job(self.objects[name]).condition("Accepted")
+
+    def check(self) -> None:
+        """What is so whenever nothing is left to do."""
+        assert len(set(self.made)) == len(self.made)
+        seen = [observed_design_job(each) for each in self.objects.values()]
+        standing_for = [each.label for each in seen]
+        assert len(set(standing_for)) == len(standing_for)
+        for each in seen:
+            assert not each.leaving
+            assert each.status["observedGeneration"] == each.generation
+            job = self.jobs.get(each.label)
+            assert each.held == (job is not None and job.state not in FINAL)
+            if job is None:
+                assert not each.mirror
+                assert each.status["phase"] == "Missing"
+            elif each.condition("Accepted")["status"] == "True":
+                assert each.spec.get("priority", 0) == job.priority
+                assert each.design["stop"]["epochs"] == job.spec.stop.epochs
+                if job.state not in FINAL:
+                    assert each.spec.get("paused", False) == (job.state == PAUSED)
+        assert {job.id for job in self.jobs.values() if job.state not in FINAL} <= set(standing_for)
+
+    def _move(self, job: job_pb2.Job, state: job_pb2.JobState) -> None:
+        if state == job.state:
+            return
+        job.state = state
+        job.revision += 1
+
+    def _touch(self, name: str) -> None:
+        self.versions += 1
+        self.objects[name]["metadata"]["resourceVersion"] = str(self.versions)
+
+
+_parsed = functools.cache(parse_spec)
+
+
+def _version(found: Mapping[str, Any]) -> str:
+    return str(found["metadata"]["resourceVersion"])
+
+
+def _merge(into: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    for key, value in patch.items():
+        if value is None:
+            into.pop(key, None)
+        elif isinstance(value, Mapping):
+            _merge(into.setdefault(key, {}), value)
+        else:
+            into[key] = value

@@ -1,0 +1,368 @@
+"""DesignJobs on a real API server: the schema, its rules, and a coordinator that serves them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.programs import ROOT
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.jobs.states import CANCELLED, PAUSED, RUNNING, SUCCEEDED
+from remy_services.kubernetes.design_jobs import (
+    API_VERSION,
+    KIND,
+    mirror_of,
+    observed_design_job,
+    tree_of,
+)
+from remy_services.specification import load_spec
+from services.tests.coordinator.running_server import RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.kubernetes.control_plane import ControlPlane
+from tests.waiting import wait_until
+
+pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
+
+from kubernetes import config, dynamic
+from kubernetes.client.exceptions import ApiException
+
+CRD = ROOT / "charts" / "remy-farm" / "files" / "crds" / "designjobs.yaml"
+MANIFEST = ROOT / "examples" / "kubernetes" / "design-job.yaml"
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+KUBECTL = shutil.which(
+    "kubectl", path=os.pathsep.join([os.environ.get("KUBEBUILDER_ASSETS", ""), os.environ["PATH"]])
+)
+needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl in PATH")
+MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace of the test's own, seen with all rights."""
+
+    api: Any
+    name: str
+
+    def kind(self, kind: str) -> Any:
+        version = API_VERSION if kind == KIND else "v1"
+        return self.api.resources.get(api_version=version, kind=kind)
+
+    def apply(self, name: str, design: Any, *, dry_run: bool = False, **spec: Any) -> None:
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"name": name},
+            "spec": {"design": design, **spec},
+        }
+        options = {"query_params": [("dryRun", "All")]} if dry_run else {}
+        self.kind(KIND).create(body=body, namespace=self.name, **options)
+
+    def change(self, name: str, spec: Any) -> None:
+        self.kind(KIND).patch(
+            name=name, namespace=self.name, body={"spec": spec}, content_type=MERGE
+        )
+
+    def delete(self, name: str) -> None:
+        self.kind(KIND).delete(name=name, namespace=self.name)
+
+    def get(self, kind: str, name: str) -> Any:
+        """An object as JSON."""
+        return self.kind(kind).get(name=name, namespace=self.name).to_dict()
+
+    def names(self) -> list[str]:
+        return [each.metadata.name for each in self.kind(KIND).get(namespace=self.name).items]
+
+    def until_phase(self, name: str, phase: str) -> Any:
+        def shown() -> Any:
+            found = self.get(KIND, name)
+            return found if found.get("status", {}).get("phase") == phase else None
+
+        return wait_until(shown, f"{name} to be {phase}", every_seconds=0.2)
+
+    def kubectl(self, *arguments: str) -> str:
+        assert KUBECTL is not None
+        command = [KUBECTL, "--namespace", self.name, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def namespace(
+    started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Namespace]:
+    """In which a coordinator works, too: it is the context's."""
+    given = started.kubeconfig if started is not None else Path(os.environ["KUBECONFIG"])
+    name = f"design-jobs-{secrets.token_hex(4)}"
+    tree = yaml.safe_load(given.read_text())
+    for each in tree["contexts"]:
+        each["context"]["namespace"] = name
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(tree))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    with config.new_client_from_config(config_file=str(path)) as connected:
+        client = dynamic.DynamicClient(connected)
+        definitions = client.resources.get(
+            api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition"
+        )
+        client.server_side_apply(
+            definitions,
+            body=yaml.safe_load(CRD.read_text()),
+            field_manager="tests",
+            force_conflicts=True,
+        )
+        definition = "designjobs.remy-farm.dev"
+        wait_until(lambda: _is_established(definitions.get(name=definition)), "the definition")
+        client.resources.invalidate_cache()
+        made = Namespace(client, name)
+        client.resources.get(api_version="v1", kind="Namespace").create(
+            body={"metadata": {"name": name}}
+        )
+        yield made
+        for each in made.names():
+            body = {"metadata": {"finalizers": None}}
+            made.kind(KIND).patch(name=each, namespace=name, body=body, content_type=MERGE)
+        client.resources.get(api_version="v1", kind="Namespace").delete(name=name)
+
+
+def _is_established(definition: Any) -> bool:
+    conditions = definition.to_dict().get("status", {}).get("conditions", [])
+    return {"Established": "True"} in [{each["type"]: each["status"]} for each in conditions]
+
+
+def design(**joint: Any) -> dict[str, Any]:
+    """What takes a second or two."""
+    made: dict[str, Any] = object_of(**joint)["design"]
+    return made
+
+
+def object_of(**joint: Any) -> dict[str, Any]:
+    spec = small_joint_spec(**{"steps": 12, **joint})
+    made: dict[str, Any] = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]
+    return made
+
+
+# The schema.
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_schema_takes_every_example(namespace: Namespace, path: Path) -> None:
+    spec = load_spec(path)
+    said = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]["design"]
+    namespace.apply("said", said, dry_run=True)
+    namespace.apply("whole", tree_of(spec), dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("network.rtt_ms", 150, "must be of type object"),
+        ("network.rtt_ms", {"exact": 1.5}, "must be of type integer,string"),
+        ("network.rtt_ms", {"exact": "soon"}, "should match"),
+        ("network.rtt_ms", {"exact": 0}, "must be a number above 0 and at most 1000000 ms"),
+        ("network.rtt_ms", {"exact": "1e7"}, "must be a number above 0 and at most 1000000 ms"),
+        ("network.rtt_ms", {}, "must have exactly one of exact, uniform"),
+        ("network.rtt_ms", {"exact": 1, "list": {"values": [1]}}, "must have exactly one of"),
+        ("network.rtt_ms", {"uniform": {"low": 1}}, "high"),
+        ("network.senders", {"exact": 0}, "greater than or equal to 1"),
+        ("network.rtt", {"exact": 1}, "unknown field"),
+        ("network", None, "network"),
+        ("search.mode", "random", "Unsupported value"),
+        ("search.seed", "-1", "should match"),
+        ("signals", ["rtt_ratio", "rtt_ratio"], "Duplicate value"),
+        ("stop", {"cpu_seconds": "-0.5"}, "must be a number above 0 s"),
+    ],
+)
+def test_the_schema_refuses(namespace: Namespace, path: str, value: Any, words: str) -> None:
+    tree = design()
+    *outer, last = path.split(".")
+    inside = tree
+    for key in outer:
+        inside = inside.setdefault(key, {})
+    inside[last] = value
+    if value is None:
+        del inside[last]
+    with pytest.raises(ApiException) as caught:
+        _create_strictly(namespace, tree)
+    assert words in json.loads(caught.value.body)["message"]
+
+
+def _create_strictly(namespace: Namespace, tree: Any) -> None:
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "refused"},
+        "spec": {"design": tree},
+    }
+    namespace.kind(KIND).create(
+        body=body,
+        namespace=namespace.name,
+        query_params=[("dryRun", "All"), ("fieldValidation", "Strict")],
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"paused": True},
+        {"priority": -3},
+        {"design": {"stop": {"cpu_seconds": "0.5"}}},
+        {"design": {"search": {"joint": {"steps": 99}}}},
+        {"design": {"search": {"joint": {"steps": None}}}},
+    ],
+    ids=str,
+)
+def test_budgets_priority_and_pause_can_be_changed(namespace: Namespace, change: Any) -> None:
+    namespace.apply("one", design())
+    namespace.change("one", change)
+    assert observed_design_job(namespace.get(KIND, "one")).generation == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": 2},
+        {"queueName": "other"},
+        {"design": {"network": {"rtt_ms": {"uniform": {"low": 99}}}}},
+        {"design": {"objective": {"delta": "0.5"}}},
+        {"design": {"objective": None}},
+        {"design": {"workers": {"maximum": 3}}},
+        {"design": {"search": {"seed": 2}}},
+        {"design": {"search": {"maximum_rules": 2}}},
+        {"design": {"search": {"joint": {"step_size": None}}}},
+        {"design": {"search": {"joint": {"cpu_seconds": 5}}}},
+    ],
+    ids=str,
+)
+def test_nothing_else_can_be_changed(namespace: Namespace, change: Any) -> None:
+    namespace.apply("one", design())
+    with pytest.raises(ApiException) as caught:
+        namespace.change("one", change)
+    assert "change" in json.loads(caught.value.body)["message"]
+
+
+# A coordinator.
+
+
+@pytest.fixture
+def server(namespace: Namespace, tmp_path: Path) -> Iterator[RunningServer]:
+    with RunningServer(settings_for(tmp_path, kubernetes_design_jobs=True)) as server:
+        yield server
+
+
+def test_a_job_that_was_applied_is_one_that_was_submitted(
+    namespace: Namespace, server: RunningServer
+) -> None:
+    # Long enough to be seen at work.
+    namespace.apply("mine", design(steps=90), priority=3, weight="0.5", queueName="team")
+    found = namespace.until_phase("mine", "Succeeded")
+    status, client = found["status"], server.client()
+    job = client.get("mine")
+    assert (job.id, job.owner) == (status["jobID"], f"kubernetes/{namespace.name}")
+    assert (job.priority, job.weight, job.queue_name) == (3, 0.5, "team")
+    assert (status["epoch"], status["rules"]) == (job.progress.epoch, job.progress.rules)
+    assert float(status["score"]) == pytest.approx(job.progress.score.mean, abs=1e-4)
+    kinds = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    assert kinds["Complete"] == ("True", "ScheduleComplete")
+    assert status["observedGeneration"] == found["metadata"]["generation"]
+    # The same specification, submitted by a call, is the same RemyCC.
+    called = client.submit(small_joint_spec(steps=90), name="called")
+    assert client.until_final(called.id).state == SUCCEEDED
+    published = namespace.get("ConfigMap", status["result"]["configMapName"])
+    assert published["data"]["remycc.json"].encode() == client.remycc(called.id)
+    assert published["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
+    assert len(published["data"]["scores.csv"].splitlines()) == 1 + job.progress.epoch
+    assert "remycc.dna" in published["binaryData"]
+    mirror = namespace.until_phase(f"called-{called.id}", "Succeeded")
+    assert mirror["status"]["result"]["sha256"] == status["result"]["sha256"]
+
+
+def test_both_views_pause_resume_and_cancel(namespace: Namespace, server: RunningServer) -> None:
+    client, endless = server.client(), {"steps": 1_000_000}
+    called = client.submit(small_joint_spec(**endless), name="called")
+    namespace.apply("applied", design(**endless))
+    for name in (f"called-{called.id}", "applied"):
+        job_id = namespace_job(namespace, name)
+        namespace.change(name, {"paused": True, "priority": 7})
+        assert client.until_state(job_id, PAUSED).priority == 7
+        client.call("ResumeJob", messages.ResumeJobRequest(job=job_id))
+        client.until_state(job_id, RUNNING)
+        wait_until(lambda name=name: not namespace.get(KIND, name)["spec"]["paused"])
+        client.call("ExtendJob", messages.ExtendJobRequest(job=job_id, priority=-1))
+        wait_until(lambda name=name: namespace.get(KIND, name)["spec"]["priority"] == -1)
+        namespace.delete(name)
+        assert client.until_final(job_id).state == CANCELLED
+        wait_until(lambda name=name: name not in namespace.names())
+
+
+def namespace_job(namespace: Namespace, name: str) -> str:
+    """The job of an object that is there soon."""
+    wait_until(lambda: name in namespace.names(), name, every_seconds=0.2)
+    return str(namespace.until_phase(name, "Running")["status"]["jobID"])
+
+
+def test_a_coordinator_that_comes_back_makes_no_second_job(
+    namespace: Namespace, tmp_path: Path
+) -> None:
+    settings = settings_for(tmp_path, kubernetes_design_jobs=True)
+    with RunningServer(settings):
+        namespace.apply("mine", design(steps=1_000_000))
+        job_id = namespace.until_phase("mine", "Running")["status"]["jobID"]
+    # As if it had ended between the submission and the status.
+    namespace.kind(KIND).status.patch(
+        name="mine", namespace=namespace.name, body={"status": None}, content_type=MERGE
+    )
+    namespace.apply("meanwhile", design())
+    namespace.change("mine", {"priority": 5})
+    with RunningServer(settings) as server:
+        namespace.until_phase("meanwhile", "Succeeded")
+        namespace.until_phase("mine", "Running")
+        jobs = server.client().call("ListJobs", messages.ListJobsRequest()).jobs
+        assert sorted(job.name for job in jobs) == ["meanwhile", "mine"]
+        mine = server.client().get("mine")
+        assert (mine.id, mine.priority) == (job_id, 5)
+        namespace.delete("mine")
+        server.client().until_final(job_id)
+
+
+def test_what_only_the_farm_can_refuse_is_said(namespace: Namespace, server: RunningServer) -> None:
+    tree = design()
+    tree["network"]["rtt_ms"] = {"uniform": {"low": 200, "high": 100}}
+    namespace.apply("backwards", tree)
+    found = namespace.until_phase("backwards", "Refused")
+    accepted = observed_design_job(found).condition("Accepted")
+    assert accepted["status"] == "False"
+    assert "network.rtt_ms" in accepted["message"]
+    assert "finalizers" not in found["metadata"]
+    namespace.delete("backwards")
+    assert server.client().call("ListJobs", messages.ListJobsRequest()).jobs == []
+
+
+@needs_kubectl
+def test_kubectl_shows_what_there_is_to_know(namespace: Namespace, server: RunningServer) -> None:
+    namespace.kubectl("apply", "--filename", str(MANIFEST))
+    name = yaml.safe_load(MANIFEST.read_text())["metadata"]["name"]
+    namespace.until_phase(name, "Running")
+    namespace.kubectl("patch", "dj", name, "--type=merge", '--patch={"spec":{"paused":true}}')
+    namespace.kubectl("wait", "--for=jsonpath={.status.phase}=Paused", f"dj/{name}")
+    heads, row = namespace.kubectl("get", "designjobs").splitlines()
+    assert heads.split() == ["NAME", "PHASE", "EPOCH", "SCORE", "RULES", "WORKERS", "AGE"]
+    assert row.split()[:3] == [name, "Paused", "0"]
+    described = namespace.kubectl("describe", "designjob", name)
+    assert "Type:                  Accepted" in described
+    assert "Normal  Paused" in " ".join(described.split(" ")).replace("   ", "  ")
+    explained = namespace.kubectl("explain", "designjob.spec.design.network.rtt_ms")
+    assert "the RTT without queueing" in " ".join(explained.split())
+    namespace.kubectl("delete", "designjob", name)
+    assert server.client().get(name).state == CANCELLED
