@@ -64,7 +64,8 @@ def files() -> dict[Path, str]:
 
 def shipped() -> Iterator[Path]:
     """The copies that are there."""
-    yield from (path for path in (CHART / "files").rglob("*") if path.is_file())
+    for folder in ("dashboards", "rules"):
+        yield from (path for path in (CHART / "files" / folder).rglob("*") if path.is_file())
 
 
 def resolve(node: Any, definitions: dict[str, Any]) -> Any:

@@ -180,7 +180,7 @@ def _status() -> Schema:
     result = _object(
         {
             "revision": {**count, "description": "Revision of the job that it is of."},
-            "configMapName": _text(253, "Holds remycc.json, remycc.dna and scores.csv."),
+            "configMapName": _text(253, "Holds remycc.json, remycc.dna and scores.json."),
             "sha256": _text(64, "Of remycc.json, in hexadecimal."),
             "message": _text(4096, "Why there is none."),
         },

@@ -233,3 +233,8 @@ operator adds the namespace. */}}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
+
+{{/* Whether the coordinator talks to the API server; empty: it does not. */}}
+{{- define "remy-farm.needsApi" -}}
+{{- if or (eq .Values.workers.backend "jobs") .Values.designJobs.enabled -}}yes{{- end -}}
+{{- end -}}

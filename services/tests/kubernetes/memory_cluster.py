@@ -39,7 +39,9 @@ class MemoryCluster:
             if change.kind == kind:
                 yield change
 
-    async def apply(self, manifest: Mapping[str, Any]) -> None:
+    async def apply(
+        self, manifest: Mapping[str, Any], manager: str = "remy-farm-launcher"
+    ) -> Mapping[str, Any]:
         self._check()
         self.tries += 1
         if self.refusal is not None:
@@ -48,8 +50,12 @@ class MemoryCluster:
         job = {**manifest, "metadata": {**manifest["metadata"], "uid": name}, "status": {}}
         self.jobs[name] = job
         self._tell(Changed("Job", job))
+        return job
 
-    async def remove(self, name: str) -> None:
+    async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    async def remove(self, name: str, kind: Kind = "Job") -> None:
         self._check()
         job = self.jobs.pop(name, None)
         if job is not None:

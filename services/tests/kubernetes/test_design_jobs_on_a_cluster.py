@@ -90,6 +90,15 @@ class Namespace:
 
         return wait_until(shown, f"{name} to be {phase}", every_seconds=0.2)
 
+    def until_spec(self, name: str, **wanted: Any) -> None:
+        def is_so() -> bool:
+            return bool(self.get(KIND, name)["spec"].items() >= wanted.items())
+
+        wait_until(is_so, f"{name} to say {wanted}", every_seconds=0.2)
+
+    def until_gone(self, name: str) -> None:
+        wait_until(lambda: name not in self.names(), f"{name} to be gone", every_seconds=0.2)
+
     def kubectl(self, *arguments: str) -> str:
         assert KUBECTL is not None
         command = [KUBECTL, "--namespace", self.name, *arguments]
@@ -282,28 +291,29 @@ def test_a_job_that_was_applied_is_one_that_was_submitted(
     published = namespace.get("ConfigMap", status["result"]["configMapName"])
     assert published["data"]["remycc.json"].encode() == client.remycc(called.id)
     assert published["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
-    assert len(published["data"]["scores.csv"].splitlines()) == 1 + job.progress.epoch
+    scores = json.loads(published["data"]["scores.json"])
+    assert [each["epoch"] for each in scores] == list(range(job.progress.epoch))
     assert "remycc.dna" in published["binaryData"]
     mirror = namespace.until_phase(f"called-{called.id}", "Succeeded")
     assert mirror["status"]["result"]["sha256"] == status["result"]["sha256"]
 
 
 def test_both_views_pause_resume_and_cancel(namespace: Namespace, server: RunningServer) -> None:
-    client, endless = server.client(), {"steps": 1_000_000}
-    called = client.submit(small_joint_spec(**endless), name="called")
-    namespace.apply("applied", design(**endless))
+    client = server.client()
+    called = client.submit(small_joint_spec(steps=1_000_000), name="called")
+    namespace.apply("applied", design(steps=1_000_000))
     for name in (f"called-{called.id}", "applied"):
         job_id = namespace_job(namespace, name)
         namespace.change(name, {"paused": True, "priority": 7})
         assert client.until_state(job_id, PAUSED).priority == 7
         client.call("ResumeJob", messages.ResumeJobRequest(job=job_id))
         client.until_state(job_id, RUNNING)
-        wait_until(lambda name=name: not namespace.get(KIND, name)["spec"]["paused"])
+        namespace.until_spec(name, paused=False)
         client.call("ExtendJob", messages.ExtendJobRequest(job=job_id, priority=-1))
-        wait_until(lambda name=name: namespace.get(KIND, name)["spec"]["priority"] == -1)
+        namespace.until_spec(name, priority=-1)
         namespace.delete(name)
         assert client.until_final(job_id).state == CANCELLED
-        wait_until(lambda name=name: name not in namespace.names())
+        namespace.until_gone(name)
 
 
 def namespace_job(namespace: Namespace, name: str) -> str:

@@ -18,6 +18,9 @@
 {{- if eq .Values.workers.backend "jobs" }}
 - --kubernetes-workers=/etc/remy-farm/launcher/launcher.yaml
 {{- end }}
+{{- if .Values.designJobs.enabled }}
+- --kubernetes-design-jobs
+{{- end }}
 - --tokens-file=/etc/remy-farm/tokens/tokens.yaml
 {{- if .Values.tls.enabled }}
 - --tls-cert=/etc/remy-farm/tls/tls.crt

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import csv
-import io
+import json
 import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import grpc
 import structlog
+from google.protobuf.json_format import MessageToDict
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
@@ -221,7 +221,8 @@ class DesignJobController(BackgroundTask):
                 farm, messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
             )
             binary["remycc.dna"] = b64encode(dna.content).decode()
-        data = {"remycc.json": table.content.decode(), "scores.csv": _scores(epochs.epochs)}
+        scores = json.dumps([MessageToDict(each.record) for each in epochs.epochs], indent=2)
+        data = {"remycc.json": table.content.decode(), "scores.json": scores}
         size = sum(len(each) for each in (*data.values(), *binary.values()))
         if size > _MOST_BYTES:
             why = f"{size} bytes are more than a ConfigMap holds; `remy-farm fetch` has the table"
@@ -238,25 +239,3 @@ class DesignJobController(BackgroundTask):
             MANAGER,
         )
         return {**result, "configMapName": name, "sha256": table.sha256.hex()}
-
-
-def _scores(epochs: Sequence[job_pb2.JobEpoch]) -> str:
-    """The tables of the epochs on their validation specimens."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["epoch", "step", "rules", "accepted", "score", "standard_error", "gain"])
-    for each in epochs:
-        record, comparison = each.record, each.record.comparison
-        after = comparison.after
-        writer.writerow(
-            [
-                record.epoch,
-                record.step,
-                record.rules,
-                str(comparison.accepted).lower(),
-                repr(after.mean),
-                repr(after.standard_error),
-                repr(comparison.gain.mean),
-            ]
-        )
-    return text.getvalue()
