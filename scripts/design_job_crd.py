@@ -197,7 +197,8 @@ def _status() -> Schema:
             "step": {**count, "description": "Steps made."},
             "rules": {**count, "description": "Rules of the table."},
             "score": _text(
-                _LONGEST_DECIMAL, "Of the table being worked on, as the last step measured it."
+                _LONGEST_DECIMAL,
+                "Of the table so far on validation networks; before the first, of the last step.",
             ),
             "scoreError": _text(_LONGEST_DECIMAL, "Its standard error."),
             "workers": {**count, "description": "Workers that evaluated for it lately."},

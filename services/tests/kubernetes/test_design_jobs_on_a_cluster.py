@@ -281,7 +281,7 @@ def test_a_job_that_was_applied_is_one_that_was_submitted(
     assert (job.id, job.owner) == (status["jobID"], f"kubernetes/{namespace.name}")
     assert (job.priority, job.weight, job.queue_name) == (3, 0.5, "team")
     assert (status["epoch"], status["rules"]) == (job.progress.epoch, job.progress.rules)
-    assert float(status["score"]) == pytest.approx(job.progress.score.mean, abs=1e-4)
+    assert float(status["score"]) == pytest.approx(job.progress.validated_score.mean, abs=1e-4)
     kinds = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
     assert kinds["Complete"] == ("True", "ScheduleComplete")
     assert status["observedGeneration"] == found["metadata"]["generation"]

@@ -245,15 +245,15 @@ def reconcile_objects(
         mirrored.add(job_id)
         if job_id in jobs and jobs[job_id] is None:
             continue
-        view = _View(seen, jobs.get(job_id), known.get(seen.uid, Known()), now)
-        yield from view.leave() if seen.leaving else view.keep()
+        pair = _Pair(seen, jobs.get(job_id), known.get(seen.uid, Known()), now)
+        yield from pair.leave() if seen.leaving else pair.keep()
     for job_id, job in jobs.items():
         if job is not None and job_id not in mirrored and job.state not in FINAL:
             yield ApplyObject(job_id, mirror_of(job), MIRROR_MANAGER)
 
 
 @dataclass(frozen=True)
-class _View:
+class _Pair:
     """An object beside its job."""
 
     seen: ObservedDesignJob
@@ -460,10 +460,12 @@ def _figures(job: job_pb2.Job) -> dict[str, Any]:
     }
     if job.status_message:
         figures["message"] = job.status_message
-    if progress.HasField("score"):
-        figures["score"] = f"{progress.score.mean:.4f}"
-        if progress.score.HasField("standard_error"):
-            figures["scoreError"] = f"{progress.score.standard_error:.4f}"
+    validated = progress.HasField("validated_score")
+    score = progress.validated_score if validated else progress.score
+    if score.HasField("mean"):
+        figures["score"] = f"{score.mean:.4f}"
+        if score.HasField("standard_error"):
+            figures["scoreError"] = f"{score.standard_error:.4f}"
     for name, time in (("startTime", job.start_time), ("completionTime", job.end_time)):
         if time.seconds:
             figures[name] = _stamp(time.seconds)
