@@ -178,6 +178,28 @@ def test_a_running_job_is_extended_without_a_pause(
     assert sum(event.HasField("budget_changed") for event in history) == 1
 
 
+def test_a_priority_changes_nothing_else(client: Client, gate: Gate) -> None:
+    job = client.submit(_SPEC, priority=1, queue_name="team")
+    gate.let_pass(1)
+    first = messages.ExtendJobRequest(job=job.id, priority=-5)
+    changed = client.call("ExtendJob", first).job
+    assert (changed.priority, changed.queue_name) == (-5, "team")
+    assert changed.spec == job.spec
+    gate.open()
+    assert client.until_final(job.id).state == SUCCEEDED
+    # One that has ended does not go on for it.
+    ended = client.call("ExtendJob", messages.ExtendJobRequest(job=job.id, priority=7)).job
+    assert (ended.state, ended.priority) == (SUCCEEDED, 7)
+    events = [each.budget_changed for each in client.history(job.id)]
+    assert [each.priority for each in events if each.HasField("priority")] == [-5, 7]
+
+
+def test_a_queue_has_a_name_as_kubernetes_has_them(client: Client) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        client.submit(_SPEC, queue_name="Team A")
+    assert "queue_name is 'Team A', but must be" in refusal(caught.value)[1]
+
+
 def test_an_extended_job_that_is_cancelled_before_it_runs_is_cancelled(tmp_path: Path) -> None:
     may_read = threading.Event()
     may_read.set()

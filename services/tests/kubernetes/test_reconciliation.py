@@ -289,6 +289,13 @@ class TestInAQueue:
         assert kept.actions == ()
         assert kept.sentences["0001"] == "2 workers asked for, when Kueue admits their Job"
 
+    def test_a_design_may_name_its_own_queue(self) -> None:
+        for settings in (SETTINGS, self.QUEUED):
+            (made,) = plan([replace(design(), queue_name="team")], settings=settings).actions
+            assert isinstance(made, Apply)
+            assert made.manifest["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+            assert "suspend" not in spec_of(made)
+
     def test_pausing_leaves_the_queue(self) -> None:
         name = name_for(design(), self.QUEUED)
         result = plan([design(phase=WorkersPhase.PAUSED)], [job(name)], settings=self.QUEUED)
