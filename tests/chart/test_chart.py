@@ -280,7 +280,7 @@ class TestCoordinator:
         ]
         assert first["preference"]["matchExpressions"][0]["values"] == ["on-demand"]
         seconds = {each["key"]: each.get("tolerationSeconds") for each in pod["tolerations"]}
-        assert seconds["node.kubernetes.io/unreachable"] == 30
+        assert seconds["node.kubernetes.io/unreachable"] == 5
 
     def test_other_worker_settings_are_for_another_process(self) -> None:
         def checksum(values: dict[str, Any]) -> str:
