@@ -30,6 +30,7 @@ from remy_services.specification import load_spec
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.kubernetes.control_plane import ControlPlane
+from tests.chart.rendering import needs_helm, render
 from tests.waiting import wait_until
 
 pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
@@ -376,3 +377,49 @@ def test_kubectl_shows_what_there_is_to_know(namespace: Namespace, server: Runni
     assert "the RTT without queueing" in " ".join(explained.split())
     namespace.kubectl("delete", "designjob", name)
     assert server.client().get(name).state == CANCELLED
+
+
+@needs_helm
+def test_the_rights_that_the_chart_gives_are_enough(
+    namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    role = render({"designJobs": {"enabled": True}, "workers": {"backend": "deployment"}})
+    _make_coordinator(namespace, role.one("Role")["rules"])
+    account = namespace.kind("ServiceAccount").subresources["token"]
+    answer = account.create(
+        name="coordinator", namespace=namespace.name, body={"spec": {"expirationSeconds": 600}}
+    )
+    tree = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    for user in tree["users"]:
+        user["user"] = {"token": answer.status.token}
+    restricted = tmp_path / "restricted"
+    restricted.write_text(yaml.safe_dump(tree))
+    monkeypatch.setenv("KUBECONFIG", str(restricted))
+    with RunningServer(settings_for(tmp_path, kubernetes_design_jobs=True)) as server:
+        namespace.apply("mine", design(steps=60))
+        found = namespace.until_phase("mine", "Succeeded")
+        assert namespace.get("ConfigMap", found["status"]["result"]["configMapName"])
+        events = namespace.kind("Event").get(namespace=namespace.name).items
+        assert "Succeeded" in {each.reason for each in events}
+        called = server.client().submit(small_joint_spec(steps=1_000_000), name="called")
+        namespace_job(namespace, f"called-{called.id}")
+        client = server.client()
+        client.call("PauseJob", messages.PauseJobRequest(job=called.id))
+        client.until_state(called.id, PAUSED)
+        client.call("DeleteJob", messages.DeleteJobRequest(job=called.id))
+        namespace.until_gone(f"called-{called.id}")
+
+
+def _make_coordinator(namespace: Namespace, rules: Any) -> None:
+    """A ServiceAccount with these rights."""
+    group = "rbac.authorization.k8s.io"
+    subject = {"kind": "ServiceAccount", "name": "coordinator", "namespace": namespace.name}
+    reference = {"apiGroup": group, "kind": "Role", "name": "coordinator"}
+    for version, kind, rest in (
+        ("v1", "ServiceAccount", {}),
+        (f"{group}/v1", "Role", {"rules": rules}),
+        (f"{group}/v1", "RoleBinding", {"roleRef": reference, "subjects": [subject]}),
+    ):
+        body = {"metadata": {"name": "coordinator"}, **rest}
+        made = namespace.api.resources.get(api_version=version, kind=kind)
+        made.create(body=body, namespace=namespace.name)
