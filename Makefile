@@ -72,6 +72,10 @@ release: build  ## Write wheels, chart, images (by BUILD_IMAGE) and checksums in
 	@rm -rf dist
 	@scripts/release
 
+.PHONY: arm64
+arm64: build  ## Compare what the simulator computes on arm64, emulated, with this machine
+	@scripts/compare_arm64
+
 .PHONY: fuzz
 fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from the corpus
 	@scripts/bootstrap fuzz >/dev/null
