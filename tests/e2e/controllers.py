@@ -41,6 +41,10 @@ def kueue(objects: Sequence[dict[str, Any]]) -> Iterator[None]:
     made = _objects(run(["helm", "template", "kueue", chart, "-n", namespace]))
     # Its view of queues is not needed, and an API that is gone keeps namespaces from being removed.
     made = [each for each in made if each["kind"] != "APIService"]
+    for each in made:
+        # Helm puts what names no namespace into the release's own.
+        if each["kind"] in ("Role", "RoleBinding"):
+            each["metadata"].setdefault("namespace", namespace)
     with _running("kueue", namespace, made):
         try:
             # The webhook's certificate is made, and handed to the API server, after the start.
@@ -64,6 +68,9 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
         "imagePullPolicy": "IfNotPresent",
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
     }
+    # Its image has nothing but the program, not even a folder for what is temporary.
+    pod.setdefault("volumes", []).append({"name": "tmp", "emptyDir": {}})
+    manager.setdefault("volumeMounts", []).append({"name": "tmp", "mountPath": "/tmp"})
     if namespace != "default":
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         objects = [space, *objects]

@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 pytestmark = [needs_cluster, kills_nodes]
 
 #: Enough for workers of a quarter of a CPU to outlast all that happens meanwhile.
-STEPS, SPECIMENS = 800, 64
+STEPS, SPECIMENS = 1200, 64
 _LOSSES, _BETWEEN_LOSSES_SECONDS = 20, 30.0
 _ENDED = 1 << 30
 

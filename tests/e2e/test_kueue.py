@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ pytestmark = [needs_cluster, needs("kueue")]
 #: Enough for the workers of one design, and not for those of two.
 _QUOTA_CPU = "250m"
 _TWO_WORKERS = "{minimum: 2, maximum: 2}"
-_STEPS = 400
+_STEPS = 1000
 
 
 def _object(kind: str, name: str, **fields: Any) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
     wait_until(lambda: not farm.kubectl.objects("jobs", f"remy-farm/job-id={low}"), "no Job")
     farm.cli("resume", low)
     wait_until(lambda: farm.kubectl.objects("jobs", f"remy-farm/job-id={low}"), "another Job")
-    assert "remy-farm-launcher" not in _who_sets_suspend(_job_of(farm, low))
+    assert "remy-farm-launcher" not in _who_sets_suspend(farm, _job_of(farm, low))
 
     for job, name in ((high, "high"), (low, "low")):
         assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
@@ -123,9 +124,10 @@ def _conditions(workload: dict[str, Any]) -> set[str]:
     return {each["type"] for each in conditions if each["status"] == "True"}
 
 
-def _who_sets_suspend(job: dict[str, Any]) -> set[str]:
+def _who_sets_suspend(farm: Farm, job: dict[str, Any]) -> set[str]:
+    name = job["metadata"]["name"]
+    text = farm.kubectl("get", "job", name, "--show-managed-fields", "-o", "json")
+    managers = json.loads(text)["metadata"]["managedFields"]
     return {
-        each["manager"]
-        for each in job["metadata"]["managedFields"]
-        if "f:suspend" in each["fieldsV1"].get("f:spec", {})
+        each["manager"] for each in managers if "f:suspend" in each["fieldsV1"].get("f:spec", {})
     }

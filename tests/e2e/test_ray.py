@@ -66,7 +66,7 @@ def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
     farm_on_kuberay: Farm, tmp_path: Path, figures: Figures
 ) -> None:
     farm = farm_on_kuberay
-    spec = write_spec(tmp_path, steps=800, seed=4)
+    spec = write_spec(tmp_path, steps=1600, specimens=64, seed=4)
     wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
     job = farm.submit(spec, "on-kuberay")
     _progress(farm, job)
@@ -86,7 +86,7 @@ def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
     assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     assert _kinds(farm) == {"coordinator", "redis", "ray-head", "ray-worker"}
-    figures(f"node {lost} and the head lost, 800 steps, {digest_of(farm.fetch(job))}")
+    figures(f"node {lost} and the head lost, 1600 steps, {digest_of(farm.fetch(job))}")
 
 
 def _progress(farm: Farm, job: str) -> None:
