@@ -13,157 +13,24 @@
 #include <thread>
 #include <utility>
 
-#include "core/random.h"
-#include "elements/path.h"
-#include "network/dumbbell.h"
-#include "senders/clock.h"
+#include "evaluation/simulation.h"
 #include "senders/remy_controller.h"
 
 namespace remy {
 
-// Sees nothing.
-class NoObserver {
- public:
-  template <class Controller>
-  void used(std::uint32_t, const Controller&, std::uint32_t) {}
-};
-
-// Counts the uses of one table's rules.
-class UseCounter {
- public:
-  UseCounter(const void* table, std::size_t rules) : table_(table), uses_(rules) {}
-
-  template <class Controller>
-  void used(std::uint32_t, const Controller& controller, std::uint32_t rule) {
-    if (&controller.table() == table_) {
-      ++uses_[rule];
-    }
-  }
-
-  const std::vector<std::uint64_t>& uses() const { return uses_; }
-
- private:
-  const void* table_;
-  std::vector<std::uint64_t> uses_;
-};
-
-// Counts the uses of one table's rules, and the memory values that triggered each.
-class MemoryRecorder {
- public:
-  MemoryRecorder(const void* table, std::size_t rules)
-      : table_(table), uses_(rules), summaries_(rules) {}
-
-  template <class Controller>
-  void used(std::uint32_t, const Controller& controller, std::uint32_t rule) {
-    if (&controller.table() != table_) {
-      return;
-    }
-    ++uses_[rule];
-    auto& summary = summaries_[rule];
-    if (summary == nullptr) {
-      summary = std::make_unique<MemoryCounts>();
-    }
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
-      summary->add(axis, controller.memory()[axis]);
-    }
-  }
-
-  const std::vector<std::uint64_t>& uses() const { return uses_; }
-  // Null where a rule was not used.
-  const std::vector<std::unique_ptr<MemoryCounts>>& summaries() const { return summaries_; }
-
- private:
-  const void* table_;
-  std::vector<std::uint64_t> uses_;
-  std::vector<std::unique_ptr<MemoryCounts>> summaries_;
-};
-
 namespace {
-
-template <class Controller>
-struct Senders {
-  std::vector<Controller> controllers;
-  std::vector<Schedule> schedules;
-};
-
-template <class Controller>
-Senders<Controller> make_senders(std::span<const CompiledTable> tables,
-                                 const CompiledTable& candidate_table, const Specimen& specimen,
-                                 std::uint64_t specimen_seed) {
-  Senders<Controller> senders;
-  std::uint64_t index = 0;
-  for (const SenderGroup& group : specimen.senders) {
-    const CompiledTable& table = group.table == 0 ? candidate_table : tables[group.table];
-    for (std::uint32_t i = 0; i < group.count; ++i, ++index) {
-      senders.controllers.emplace_back(table);
-      senders.schedules.emplace_back(
-          group.traffic,
-          derive_key(specimen_seed, {static_cast<std::uint64_t>(Purpose::kTraffic), index}));
-    }
-  }
-  return senders;
-}
-
-template <class Path, class Controller, class Clock, class Observer>
-std::vector<SenderResults> run(const PathParameters& parameters, const Senders<Controller>& senders,
-                               const Clock& clock, double duration_ms, Observer& observer,
-                               Interruption* interruption) {
-  return Dumbbell<Controller, Path, Clock, Observer>(
-             parameters, senders.controllers, senders.schedules, clock, observer, interruption)
-      .run(duration_ms);
-}
-
-template <class Controller, class Clock, class Observer>
-std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controller>& senders,
-                               std::uint64_t specimen_seed, const Clock& clock, double duration_ms,
-                               Observer& observer, Interruption* interruption) {
-  PathParameters parameters;
-  parameters.service_ms = 1 / specimen.link_rate_packets_per_ms;
-  parameters.delay_ms = specimen.rtt_ms;
-  parameters.buffer_packets = specimen.buffer_packets.value_or(0);
-  parameters.loss_probability = specimen.loss_probability;
-  parameters.loss_key = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
-  const bool lossy = specimen.loss_probability > 0;
-  if (specimen.buffer_packets.has_value()) {
-    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer,
-                                         interruption)
-                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer,
-                                          interruption);
-  }
-  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer,
-                                        interruption)
-               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer,
-                                         interruption);
-}
-
-template <class Controller, class Observer>
-std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controller>& senders,
-                               std::uint64_t specimen_seed, double duration_ms, Observer& observer,
-                               Interruption* interruption) {
-  const MeasurementNoise& noise = specimen.measurement;
-  if (!noise.has_jitter() && !noise.has_resolution()) {
-    return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer, interruption);
-  }
-  const NoisyClock clock(noise,
-                         derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
-  return run(specimen, senders, specimen_seed, clock, duration_ms, observer, interruption);
-}
 
 // The senders follow `table` where their group's is the first, and others as they are.
 template <class Observer>
 std::vector<SenderResults> run(std::span<const CompiledTable> tables, const CompiledTable& table,
                                const Specimen& specimen, double duration_ms, std::uint64_t seed,
                                Observer& observer, Interruption* interruption) {
-  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
   const bool is_absolute = std::all_of(
       specimen.senders.begin(), specimen.senders.end(),
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
-  const auto run_with = [&]<class Controller>() {
-    const auto senders = make_senders<Controller>(tables, table, specimen, specimen_seed);
-    return run(specimen, senders, specimen_seed, duration_ms, observer, interruption);
-  };
-  return is_absolute ? run_with.template operator()<RemyController<false>>()
-                     : run_with.template operator()<RemyController<true>>();
+  const auto run_with = is_absolute ? run_rules<RemyController<false>, Observer>
+                                    : run_rules<RemyController<true>, Observer>;
+  return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
 std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {

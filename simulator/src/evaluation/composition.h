@@ -1,0 +1,97 @@
+#pragma once
+
+// How simulators are composed. For the files alone that compile those of one kind of rules.
+
+#include <utility>
+
+#include "core/random.h"
+#include "elements/path.h"
+#include "evaluation/simulation.h"
+#include "network/dumbbell.h"
+#include "senders/clock.h"
+#include "senders/remy_controller.h"
+
+namespace remy {
+namespace {
+
+template <class Controller>
+struct Senders {
+  std::vector<Controller> controllers;
+  std::vector<Schedule> schedules;
+};
+
+template <class Controller>
+Senders<Controller> make_senders(std::span<const CompiledTable> tables,
+                                 const CompiledTable& candidate_table, const Specimen& specimen,
+                                 std::uint64_t specimen_seed) {
+  Senders<Controller> senders;
+  std::uint64_t index = 0;
+  for (const SenderGroup& group : specimen.senders) {
+    const CompiledTable& table = group.table == 0 ? candidate_table : tables[group.table];
+    for (std::uint32_t i = 0; i < group.count; ++i, ++index) {
+      senders.controllers.emplace_back(table);
+      senders.schedules.emplace_back(
+          group.traffic,
+          derive_key(specimen_seed, {static_cast<std::uint64_t>(Purpose::kTraffic), index}));
+    }
+  }
+  return senders;
+}
+
+template <class Path, class Controller, class Clock, class Observer>
+std::vector<SenderResults> run(const PathParameters& parameters, const Senders<Controller>& senders,
+                               const Clock& clock, double duration_ms, Observer& observer,
+                               Interruption* interruption) {
+  return Dumbbell<Controller, Path, Clock, Observer>(
+             parameters, senders.controllers, senders.schedules, clock, observer, interruption)
+      .run(duration_ms);
+}
+
+template <class Controller, class Clock, class Observer>
+std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controller>& senders,
+                               std::uint64_t specimen_seed, const Clock& clock, double duration_ms,
+                               Observer& observer, Interruption* interruption) {
+  PathParameters parameters;
+  parameters.service_ms = 1 / specimen.link_rate_packets_per_ms;
+  parameters.delay_ms = specimen.rtt_ms;
+  parameters.buffer_packets = specimen.buffer_packets.value_or(0);
+  parameters.loss_probability = specimen.loss_probability;
+  parameters.loss_key = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
+  const bool lossy = specimen.loss_probability > 0;
+  if (specimen.buffer_packets.has_value()) {
+    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer,
+                                         interruption)
+                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer,
+                                          interruption);
+  }
+  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer,
+                                        interruption)
+               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer,
+                                         interruption);
+}
+
+}  // namespace
+
+template <class Controller, class Observer>
+std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
+                                     const CompiledTable& table, const Specimen& specimen,
+                                     double duration_ms, std::uint64_t seed, Observer& observer,
+                                     Interruption* interruption) {
+  const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
+  const auto senders = make_senders<Controller>(tables, table, specimen, specimen_seed);
+  const MeasurementNoise& noise = specimen.measurement;
+  if (!noise.has_jitter() && !noise.has_resolution()) {
+    return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer, interruption);
+  }
+  const NoisyClock clock(noise,
+                         derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
+  return run(specimen, senders, specimen_seed, clock, duration_ms, observer, interruption);
+}
+
+}  // namespace remy
+
+// Compiles the simulators of a controller and an observer, in namespace remy.
+#define REMY_COMPOSE(Controller, Observer)                                           \
+  template std::vector<SenderResults> run_rules<Controller, Observer>(               \
+      std::span<const CompiledTable>, const CompiledTable&, const Specimen&, double, \
+      std::uint64_t, Observer&, Interruption*)

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "evaluation/evaluator.h"
+#include "evaluation/memory_summary.h"
+#include "table/compiled_table.h"
+
+namespace remy {
+
+// Sees nothing.
+class NoObserver {
+ public:
+  template <class Controller>
+  void used(std::uint32_t, const Controller&, std::uint32_t) {}
+};
+
+// Counts the uses of one table's rules.
+class UseCounter {
+ public:
+  UseCounter(const void* table, std::size_t rules) : table_(table), uses_(rules) {}
+
+  template <class Controller>
+  void used(std::uint32_t, const Controller& controller, std::uint32_t rule) {
+    if (&controller.table() == table_) {
+      ++uses_[rule];
+    }
+  }
+
+  const std::vector<std::uint64_t>& uses() const { return uses_; }
+
+ private:
+  const void* table_;
+  std::vector<std::uint64_t> uses_;
+};
+
+// Counts the uses of one table's rules, and the memory values that triggered each.
+class MemoryRecorder {
+ public:
+  MemoryRecorder(const void* table, std::size_t rules)
+      : table_(table), uses_(rules), summaries_(rules) {}
+
+  template <class Controller>
+  void used(std::uint32_t, const Controller& controller, std::uint32_t rule) {
+    if (&controller.table() != table_) {
+      return;
+    }
+    ++uses_[rule];
+    auto& summary = summaries_[rule];
+    if (summary == nullptr) {
+      summary = std::make_unique<MemoryCounts>();
+    }
+    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+      summary->add(axis, controller.memory()[axis]);
+    }
+  }
+
+  const std::vector<std::uint64_t>& uses() const { return uses_; }
+  // Null where a rule was not used.
+  const std::vector<std::unique_ptr<MemoryCounts>>& summaries() const { return summaries_; }
+
+ private:
+  const void* table_;
+  std::vector<std::uint64_t> uses_;
+  std::vector<std::unique_ptr<MemoryCounts>> summaries_;
+};
+
+// One specimen, by the simulator that is composed for what it has: a path, a clock, and senders
+// whose rules are of the controller's kind. Those of the first group of tables follow `table`.
+// Throws Interrupted.
+//
+// Each kind of rules is compiled by itself (composition.h): there are many simulators of each.
+template <class Controller, class Observer>
+std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
+                                     const CompiledTable& table, const Specimen& specimen,
+                                     double duration_ms, std::uint64_t seed, Observer& observer,
+                                     Interruption* interruption);
+
+}  // namespace remy
