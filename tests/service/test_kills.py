@@ -10,6 +10,7 @@ import random
 import threading
 from pathlib import Path
 
+from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
 from tests.service.endless_design import (
@@ -19,7 +20,7 @@ from tests.service.endless_design import (
     result,
     submit_endless,
 )
-from tests.service.watcher import Watcher
+from tests.service.watcher import Watcher, connect
 
 _KILLS = 300 if os.environ.get("REMY_SOAK") else 30
 #: One of so many kills is of the coordinator, which takes its time to start; the others, of Redis.
@@ -53,7 +54,8 @@ def test_no_kill_leaves_a_trace_in_the_result(tmp_path: Path) -> None:
                     watcher.wait_for_step(watcher.step + 1)
                     threading.Event().wait(chance.uniform(0, _LONGEST_DELAY_SECONDS))
                     _kill_one(number, coordinator, redis)
-                end_soon(coordinator.address, job, watcher)
+                with connect(coordinator.address) as connection:
+                    end_soon(DesignClient(connection), job)
             finished, table = result(coordinator.address, job)
             coordinator.stop()
         finally:

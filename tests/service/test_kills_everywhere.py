@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.worker_farm import REMY_WORKER
+from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
 from tests.children import ending_with_its_test
@@ -28,7 +29,7 @@ from tests.service.endless_design import (
     result,
     submit_endless,
 )
-from tests.service.watcher import Watcher
+from tests.service.watcher import Watcher, connect
 
 _ROUNDS = 20 if os.environ.get("REMY_SOAK") else 2
 _WORKERS = 3
@@ -142,7 +143,8 @@ def test_faults_everywhere_leave_no_trace_in_the_result(tmp_path: Path) -> None:
                     fault()
                     done[fault.__name__] += 1
                 workers.thaw()
-                end_soon(coordinator.address, job, watcher)
+                with connect(coordinator.address) as connection:
+                    end_soon(DesignClient(connection), job)
                 watcher.wait_for_end()
             finished, table = result(coordinator.address, job)
             coordinator.stop()

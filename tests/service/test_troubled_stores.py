@@ -22,6 +22,7 @@ from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.local_redis import LocalRedis
+from tests.service.endless_design import end_soon
 from tests.service.watcher import connect
 from tests.waiting import wait_until
 
@@ -108,8 +109,7 @@ def _goes_on(client: DesignClient, job: str) -> None:
 
 
 def _ends_as_if_nothing_had_happened(client: DesignClient, job: str, folder: Path) -> None:
-    stop = spec_pb2.Stop(steps=client.get(job).progress.step + 50)
-    client.extend(job, stop=stop, joint_steps=None)
+    end_soon(client, job)
     finished = _until(client, job, lambda shown: shown.state == SUCCEEDED)
     spec = spec_pb2.DesignSpec()
     spec.CopyFrom(_ENDLESS)

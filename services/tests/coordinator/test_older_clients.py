@@ -38,6 +38,7 @@ _SUBMITTED: dict[str, Any] = {
     "priority": -3,
     "weight": 2.5,
     "campaign": "sweep",
+    "queue_name": "spot",
     "validate_only": True,
 }
 #: Of each method, requests that give every field. There are two jobs: one is over, one paused.
@@ -61,7 +62,9 @@ _FULL: dict[str, list[Any]] = {
     "PauseJob": [messages.PauseJobRequest(job="paused")],
     "ResumeJob": [messages.ResumeJobRequest(job="paused")],
     "CancelJob": [messages.CancelJobRequest(job="paused")],
-    "ExtendJob": [messages.ExtendJobRequest(job="paused", stop=_STOP, joint_steps=2 * _LONG)],
+    "ExtendJob": [
+        messages.ExtendJobRequest(job="paused", stop=_STOP, joint_steps=2 * _LONG, priority=-3)
+    ],
     "ForkJob": [
         messages.ForkJobRequest(
             client_request_id="fork",
@@ -159,6 +162,7 @@ _MEANINGS: dict[tuple[str, str], Any] = {
     ("GetRemyCC", "epoch"): messages.GetRemyCCRequest(epoch=0),
     ("ExtendJob", "stop"): messages.ExtendJobRequest(stop=spec_pb2.Stop()),
     ("ExtendJob", "joint_steps"): messages.ExtendJobRequest(joint_steps=_LONG),
+    ("ExtendJob", "priority"): messages.ExtendJobRequest(priority=5),
 }
 
 
@@ -166,7 +170,9 @@ def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode,
     """How a call ends: what of the response time does not change, or the fields that are blamed."""
     if method == "ExtendJob":
         # What is not given stays as it was, and shall be as it was before the call before.
-        first = messages.ExtendJobRequest(job="paused", stop=spec_pb2.Stop(), joint_steps=_LONG)
+        first = messages.ExtendJobRequest(
+            job="paused", stop=spec_pb2.Stop(), joint_steps=_LONG, priority=5
+        )
         client.call(method, first)
     if method in ("SubmitJob", "ForkJob") and request.client_request_id:
         # Another request.
@@ -185,7 +191,7 @@ def _lasting(response: Any) -> Any:
             messages.SubmitJobResponse() | messages.ForkJobResponse() | messages.ExtendJobResponse()
         ):
             job = response.job
-            said = (job.name, job.owner, job.priority, job.weight, job.campaign)
+            said = (job.name, job.owner, job.priority, job.weight, job.campaign, job.queue_name)
             return (
                 *said,
                 job.fork.job_id,
