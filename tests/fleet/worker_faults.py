@@ -80,13 +80,13 @@ class Faults:
 
     def _freeze(self) -> None:
         """For longer than its lease, so that others have its tasks when it goes on."""
-        place = self._somewhere()
+        place = self._somewhere_joined()
         place.worker.send_signal(signal.SIGSTOP)
         self._wait_for_silence()
         place.worker.send_signal(signal.SIGCONT)
 
     def _stall(self) -> None:
-        place = self._somewhere()
+        place = self._somewhere_joined()
         place.link.stall()
         self._wait_for_silence()
         place.link.resume()
@@ -113,6 +113,11 @@ class Faults:
         return self._chance.choice(
             wait_until(lambda: [place for place in self._places if place.link.is_used], "a worker")
         )
+
+    def _somewhere_joined(self) -> Place:
+        """A place whose worker has said hello: one that has not is nobody whose silence is told."""
+        self._farm.wait_until(lambda: self._serving() >= len(self._places))
+        return self._somewhere()
 
     def _serving(self) -> int:
         snapshot = self._farm.fleet.snapshot()
