@@ -116,8 +116,8 @@ def test_no_class_name_has_two_meanings() -> None:
 
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
-#: Lines at most. 27,000 were enough for the services before scale-free rules (350), DesignJobs (950),
-#: what operators see of pods and stores (260), and queues and retention (110).
+#: Lines at most. 27,000 were enough for the services before scale-free rules (350), DesignJobs
+#: (950), what operators see of pods and stores (260), and queues and retention (110).
 MOST_LINES = {"services": 28_300, "workers": 2_000}
 
 
