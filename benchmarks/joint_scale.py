@@ -22,7 +22,6 @@ from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
 
-_WORKERS = 200
 _WARM_UP_SECONDS = 10.0
 _MEASURED_SECONDS = 30.0
 _NEVER = 10_000_000
@@ -38,6 +37,7 @@ class Load:
     jobs: int
     #: Antithetic pairs of each step.
     pairs: int
+    workers: int = 200
 
 
 LOADS: Final = (
@@ -47,6 +47,8 @@ LOADS: Final = (
     Load("datacenter", 5, jobs=4, pairs=2_000),
     Load("datacenter", 10, jobs=1, pairs=8_000),
     Load("general-purpose-delta1", 30, jobs=1, pairs=8_000),
+    Load("general-purpose-delta1", 30, jobs=1, pairs=32_000, workers=150),
+    Load("general-purpose-delta1", 30, jobs=1, pairs=96_000, workers=150),
 )
 
 
@@ -72,7 +74,7 @@ def row(load: Load) -> Row:
     with (
         ThreadPoolExecutor(load.jobs) as pool,
         WorkerFarm() as farm,
-        stand_ins(farm, _WORKERS, recorded),
+        stand_ins(farm, load.workers, recorded),
     ):
         for number in range(load.jobs):
             spec.search.seed = number + 1
@@ -94,8 +96,9 @@ def row(load: Load) -> Row:
         "simulated s": load.simulated_seconds,
         "designs": load.jobs,
         "pairs a step": load.pairs,
+        "workers": load.workers,
         "ms per simulation": 1000 * worker_seconds / simulations,
-        "busy": worker_seconds / (_WORKERS * seconds),
+        "busy": worker_seconds / (load.workers * seconds),
         "s per step": statistics.median(whole for whole, _ in seen) if seen else None,
         "s in the designer": statistics.median(own for _, own in seen) if seen else None,
         "simulations per s": simulations / seconds,
@@ -151,7 +154,7 @@ FIGURE = Figure(
     "joint-scale",
     "How large a joint search's steps must be to keep a fleet busy",
     "Joint designs of examples/ with that example's RemyCC as their first table and with designers "
-    f"as they are, on {_WORKERS} stand-in workers of one thread on the same machine, which answer "
+    "as they are, on stand-in workers of one thread on the same machine, which answer "
     "after what this machine takes for such simulations. Busy is the share of the workers' time "
     "that they say they simulated for. A step's seconds are medians, in all and in the designer. "
     "Bytes are those of messages, without what gRPC adds.",
