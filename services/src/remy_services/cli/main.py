@@ -135,7 +135,7 @@ _JOB_COMMANDS = {
     "pause": ("submit", "Have a job wait."),
     "resume": ("submit", "Have a paused job go on."),
     "cancel": ("submit", "End a job; its best RemyCC stays."),
-    "extend": ("submit", "Give a job larger budgets."),
+    "extend": ("submit", "Give a job larger budgets, or another priority."),
     "fork": ("submit", "Begin a new job with a table of another's."),
     "delete": ("submit", "Remove a job and all that is stored of it."),
     "compare": ("jobs", "Show jobs side by side."),
