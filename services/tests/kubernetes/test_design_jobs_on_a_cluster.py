@@ -147,7 +147,8 @@ def namespace(
 
 
 def _is_established(definition: Any) -> bool:
-    conditions = definition.to_dict().get("status", {}).get("conditions", [])
+    # None at first: the API server has not looked at it yet.
+    conditions = (definition.to_dict().get("status") or {}).get("conditions") or []
     return {"Established": "True"} in [{each["type"]: each["status"]} for each in conditions]
 
 
