@@ -11,6 +11,7 @@ from typing import Final
 
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
+from benchmarks.tables import ABSOLUTE
 
 _NAME = "general-purpose-delta1"
 _PAIRS = 16
@@ -28,7 +29,7 @@ def measure() -> list[Row]:
     rows: list[Row] = []
     for name, remycc in (
         ("one rule", []),
-        ("204 rules", [ROOT / "examples" / "remyccs" / _NAME / "remycc.dna"]),
+        ("204 rules", [ABSOLUTE / _NAME / "remycc.dna"]),
     ):
         spent: dict[str, list[tuple[float, float]]] = {version: [] for version in versions}
         for _ in range(_ROUNDS):
@@ -53,7 +54,7 @@ def measure() -> list[Row]:
 
 def _steps(python: Path, remycc: list[Path]) -> list[tuple[float, float]]:
     script = ROOT / "benchmarks" / "steps_of_a_design.py"
-    spec = ROOT / "examples" / f"{_NAME}.yaml"
+    spec = ABSOLUTE / _NAME / "spec.yaml"
     command: list[str | Path] = [python, script, spec, str(_PAIRS), str(_STEPS), *remycc]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout
     return [(ask, hear) for ask, hear in json.loads(printed)]
@@ -62,11 +63,11 @@ def _steps(python: Path, remycc: list[Path]) -> list[tuple[float, float]]:
 FIGURE = Figure(
     "designer-step",
     "A designer's own time for a step",
-    f"Joint designs of examples/{_NAME}.yaml with {_PAIRS} antithetic pairs a step (32 "
-    "simulations), of its first table and of its example's. CPU time of the designer's thread, to "
-    "ask for a step and to make something of the answer, without the simulations in between: the "
-    f"least of {_ROUNDS} rounds of {_STEPS} steps each, which other programs disturb least. "
-    f"Another version, whose folder {BESIDE} names, runs the same program in turns; the ratio is "
-    "what it takes over what this one takes.",
+    f"Joint designs of tests/data/remyccs-absolute/{_NAME} with {_PAIRS} antithetic pairs a step "
+    "(32 simulations), of one rule and of the table that is there. CPU time of the designer's "
+    "thread, to ask for a step and to make something of the answer, without the simulations in "
+    f"between: the least of {_ROUNDS} rounds of {_STEPS} steps each, which other programs "
+    f"disturb least. Another version, whose folder {BESIDE} names, runs the same program in "
+    "turns; the ratio is what it takes over what this one takes.",
     measure,
 )

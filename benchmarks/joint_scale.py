@@ -12,8 +12,8 @@ from typing import Final
 
 import remy_simulator
 from benchmarks.figure import Figure, Row
-from benchmarks.programs import ROOT
 from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
+from benchmarks.tables import ABSOLUTE
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
@@ -31,7 +31,7 @@ _NEVER = 10_000_000
 class Load:
     """Designs that go on at once."""
 
-    #: Of `examples/`.
+    #: Of `tests/data/remyccs-absolute`.
     name: str
     simulated_seconds: float
     jobs: int
@@ -109,16 +109,16 @@ def row(load: Load) -> Row:
 
 
 def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
-    """A joint design, and its example's table to go on from.
+    """A joint design, and the table that it made to go on from.
 
     The table grows no more, since stand-ins do not tell what memory values rules see.
     """
-    spec = load_spec(ROOT / "examples" / f"{load.name}.yaml")
+    spec = load_spec(ABSOLUTE / load.name / "spec.yaml")
     spec.search.simulated_seconds = load.simulated_seconds
     spec.search.specimens = load.pairs
     spec.search.joint.first_split = _NEVER
     spec.search.joint.steps = _NEVER
-    return spec, read_remycc(ROOT / "examples" / "remyccs" / load.name / "remycc.dna").table
+    return spec, read_remycc(ABSOLUTE / load.name / "remycc.json").table
 
 
 def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _Steps) -> None:
@@ -153,10 +153,10 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
 FIGURE = Figure(
     "joint-scale",
     "How large a joint search's steps must be to keep a fleet busy",
-    "Joint designs of examples/ with that example's RemyCC as their first table and with designers "
-    "as they are, on stand-in workers of one thread on the same machine, which answer "
-    "after what this machine takes for such simulations. Busy is the share of the workers' time "
-    "that they say they simulated for. A step's seconds are medians, in all and in the designer. "
-    "Bytes are those of messages, without what gRPC adds.",
+    "Joint designs of tests/data/remyccs-absolute with that folder's RemyCC as their first table "
+    "and with designers as they are, on stand-in workers of one thread on the same machine, which "
+    "answer after what this machine takes for such simulations. Busy is the share of the workers' "
+    "time that they say they simulated for. A step's seconds are medians, in all and in the "
+    "designer. Bytes are those of messages, without what gRPC adds.",
     measure,
 )

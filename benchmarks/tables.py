@@ -13,17 +13,18 @@ from remy_simulator import RuleTable
 # Where no folder is named there is none: nothing is below a file.
 REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull)
 
-_OURS = ROOT / "examples" / "remyccs"
+#: Our tables in absolute units, as .dna files too, each with the specification that made it.
+ABSOLUTE = ROOT / "tests" / "data" / "remyccs-absolute"
 
 
 def published(name: str) -> Path:
     """A published RemyCC of the reference folder, else one of ours. Raises Unavailable."""
-    candidates = [REFERENCE / "remyccs" / name, *sorted(_OURS.rglob("*.dna"))]
+    candidates = [REFERENCE / "remyccs" / name, *sorted(ABSOLUTE.rglob("*.dna"))]
     for path in candidates:
         if path.exists():
             return path
     raise Unavailable(
-        "neither the subfolder remyccs of REMY_REFERENCE_DIR nor examples/remyccs has a RemyCC."
+        f"neither the subfolder remyccs of REMY_REFERENCE_DIR nor {ABSOLUTE} has a RemyCC."
     )
 
 

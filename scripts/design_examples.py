@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 REMY_FARM = ROOT / ".venv" / "bin" / "remy-farm"
 EXAMPLES = ROOT / "examples"
 BUILD = ROOT / "build" / "examples"
-KEPT = ("remycc.dna", "remycc.json", "spec.yaml", "provenance.json")
+# A .dna file cannot say scale-free rules, so that few designs have one.
+KEPT = ("remycc.json", "remycc.dna", "spec.yaml", "provenance.json")
 # A design's own networks are named by its seed and small numbers; evaluation by this seed alone.
 HELD_OUT_SEED = 20130812
 HELD_OUT_SPECIMENS = 256
@@ -80,7 +81,10 @@ def _keep(name: str, design: Path) -> None:
     kept = EXAMPLES / "remyccs" / name
     kept.mkdir(parents=True, exist_ok=True)
     for file in KEPT:
-        shutil.copyfile(design / file, kept / file)
+        if (design / file).exists():
+            shutil.copyfile(design / file, kept / file)
+        else:
+            (kept / file).unlink(missing_ok=True)
     scores = _scores(name, kept, HELD_OUT_SEED)
     (kept / "held-out.json").write_text(json.dumps(scores, indent=2) + "\n")
     mean, error = scores["score_mean"], scores["score_stderr"]
@@ -91,7 +95,7 @@ def _scores(name: str, folder: Path, seed: int) -> dict[str, Any]:
     scores: dict[str, Any] = json.loads(
         _run(
             "evaluate",
-            *("--remycc", str(folder / "remycc.dna")),
+            *("--remycc", str(folder / "remycc.json")),
             *("--spec", str(EXAMPLES / f"{name}.yaml"), "--json"),
             *("--specimens", str(HELD_OUT_SPECIMENS), "--seed", str(seed)),
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.programs import REMY_SIMULATE, ROOT, network_flags, run_json
+from benchmarks.programs import REMY_SIMULATE, network_flags, run_json
+from benchmarks.tables import ABSOLUTE
 
-_OURS = ROOT / "examples" / "remyccs"
 _EXACT: tuple[str, ...] = ()
 _JITTER = ("--jitter-ms", "0.5")
 _MILLISECONDS = ("--timestamp-resolution-ms", "1")
@@ -14,7 +14,7 @@ _MILLISECONDS = ("--timestamp-resolution-ms", "1")
 
 def _score(name: str, senders: int, noise: tuple[str, ...]) -> float:
     flags = network_flags(
-        remycc=_OURS / name / "remycc.dna",
+        remycc=ABSOLUTE / name / "remycc.dna",
         senders=senders,
         link_mbps=15,
         rtt_ms=150,

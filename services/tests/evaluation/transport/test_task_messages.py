@@ -19,8 +19,7 @@ from remy_services.specification import load_spec
 from remy_simulator import PreparedRequest, RuleTable
 from remy_simulator.columns import Slice, Slicing, packed, slice_request
 
-_EXAMPLES = Path(__file__).parents[4] / "examples"
-_NAME = "general-purpose-delta1"
+_DESIGN = Path(__file__).parents[4] / "tests/data/remyccs-absolute/general-purpose-delta1"
 # As long as they get: a name as jobs have it, a traced step, the largest number.
 _SHARE = Share("general-purpose-delta1-5f2c9a", trace_parent=f"00-{'a' * 32}-{'b' * 16}-01")
 _LEASE_ID = 1 << 48
@@ -31,7 +30,7 @@ _MOST_BYTES_PER_PAIR = 200
 
 def _step(table: RuleTable | None) -> evaluation_pb2.EvaluationRequest:
     """A step's antithetic pairs."""
-    designer = Designer(load_spec(_EXAMPLES / f"{_NAME}.yaml"), first_table=table)
+    designer = Designer(load_spec(_DESIGN / "spec.yaml"), first_table=table)
     scores = designer.next_request()
     assert scores is not None
     scores.duration_ms = 100
@@ -72,7 +71,7 @@ def test_a_perturbation_pair_is_short_both_ways(pairs: int) -> None:
 
 
 def test_it_is_as_short_for_a_table_of_many_rules() -> None:
-    large = read_remycc(_EXAMPLES / "remyccs" / _NAME / "remycc.dna").table
+    large = read_remycc(_DESIGN / "remycc.json").table
     one, many = _step(None), _step(large)
     assert len(many.tables[0].nodes) > 50 * len(one.tables[0].nodes)
     # A bit a rule and specimen tells which rules were used.
