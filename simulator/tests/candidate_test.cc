@@ -162,6 +162,47 @@ TEST(Perturbation, NoiseIsUncorrelatedBetweenNeighbours) {
   EXPECT_NEAR(specimens / kRules, 0, tolerance);
 }
 
+TEST(Perturbation, SignsAreEvenAndUncorrelated) {
+  constexpr std::uint32_t kRules = 40'000;
+  const PerturbationNoise noise(9, kSpecimen, Noise::kSigns);
+  const PerturbationNoise other_seed(10, kSpecimen, Noise::kSigns);
+  const PerturbationNoise other_specimen(9, kSpecimen + 1, Noise::kSigns);
+  std::vector<double> filled(3 * std::size_t{kRules});
+  noise.fill(filled);
+  double sum = 0;
+  double coordinates = 0;
+  double rules = 0;
+  double words = 0;
+  double seeds = 0;
+  double specimens = 0;
+  for (std::uint32_t rule = 0; rule < kRules; ++rule) {
+    const double e = noise(rule, 0);
+    EXPECT_EQ(std::abs(e), 1);
+    EXPECT_EQ(filled[3 * std::size_t{rule}], e);
+    sum += e;
+    coordinates += e * noise(rule, 1);
+    rules += e * noise(rule + 1, 0);
+    words += e * noise(rule + 64, 0);  // the same bit of another draw
+    seeds += e * other_seed(rule, 0);
+    specimens += e * other_specimen(rule, 0);
+  }
+  const double tolerance = 5 / std::sqrt(kRules);
+  for (const double total : {sum, coordinates, rules, words, seeds, specimens}) {
+    EXPECT_NEAR(total / kRules, 0, tolerance);
+  }
+}
+
+TEST(Perturbation, MovesEachCoordinateByScaleUpOrDownIfSigns) {
+  const ActionBounds bounds{0, 1, 0, 1e6, 1e-6, 1e6};
+  const Action action{0.5, 1000, 3};
+  const CompiledTable table = perturbed(table_of(40, action), {5, 0.01, bounds, Noise::kSigns});
+  for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
+    const double sign = PerturbationNoise(5, kSpecimen, Noise::kSigns)(rule, 2);
+    const double moved = to_coordinates(table.action(rule), bounds).intersend;
+    EXPECT_NEAR(moved, to_coordinates(action, bounds).intersend + 0.01 * sign, 1e-12);
+  }
+}
+
 TEST(Perturbation, OfARuleDoesNotDependOnHowManyOthersThereAre) {
   const Perturbation perturbation{3, 0.4, {}};
   const CompiledTable small = perturbed(table_of(3, {0.7, 5.5, 2}), perturbation);

@@ -365,6 +365,7 @@ def _slow_moments(
     sizes: list[float],
     used: list[list[bool]],
     ranges: list[tuple[int, int]],
+    signs: bool,
 ) -> tuple[list[list[float]], list[list[float]], list[list[float]], list[list[float]]]:
     """The gradient's moments by the definition, in the order that floating-point sums have."""
     rules = len(used[0])
@@ -375,7 +376,7 @@ def _slow_moments(
         if math.isnan(size):
             continue
         count += 1
-        noise = remy_simulator.perturbation_noise(seed, key, rules)
+        noise = remy_simulator.perturbation_noise(seed, key, rules, signs)
         sample = [
             [noise[3 * rule + axis] * size * float(mask[rule]) for axis in range(3)]
             for rule in range(rules)
@@ -405,8 +406,9 @@ def _slow_moments(
     )
 
 
+@pytest.mark.parametrize("signs", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
+def test_moments_of_a_gradient_are_those_of_the_definition(seed: int, signs: bool) -> None:
     draws = random.Random(seed)
     rules, specimens = draws.randint(1, 70), draws.randint(0, 9)
     keys = [draws.getrandbits(64) for _ in range(specimens)]
@@ -427,11 +429,13 @@ def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
         masks,
         rules,
         ranges,
+        signs=signs,
     )
     if not specimens:
         used = [[False] * rules]
         keys, sizes = [0], [math.nan]
-    for column, rows in zip(found, _slow_moments(seed, keys, sizes, used, ranges), strict=True):
+    expected = _slow_moments(seed, keys, sizes, used, ranges, signs)
+    for column, rows in zip(found, expected, strict=True):
         assert list(memoryview(column).cast("d")) == [value for row in rows for value in row]
 
 

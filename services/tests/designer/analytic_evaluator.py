@@ -143,7 +143,7 @@ def _actions(
 ) -> list[Action]:
     if candidate.HasField("perturbation"):
         return perturbed_actions(
-            table, request.seed, request.bounds, candidate.perturbation.scale, specimen.key
+            table, request.seed, request.bounds, candidate.perturbation, specimen.key
         )
     actions = [table.action(rule) for rule in range(table.rule_count)]
     for change in candidate.actions.changes:

@@ -23,13 +23,14 @@ def perturbed_actions(
     table: RuleTable,
     seed: int,
     bounds: evaluation_pb2.ActionBounds,
-    scale: float,
+    perturbation: evaluation_pb2.Perturbation,
     specimen_key: int,
 ) -> list[Action]:
     """The actions on one specimen. Increments are rounded up or down by a draw that antithetic
     perturbations share; it is not the simulator's draw."""
     native = native_bounds(bounds)
-    noise = iter(perturbation_noise(seed, specimen_key, table.rule_count))
+    noise = iter(perturbation_noise(seed, specimen_key, table.rule_count, perturbation.signs))
+    scale = perturbation.scale
     actions = []
     for rule in range(table.rule_count):
         multiple, increment, intersend = to_coordinates(table.action(rule), native)

@@ -361,7 +361,7 @@ class PreparedRequest:
             bounds = messages.native_bounds(perturbation.bounds)
         else:
             bounds = self._bounds
-        return _native.Perturbation(seed, perturbation.scale, bounds)
+        return _native.Perturbation(seed, perturbation.scale, bounds, perturbation.signs)
 
     @cached_property
     def _bounds(self) -> _native.ActionBounds:
@@ -699,14 +699,16 @@ def gradient_moments(
     rules: int,
     ranges: Sequence[tuple[int, int]],
     threads: int | None = None,
+    *,
+    signs: bool = False,
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """First and second moments of a step's gradient samples, by rule and by range of rules.
 
-    `seed` is the perturbation's, `keys` and `used` the columns of the specimens and of the outcome.
-    `sizes` is a column: by specimen, half the difference of the pair's scores over the scale of the
-    perturbation (limited as the search likes), NaN where there is none. A rule's sample on a
-    specimen is its noise times the size if either of the pair used it, else 0; a range's (first,
-    first behind) is the sum over its rules.
+    `seed` and `signs` are the perturbation's, `keys` and `used` the columns of the specimens and of
+    the outcome. `sizes` is a column: by specimen, half the difference of the pair's scores over the
+    scale of the perturbation (limited as the search likes), NaN where there is none. A rule's
+    sample on a specimen is its noise times the size if either of the pair used it, else 0; a
+    range's (first, first behind) is the sum over its rules.
 
     Four columns of three numbers a row: the rules' mean and sum of squares over the square of the
     number of samples, then the same of the ranges: the same bits with any number of threads. By
@@ -715,7 +717,7 @@ def gradient_moments(
     if threads is None:
         many = len(sizes) >= _SPECIMENS_FOR_THREADS * _NUMBER_BYTES
         threads = allowed_cpus() if many else 1
-    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads)
+    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads, signs)
 
 
 def rule_count(table: rule_table_pb2.RuleTable) -> int:

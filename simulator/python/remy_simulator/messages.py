@@ -119,7 +119,10 @@ def native_candidate(
         case "perturbation":
             perturbation = candidate.perturbation
             return _native.Perturbation(
-                perturbation.seed, perturbation.scale, native_bounds(perturbation.bounds)
+                perturbation.seed,
+                perturbation.scale,
+                native_bounds(perturbation.bounds),
+                perturbation.signs,
             )
         case _:
             return _native.Unchanged()

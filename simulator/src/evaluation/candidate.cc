@@ -24,7 +24,7 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t specimen_key, Purpose pur
 
 void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, CompiledTable& table) {
   std::vector<double> noise(table.rule_count() * kCoordinates);
-  PerturbationNoise(perturbation.seed, specimen_key).fill(noise);
+  PerturbationNoise(perturbation.seed, specimen_key, perturbation.noise).fill(noise);
   const std::uint64_t rounding = stream(perturbation.seed, specimen_key, Purpose::kRounding);
   const ActionBounds& bounds = perturbation.bounds;
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
@@ -70,11 +70,17 @@ Action to_action(const Coordinates& coordinates, const ActionBounds& bounds) {
   };
 }
 
-PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key)
-    : key_(stream(seed, specimen_key, Purpose::kPerturbation)) {}
+PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key, Noise noise)
+    : key_(stream(seed, specimen_key, Purpose::kPerturbation)), noise_(noise) {}
 
 double PerturbationNoise::operator()(std::uint32_t rule, std::uint32_t coordinate) const {
-  return normal(key_, std::uint64_t{rule} * kCoordinates + coordinate);
+  const std::uint64_t place = std::uint64_t{rule} * kCoordinates + coordinate;
+  return noise_ == Noise::kSigns ? sign(place) : normal(key_, place);
+}
+
+// 64 places share a draw, a bit each.
+double PerturbationNoise::sign(std::uint64_t place) const {
+  return (random_bits(key_, place / 64) >> place % 64 & 1) != 0 ? 1.0 : -1.0;
 }
 
 void PerturbationNoise::fill(std::span<double> noise) const {
@@ -84,7 +90,13 @@ void PerturbationNoise::fill(std::span<double> noise) const {
 }
 
 void PerturbationNoise::fill(std::span<const std::uint64_t> places, std::span<double> noise) const {
-  normals(key_, places, noise);
+  if (noise_ == Noise::kNormal) {
+    normals(key_, places, noise);
+    return;
+  }
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    noise[i] = sign(places[i]);
+  }
 }
 
 void validate(const Candidate& candidate, std::size_t rules) {

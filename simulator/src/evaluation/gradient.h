@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "evaluation/candidate.h"
+
 namespace remy {
 
 // Samples of the gradient from antithetic perturbations (docs/algorithm.md): on each specimen, the
@@ -16,6 +18,7 @@ struct PairSamples {
   std::span<const double> sizes;        // by specimen; not a number: it has no sample
   std::span<const std::uint8_t> used;   // by specimen, mask_bytes(rules) each
   std::size_t rules = 0;
+  Noise noise = Noise::kNormal;  // of the perturbation
 };
 
 // Three coordinates a row.

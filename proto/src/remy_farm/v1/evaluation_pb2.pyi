@@ -138,14 +138,16 @@ class ActionChanges(_message.Message):
     def __init__(self, changes: _Optional[_Iterable[_Union[ActionChange, _Mapping]]] = ...) -> None: ...
 
 class Perturbation(_message.Message):
-    __slots__ = ("seed", "scale", "bounds")
+    __slots__ = ("seed", "scale", "bounds", "signs")
     SEED_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    SIGNS_FIELD_NUMBER: _ClassVar[int]
     seed: int
     scale: float
     bounds: ActionBounds
-    def __init__(self, seed: _Optional[int] = ..., scale: _Optional[float] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ...) -> None: ...
+    signs: bool
+    def __init__(self, seed: _Optional[int] = ..., scale: _Optional[float] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., signs: _Optional[bool] = ...) -> None: ...
 
 class ActionBounds(_message.Message):
     __slots__ = ("window_multiple_minimum", "window_multiple_maximum", "window_increment_minimum", "window_increment_maximum", "intersend_minimum_ms", "intersend_maximum_ms")

@@ -141,6 +141,7 @@ def gradient_samples(
         outcome.used_rules,
         rules,
         regions.ranges,
+        signs=request.candidates[0].perturbation.signs,
     )
     mean, squares, region_mean, region_squares = (
         np.frombuffer(column, np.float64).reshape(-1, 3) for column in columns
@@ -165,9 +166,10 @@ def pair_samples(
     masks = np.frombuffer(outcome.used_rules, np.uint8).reshape(len(keys), -1)
     sizes = _sizes(request, differences, spread)
     used = np.unpackbits(masks, axis=1, count=rules, bitorder="little")
+    signs = request.candidates[0].perturbation.signs
     for key, size, mask in zip(keys, sizes.tolist(), used, strict=True):
         if not math.isnan(size):
-            noise = np.array(perturbation_noise(request.seed, key, rules)).reshape(-1, 3)
+            noise = np.array(perturbation_noise(request.seed, key, rules, signs)).reshape(-1, 3)
             yield noise * size * mask[:, np.newaxis]
 
 

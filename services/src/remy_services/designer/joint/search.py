@@ -124,14 +124,14 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
         table, specimens = self.perturbed(strategy, state)
         # The standard deviation by which the coordinates of all actions are moved.
         scale = strategy.schedule.settings(state.climb.steps).perturbation
+        perturbations = (
+            evaluation_pb2.Perturbation(scale=way, signs=strategy.mended) for way in (scale, -scale)
+        )
         request = strategy.request(
             self.purpose,
             *self.path(state),
             table=table,
-            candidates=[
-                evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=way))
-                for way in (scale, -scale)
-            ],
+            candidates=[evaluation_pb2.Candidate(perturbation=each) for each in perturbations],
             specimens=specimens,
             recording=RECORDING_USED,
             parts=strategy.parts,
