@@ -7,14 +7,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from remy_farm.completion import constraint_of
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import constraints_pb2, spec_pb2
 from remy_services.specification.schema import (
     Bounds,
     descriptor_of,
@@ -152,6 +152,9 @@ def _message_section(message: Descriptor, comments: dict[str, str]) -> str:
 
 
 def _choice(message: Descriptor) -> Iterator[str]:
+    options: Any = message.GetOptions()
+    for word in options.Extensions[constraints_pb2.word]:
+        yield f"The word `{word.word}` stands for `{word.value}`.\n"
     for oneof in message.oneofs:
         if len(oneof.fields) > 1:
             names = ", ".join(f"`{field.name}`" for field in oneof.fields)

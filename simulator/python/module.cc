@@ -461,9 +461,12 @@ void bind_evaluation(nb::module_& module) {
       .def(nb::init<std::uint32_t, std::uint32_t, Traffic>(), "count"_a, "table"_a, "traffic"_a);
   nb::class_<ExponentialJitter>(module, "ExponentialJitter").def(nb::init<double>(), "mean_ms"_a);
   nb::class_<UniformJitter>(module, "UniformJitter").def(nb::init<double>(), "maximum_ms"_a);
+  nb::class_<LogNormalJitter>(module, "LogNormalJitter")
+      .def(nb::init<double, double>(), "median_ms"_a, "percentile_99_ms"_a);
   nb::class_<MeasurementNoise>(module, "MeasurementNoise")
-      .def(nb::init<std::variant<ExponentialJitter, UniformJitter>, double>(), "jitter"_a,
-           "timestamp_resolution_ms"_a);
+      .def(nb::init<std::variant<ExponentialJitter, UniformJitter, LogNormalJitter>, double,
+                    std::uint32_t, double>(),
+           "jitter"_a, "timestamp_resolution_ms"_a, "bunch_packets"_a, "delayed_ack_ms"_a);
 
   nb::class_<ActionBounds>(module, "ActionBounds")
       .def(nb::init<double, double, double, double, double, double>(), "window_multiple_minimum"_a,

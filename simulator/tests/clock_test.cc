@@ -15,18 +15,12 @@ namespace {
 constexpr std::uint64_t kKey = 77;
 const FlowTag kFlow(3);
 
-NoisyClock::Reader started() {
-  NoisyClock::Reader reader;
-  reader.start();
-  return reader;
-}
-
 // The jitter of packets 0 to count - 1, each alone on its clock.
 std::vector<double> draw_jitter(const MeasurementNoise& noise, std::uint32_t count) {
   const NoisyClock clock(noise, kKey);
   std::vector<double> jitter;
   for (std::uint32_t sequence = 0; sequence < count; ++sequence) {
-    auto reader = started();
+    NoisyClock::Reader reader;
     jitter.push_back(clock.read(reader, 0, sequence, kFlow, 100).received_ms - 100);
   }
   return jitter;
@@ -66,9 +60,44 @@ TEST(NoisyClock, UniformJitterStaysBelowItsMaximum) {
   }
 }
 
+TEST(NoisyClock, LogNormalJitterHasItsMedianAndItsPercentile) {
+  constexpr std::uint32_t kDraws = 100'000;
+  std::uint32_t above_median = 0;
+  std::uint32_t above_percentile = 0;
+  for (const double late_ms : draw_jitter({LogNormalJitter{0.068, 0.2}, 0}, kDraws)) {
+    EXPECT_GT(late_ms, 0);
+    above_median += late_ms > 0.068 ? 1 : 0;
+    above_percentile += late_ms > 0.2 ? 1 : 0;
+  }
+  // Five standard deviations of a binomial variate.
+  EXPECT_NEAR(above_median, 0.5 * kDraws, 5 * std::sqrt(0.5 * 0.5 * kDraws));
+  EXPECT_NEAR(above_percentile, 0.01 * kDraws, 5 * std::sqrt(0.01 * 0.99 * kDraws));
+}
+
+TEST(NoisyClock, LogNormalJitterHasTheseBitsEverywhere) {
+  const NoisyClock clock({LogNormalJitter{0.068, 0.2}, 0}, kKey);
+  NoisyClock::Reader reader;
+  EXPECT_EQ(clock.read(reader, 0, 9, kFlow, 0).received_ms, 0x1.2b6130d2b108fp-5);
+}
+
+TEST(NoisyClock, ABunchWaitsForRoomForAllOfItOrAThirdOfTheWindow) {
+  constexpr std::uint64_t kPlenty = 1'000'000;
+  const NoisyClock clock({.jitter = {}, .bunch_packets = 4}, kKey);
+  EXPECT_EQ(clock.bunch(3, 100, kPlenty), 0U);
+  EXPECT_EQ(clock.bunch(4, 100, kPlenty), 4U);
+  EXPECT_EQ(clock.bunch(100, 100, kPlenty), 4U);
+  EXPECT_EQ(clock.bunch(2, 9, kPlenty), 0U);
+  EXPECT_EQ(clock.bunch(3, 9, kPlenty), 3U);
+  EXPECT_EQ(clock.bunch(1, 2, kPlenty), 1U);
+  EXPECT_EQ(clock.bunch(0, 2, kPlenty), 0U);
+  EXPECT_EQ(clock.bunch(-7, 2, kPlenty), 0U);
+  // The last of a flow.
+  EXPECT_EQ(clock.bunch(3, 100, 3), 3U);
+}
+
 TEST(NoisyClock, JitterDelaysTheAckAndNotTheSendingTime) {
   const NoisyClock clock({UniformJitter{10}, 0}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   const AckTimes seen = clock.read(reader, 12.25, 0, kFlow, 100);
   EXPECT_EQ(seen.sent_ms, 12.25);
   EXPECT_GT(seen.received_ms, 100);
@@ -77,7 +106,7 @@ TEST(NoisyClock, JitterDelaysTheAckAndNotTheSendingTime) {
 
 TEST(NoisyClock, NeverRunsBackwardsInAnOnPeriod) {
   const NoisyClock clock({ExponentialJitter{5}, 0}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   double last_ms = 0;
   std::uint32_t held = 0;
   for (std::uint32_t sequence = 0; sequence < 1000; ++sequence) {
@@ -94,16 +123,16 @@ TEST(NoisyClock, NeverRunsBackwardsInAnOnPeriod) {
 
 TEST(NoisyClock, StartsAnewWithAnOnPeriod) {
   const NoisyClock clock({UniformJitter{1}, 0}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   clock.read(reader, 0, 0, kFlow, 1000);
-  reader.start();
+  reader = {};
   EXPECT_LT(clock.read(reader, 0, 1, kFlow, 100).received_ms, 101);
 }
 
 TEST(NoisyClock, JitterIsNamedByFlowAndSequenceNumberAlone) {
   const NoisyClock clock({ExponentialJitter{5}, 0}, kKey);
   const auto late_ms = [&](FlowTag flow, std::uint32_t sequence, double now_ms) {
-    auto reader = started();
+    NoisyClock::Reader reader;
     return clock.read(reader, 0, sequence, flow, now_ms).received_ms - now_ms;
   };
   FlowTag next_period = kFlow;
@@ -116,7 +145,7 @@ TEST(NoisyClock, JitterIsNamedByFlowAndSequenceNumberAlone) {
 
 TEST(NoisyClock, RoundsBothTimesDownToTicks) {
   const NoisyClock clock({ExponentialJitter{0}, 4}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   const AckTimes seen = clock.read(reader, 11.9, 0, kFlow, 163.9);
   EXPECT_EQ(seen.sent_ms, 8);
   EXPECT_EQ(seen.received_ms, 160);
@@ -125,7 +154,7 @@ TEST(NoisyClock, RoundsBothTimesDownToTicks) {
 
 TEST(NoisyClock, AnRttWithinATickCountsAsHalfATick) {
   const NoisyClock clock({ExponentialJitter{0}, 4}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   const AckTimes seen = clock.read(reader, 8, 0, kFlow, 11.9);
   EXPECT_EQ(seen.received_ms, seen.sent_ms);
   EXPECT_EQ(seen.rtt_ms, 2);
@@ -134,7 +163,7 @@ TEST(NoisyClock, AnRttWithinATickCountsAsHalfATick) {
 // Multiples of 0.1 are not what their differences are, so that RTTs are counted in ticks.
 TEST(NoisyClock, RttsOfEquallyManyTicksAreEqual) {
   const NoisyClock clock({ExponentialJitter{0}, 0.1}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   const double rtt_ms = clock.read(reader, 0, 0, kFlow, 10.05).rtt_ms;
   for (std::uint32_t i = 1; i < 1000; ++i) {
     const double sent_ms = 0.1 * i + 0.05;
@@ -144,7 +173,7 @@ TEST(NoisyClock, RttsOfEquallyManyTicksAreEqual) {
 
 TEST(NoisyClock, AResolutionFinerThanANanosecondIsNone) {
   const NoisyClock clock({ExponentialJitter{0}, 5e-324}, kKey);
-  auto reader = started();
+  NoisyClock::Reader reader;
   const AckTimes seen = clock.read(reader, 12.25, 0, kFlow, 1e12);
   EXPECT_EQ(seen.sent_ms, 12.25);
   EXPECT_EQ(seen.received_ms, 1e12);

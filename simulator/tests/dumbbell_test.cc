@@ -138,6 +138,71 @@ TEST(Dumbbell, PacingKeepsSendsApart) {
   EXPECT_NEAR(static_cast<double>(sender.packets_sent), 10'000.0 / 4, 1);
 }
 
+TEST(Dumbbell, BunchesLeaveTogetherAtTheSameRate) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 1000, 4});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 10;
+  specimen.rtt_ms = 50;
+  specimen.measurement.bunch_packets = 4;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto sender = simulate_fast(table, specimen, 10'000, 1).senders.front();
+  EXPECT_NEAR(static_cast<double>(sender.packets_sent), 10'000.0 / 4, 4);
+  // Those of a bunch stand in the queue of an idle link.
+  const double delay_ms = sender.delay_sum_ms / static_cast<double>(sender.packets_received);
+  EXPECT_NEAR(delay_ms, 50 + (0.1 + 0.2 + 0.3 + 0.4) / 4, 1e-9);
+}
+
+// 50 packets, of which all but one in a hundred come back in each RTT.
+TEST(Dumbbell, BunchesSpeedNothingUpAndStopNothing) {
+  const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 50, 0});
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 10;
+  specimen.rtt_ms = 100;
+  specimen.loss_probability = 0.01;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const auto single = simulate_fast(table, specimen, 100'000, 1).senders.front();
+  specimen.measurement.bunch_packets = 40;
+  const auto bunched = simulate_fast(table, specimen, 100'000, 1).senders.front();
+  EXPECT_LE(bunched.packets_received, single.packets_received);
+  EXPECT_GT(bunched.packets_received, single.packets_received * 8 / 10);
+}
+
+TEST(Dumbbell, AnAckWaitsForASecondPacketOrItsTime) {
+  Specimen specimen;
+  specimen.link_rate_packets_per_ms = 10;
+  specimen.rtt_ms = 99.9;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  specimen.measurement.delayed_ack_ms = 25;
+  const auto one = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 0});
+  const SpecimenOutcome late = simulate_fast(one, specimen, 12'500, 1);
+  EXPECT_NEAR(static_cast<double>(late.senders.front().packets_received), 12'500.0 / 125, 1);
+  // The delay is the network's.
+  EXPECT_NEAR(late.senders.front().delay_sum_ms,
+              100 * static_cast<double>(late.senders.front().packets_received), 1e-6);
+  const auto two = RuleTable::single_rule({Signal::kSendEwma}, {0, 2, 0});
+  const SpecimenOutcome pairs = simulate_fast(two, specimen, 10'010, 1);
+  EXPECT_NEAR(static_cast<double>(pairs.senders.front().packets_received), 200, 2);
+  // A rule is looked up at the start, and once a pair.
+  EXPECT_EQ(pairs.rule_uses.front(), 1 + pairs.senders.front().packets_received / 2);
+}
+
+// The link's rate shows in the memory whether one ACK stands for one packet or for two.
+TEST(Dumbbell, IntervalsAreThoseBetweenPacketsWhateverAcksStandFor) {
+  RuleTable table = RuleTable::single_rule({Signal::kRecEwma}, {0, 40, 1});
+  table = table.split(0, std::vector<Threshold>{{Signal::kRecEwma, 1.5}});
+  table.set_action(1, {0, 1, 1000});
+  Specimen specimen;
+  specimen.rtt_ms = 10;
+  specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
+  const SpecimenOutcome every = simulate_fast(table, specimen, 10'000, 1);
+  specimen.measurement.delayed_ack_ms = 5;
+  const SpecimenOutcome second = simulate_fast(table, specimen, 10'000, 1);
+  EXPECT_EQ(every.rule_uses[1], 0U);
+  EXPECT_EQ(second.rule_uses[1], 0U);
+  EXPECT_NEAR(static_cast<double>(second.rule_uses[0]), static_cast<double>(every.rule_uses[0]) / 2,
+              20);
+}
+
 TEST(Dumbbell, LossHasItsProbability) {
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 1000, 1});
   Specimen specimen;

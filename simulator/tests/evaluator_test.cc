@@ -264,7 +264,23 @@ TEST(EvaluatorRequests, ThatMakeNoSenseAreRefused) {
                 s.measurement.timestamp_resolution_ms = bad;
               }).find("specimen.measurement.timestamp_resolution_ms is"),
               std::string::npos);
+    EXPECT_NE(specimen([&](Specimen& s) {
+                s.measurement.jitter = LogNormalJitter{bad, 1};
+              }).find("specimen.measurement.log_normal_jitter.median_ms is"),
+              std::string::npos);
+    EXPECT_NE(specimen([&](Specimen& s) {
+                s.measurement.jitter = LogNormalJitter{1, bad};
+              }).find("specimen.measurement.log_normal_jitter.percentile_99_ms is"),
+              std::string::npos);
+    EXPECT_NE(specimen([&](Specimen& s) {
+                s.measurement.delayed_ack_ms = bad;
+              }).find("specimen.measurement.delayed_ack_ms is"),
+              std::string::npos);
   }
+  EXPECT_NE(specimen([](Specimen& s) {
+              s.measurement.bunch_packets = 0;
+            }).find("specimen.measurement.bunch_packets is"),
+            std::string::npos);
   EXPECT_NE(specimen([](Specimen& s) { s.senders[0].table = 2; }).find("specimen.senders.table is"),
             std::string::npos);
   for (const std::uint32_t count : {0U, FlowTag::kMaximumSenders}) {

@@ -101,7 +101,7 @@ class RandomCase {
     return specimen;
   }
 
-  // Ticks from far below a service time to beyond an RTT, and jitter likewise.
+  // Ticks from far below a service time to beyond an RTT, and jitter and delays of ACKs likewise.
   MeasurementNoise measurement() {
     MeasurementNoise noise;
     if (const double size_ms = uniform(0, 1) * uniform(0, 1) * 20; chance(0.5)) {
@@ -111,6 +111,16 @@ class RandomCase {
     }
     if (chance(0.5)) {
       noise.timestamp_resolution_ms = chance(0.2) ? uniform(1, 200) : uniform(0.001, 2);
+    }
+    if (chance(0.3)) {
+      const double median_ms = uniform(0.001, 1) * uniform(0.001, 1) * 20;
+      noise.jitter = LogNormalJitter{median_ms, median_ms * uniform(1, 10)};
+    }
+    if (chance(0.6)) {
+      noise.bunch_packets = chance(0.5) ? 1U << integer(0, 2) : integer(1, 40);
+    }
+    if (chance(0.6)) {
+      noise.delayed_ack_ms = chance(0.5) ? 1 : uniform(0, 100);
     }
     return noise;
   }

@@ -14,14 +14,13 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// A packet's random bits for the purpose that `key` names.
-std::uint64_t packet_bits(std::uint64_t key, std::size_t sender, std::uint32_t period,
-                          std::uint32_t sequence) {
+// The counter of a packet's random draws.
+std::uint64_t packet_name(std::size_t sender, std::uint32_t period, std::uint32_t sequence) {
   FlowTag flow(static_cast<std::uint32_t>(sender));
   for (std::uint32_t i = 0; i < period; ++i) {
     flow.next_period();
   }
-  return random_bits(key, std::uint64_t{flow.word()} << 32 | sequence);
+  return std::uint64_t{flow.word()} << 32 | sequence;
 }
 
 }  // namespace
@@ -42,18 +41,29 @@ SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std
   }
 }
 
+std::int64_t SlowDumbbell::next_bunch(const SlowSender& sender) const {
+  const std::int64_t bunch = specimen_.measurement.bunch_packets;
+  const std::int64_t room = sender.largest_ack + 1 + sender.window - sender.sent;
+  const std::int64_t unsent = sender.flow_packets < 0 ? std::numeric_limits<std::int64_t>::max()
+                                                      : sender.flow_packets - sender.sent;
+  const bool is_worth_while = room >= bunch || room >= unsent || room >= sender.window / 3;
+  return sender.on && is_worth_while ? std::min({bunch, room, unsent}) : 0;
+}
+
 double SlowDumbbell::next_send_ms(const SlowSender& sender) const {
-  const bool flow_has_more = sender.flow_packets < 0 || sender.sent < sender.flow_packets;
-  if (!sender.on || !flow_has_more || sender.sent >= sender.largest_ack + 1 + sender.window) {
+  if (next_bunch(sender) <= 0) {
     return kNever;
   }
-  return sender.last_send_ms + sender.intersend_ms;
+  return sender.last_send_ms + sender.intersend_ms * static_cast<double>(sender.last_bunch);
 }
 
 double SlowDumbbell::next_event_ms() const {
   double next = kNever;
   for (const SlowSender& sender : senders_) {
     next = std::min({next, sender.next_switch_ms, next_send_ms(sender)});
+    if (sender.unacknowledged) {
+      next = std::min(next, sender.ack_due_ms);
+    }
   }
   if (in_service_) {
     next = std::min(next, service_ends_ms_);
@@ -87,7 +97,10 @@ std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
     serve(now_ms);
     send(now_ms);
     switch_senders(now_ms);
-    deliver(now_ms);
+    // Who hears of an ACK sends before the next.
+    if (!send_delayed_ack(now_ms)) {
+      deliver(now_ms);
+    }
   }
   std::vector<SenderResults> results;
   for (const SlowSender& sender : senders_) {
@@ -142,15 +155,32 @@ void SlowDumbbell::deliver(double now_ms) {
     if (!sender.on) {
       continue;
     }
-    if (current) {
-      hear(sender, packet, now_ms);
-      sender.largest_ack = std::max<std::int64_t>(sender.largest_ack, packet.sequence);
+    const double delayed_ack_ms = specimen_.measurement.delayed_ack_ms;
+    if (!current) {
+      look_up(sender);
+    } else if (delayed_ack_ms > 0 && !sender.unacknowledged) {
+      sender.unacknowledged = packet;
+      sender.ack_due_ms = now_ms + delayed_ack_ms;
+    } else {
+      hear(sender, packet, sender.unacknowledged ? 2 : 1, now_ms);
     }
-    look_up(sender);
   }
 }
 
-void SlowDumbbell::hear(SlowSender& sender, const SlowPacket& packet, double now_ms) {
+bool SlowDumbbell::send_delayed_ack(double now_ms) {
+  for (SlowSender& sender : senders_) {
+    if (sender.unacknowledged && sender.ack_due_ms <= now_ms) {
+      hear(sender, *sender.unacknowledged, 1, now_ms);
+      return true;
+    }
+  }
+  return false;
+}
+
+void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double packets,
+                        double now_ms) {
+  sender.unacknowledged.reset();
+  sender.largest_ack = std::max<std::int64_t>(sender.largest_ack, packet.sequence);
   sender.clock_ms = std::max(sender.clock_ms, now_ms + jitter_ms(packet));
   const double tick_ms = specimen_.measurement.timestamp_resolution_ms;
   double sent_ms = packet.sent_ms;
@@ -170,36 +200,48 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket& packet, double now
     const auto average = [](double old, double sample, double weight) {
       return (1 - weight) * old + weight * sample;
     };
-    sender.memory[0] = average(sender.memory[0], sent_ms - sender.last_sent_ms, 1.0 / 8);
-    sender.memory[1] = average(sender.memory[1], received_ms - sender.last_received_ms, 1.0 / 8);
-    sender.memory[3] = average(sender.memory[3], received_ms - sender.last_received_ms, 1.0 / 256);
+    const double sent_apart_ms = (sent_ms - sender.last_sent_ms) / packets;
+    const double received_apart_ms = (received_ms - sender.last_received_ms) / packets;
+    sender.memory[0] = average(sender.memory[0], sent_apart_ms, 1.0 / 8);
+    sender.memory[1] = average(sender.memory[1], received_apart_ms, 1.0 / 8);
+    sender.memory[3] = average(sender.memory[3], received_apart_ms, 1.0 / 256);
     sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
     sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
   }
   sender.last_sent_ms = sent_ms;
   sender.last_received_ms = received_ms;
+  look_up(sender);
 }
 
 double SlowDumbbell::jitter_ms(const SlowPacket& packet) const {
-  const double u =
-      open_unit_interval(packet_bits(jitter_key_, packet.sender, packet.period, packet.sequence));
-  if (const auto* uniform = std::get_if<UniformJitter>(&specimen_.measurement.jitter)) {
+  const auto& jitter = specimen_.measurement.jitter;
+  const std::uint64_t name = packet_name(packet.sender, packet.period, packet.sequence);
+  if (const auto* log_normal = std::get_if<LogNormalJitter>(&jitter)) {
+    const double spread = natural_logarithm(log_normal->percentile_99_ms / log_normal->median_ms);
+    return log_normal->median_ms *
+           exponential(spread / 2.3263478740408408 * normal(jitter_key_, name));
+  }
+  const double u = open_unit_interval(random_bits(jitter_key_, name));
+  if (const auto* uniform = std::get_if<UniformJitter>(&jitter)) {
     return uniform->maximum_ms * u;
   }
-  return -std::get<ExponentialJitter>(specimen_.measurement.jitter).mean_ms * natural_logarithm(u);
+  return -std::get<ExponentialJitter>(jitter).mean_ms * natural_logarithm(u);
 }
 
 void SlowDumbbell::send(double now_ms) {
   for (std::size_t index = 0; index < senders_.size(); ++index) {
     SlowSender& sender = senders_[index];
     while (next_send_ms(sender) <= now_ms) {
-      const auto sequence = static_cast<std::uint32_t>(sender.sent);
-      const bool lost = unit_interval(packet_bits(loss_key_, index, sender.period, sequence)) <
-                        specimen_.loss_probability;
-      ++sender.sent;
-      ++sender.results.packets_sent;
+      sender.last_bunch = next_bunch(sender);
       sender.last_send_ms = now_ms;
-      accept({index, sender.period, sequence, now_ms, lost}, now_ms);
+      for (std::int64_t left = sender.last_bunch; left > 0; --left) {
+        const auto sequence = static_cast<std::uint32_t>(sender.sent);
+        const std::uint64_t name = packet_name(index, sender.period, sequence);
+        const double u = unit_interval(random_bits(loss_key_, name));
+        ++sender.sent;
+        ++sender.results.packets_sent;
+        accept({index, sender.period, sequence, now_ms, u < specimen_.loss_probability}, now_ms);
+      }
     }
   }
 }
@@ -239,6 +281,7 @@ void SlowDumbbell::resolve(SlowSender& sender, double now_ms) {
 
 void SlowDumbbell::turn_off(SlowSender& sender, double now_ms) {
   sender.on = false;
+  sender.unacknowledged.reset();
   sender.next_switch_ms = now_ms + sender.schedule.off_ms(sender.period);
 }
 
@@ -265,6 +308,7 @@ void SlowDumbbell::switch_senders(double now_ms) {
     sender.clock_ms = 0;
     sender.window = 0;
     sender.last_send_ms = -kNever;
+    sender.last_bunch = 1;
     sender.sent = 0;
     sender.largest_ack = -1;
     sender.resolved = 0;

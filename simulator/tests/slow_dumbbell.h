@@ -55,15 +55,21 @@ class SlowDumbbell {
     std::int64_t largest_ack = -1;
     std::int64_t flow_packets = -1;  // unlimited
     std::int64_t resolved = 0;
+    std::int64_t last_bunch = 1;
+    // Received, and when its ACK leaves at the latest.
+    std::optional<SlowPacket> unacknowledged;
+    double ack_due_ms = 0;
   };
 
   double next_event_ms() const;
+  std::int64_t next_bunch(const SlowSender& sender) const;
   double next_send_ms(const SlowSender& sender) const;
   void deliver(double now_ms);
   void send(double now_ms);
   void serve(double now_ms);
   void switch_senders(double now_ms);
-  void hear(SlowSender& sender, const SlowPacket& packet, double now_ms);
+  bool send_delayed_ack(double now_ms);
+  void hear(SlowSender& sender, SlowPacket packet, double packets, double now_ms);
   double jitter_ms(const SlowPacket& packet) const;
   void look_up(SlowSender& sender);
   void accept(const SlowPacket& packet, double now_ms);

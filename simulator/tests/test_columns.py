@@ -76,6 +76,10 @@ def _specimen(draws: random.Random) -> evaluation_pb2.Specimen:
             ),
         )
         specimen.measurement.timestamp_resolution_ms = 1.0
+        specimen.measurement.log_normal_jitter.median_ms = 0.1
+        specimen.measurement.log_normal_jitter.percentile_99_ms = 0.4
+        specimen.measurement.bunch_packets = 2
+        specimen.measurement.delayed_ack_ms = 5.0
     return specimen
 
 

@@ -42,8 +42,12 @@ struct Arguments {
   double off_ms = 0;
   std::optional<std::uint32_t> buffer_packets;
   double loss = 0;
-  double jitter_ms = 0;  // mean of an exponential distribution
-  double timestamp_resolution_ms = 0;
+  std::optional<double> jitter_ms;  // mean of an exponential distribution
+  std::optional<double> jitter_percentile_99_ms;
+  std::optional<double> timestamp_resolution_ms;
+  std::optional<std::uint32_t> bunch_packets;
+  std::optional<double> delayed_ack_ms;
+  bool is_realistic = false;
   double time_unit_ms = 1;  // of the .dna files
   double seconds = 0;
   std::uint64_t seed = 1;
@@ -54,14 +58,17 @@ struct Arguments {
 constexpr const char* kUsage =
     "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --link-mbps X\n"
     "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss P]\n"
-    "                     [--jitter-ms J] [--timestamp-resolution-ms R]\n"
-    "                     [--time-unit-ms U]\n"
+    "                     [--jitter-ms J] [--jitter-percentile-99-ms Q]\n"
+    "                     [--timestamp-resolution-ms R] [--bunch-packets N] [--delayed-ack-ms D]\n"
+    "                     [--measurement realistic] [--time-unit-ms U]\n"
     "                     --seconds S [--seed K] [--json]\n"
     "\n"
     "Simulates N senders that share one link and run a RemyCC (several: in turn), each on and off\n"
     "for exponentially distributed times, and prints what each of them got. A sender sees each\n"
-    "ACK late by an exponentially distributed jitter of mean J, and times in whole multiples of "
-    "R.\n"
+    "ACK late by an exponentially distributed jitter of mean J (with Q: log-normally distributed,\n"
+    "of median J and 99th percentile Q), and times in whole multiples of R. N packets leave it\n"
+    "together; with D above 0 there is an ACK for every second packet, or for one that has waited\n"
+    "D. `--measurement realistic` is J 0.068, Q 0.2, R 0.001, N 2 and D 1 unless given.\n"
     "A .dna file does not tell its unit of time; it is U, 1 unless given.\n";
 
 template <class Number>
@@ -108,6 +115,17 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
   } else if (name == "timestamp-resolution-ms") {
     arguments.timestamp_resolution_ms =
         parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "jitter-percentile-99-ms") {
+    arguments.jitter_percentile_99_ms = parse_positive(name, text);
+  } else if (name == "bunch-packets") {
+    arguments.bunch_packets = parse_number<std::uint32_t>(name, text, 1, true, "an integer from 1");
+  } else if (name == "delayed-ack-ms") {
+    arguments.delayed_ack_ms = parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "measurement") {
+    arguments.is_realistic = text == "realistic";
+    if (!arguments.is_realistic) {
+      throw UsageError("--measurement: '" + std::string(text) + "' is not realistic");
+    }
   } else if (name == "time-unit-ms") {
     arguments.time_unit_ms = parse_positive(name, text);
   } else if (name == "seconds") {
@@ -119,7 +137,7 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
 
 // Throws UsageError.
 Arguments parse_arguments(int argc, char** argv) {
-  static const std::array<option, 16> options = {{
+  static const std::array<option, 20> options = {{
       {"remycc", required_argument, nullptr, 'r'},
       {"senders", required_argument, nullptr, 'r'},
       {"link-mbps", required_argument, nullptr, 'r'},
@@ -131,6 +149,10 @@ Arguments parse_arguments(int argc, char** argv) {
       {"buffer-packets", required_argument, nullptr, 'o'},
       {"loss", required_argument, nullptr, 'o'},
       {"jitter-ms", required_argument, nullptr, 'o'},
+      {"jitter-percentile-99-ms", required_argument, nullptr, 'o'},
+      {"bunch-packets", required_argument, nullptr, 'o'},
+      {"delayed-ack-ms", required_argument, nullptr, 'o'},
+      {"measurement", required_argument, nullptr, 'o'},
       {"timestamp-resolution-ms", required_argument, nullptr, 'o'},
       {"time-unit-ms", required_argument, nullptr, 'o'},
       {"json", no_argument, nullptr, 'j'},
@@ -326,6 +348,28 @@ RuleTable read_table(const std::string& path, double time_unit_ms) {
   }
 }
 
+// Throws UsageError.
+MeasurementNoise make_measurement(const Arguments& arguments) {
+  MeasurementNoise noise;
+  if (arguments.is_realistic) {
+    noise = {LogNormalJitter{0.068, 0.2}, 0.001, 2, 1};
+  }
+  if (const auto percentile_99_ms = arguments.jitter_percentile_99_ms) {
+    const double median_ms = arguments.jitter_ms.value_or(0);
+    if (median_ms <= 0 || median_ms > *percentile_99_ms) {
+      throw UsageError("--jitter-percentile-99-ms needs a --jitter-ms up to it, above 0");
+    }
+    noise.jitter = LogNormalJitter{median_ms, *percentile_99_ms};
+  } else if (arguments.jitter_ms) {
+    noise.jitter = ExponentialJitter{*arguments.jitter_ms};
+  }
+  noise.timestamp_resolution_ms =
+      arguments.timestamp_resolution_ms.value_or(noise.timestamp_resolution_ms);
+  noise.bunch_packets = arguments.bunch_packets.value_or(noise.bunch_packets);
+  noise.delayed_ack_ms = arguments.delayed_ack_ms.value_or(noise.delayed_ack_ms);
+  return noise;
+}
+
 // One specimen of key 0 with one group of senders a table, as even as they can be.
 EvaluationRequest make_request(const Arguments& arguments) {
   EvaluationRequest request;
@@ -334,8 +378,7 @@ EvaluationRequest make_request(const Arguments& arguments) {
   specimen.rtt_ms = arguments.rtt_ms;
   specimen.buffer_packets = arguments.buffer_packets;
   specimen.loss_probability = arguments.loss;
-  specimen.measurement = {ExponentialJitter{arguments.jitter_ms},
-                          arguments.timestamp_resolution_ms};
+  specimen.measurement = make_measurement(arguments);
   const Traffic traffic{ExponentialTime{arguments.on_ms}, arguments.off_ms};
   for (const std::string& path : arguments.remyccs) {
     request.tables.push_back(read_table(path, arguments.time_unit_ms));

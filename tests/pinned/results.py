@@ -177,7 +177,11 @@ def write_table(path: Path) -> Path:
 
 def _evaluations(folder: Path) -> Any:
     write_table(folder / "eight.dna")
-    networks = {"plain": _NETWORK, "troubled": _TROUBLED_NETWORK}
+    networks = {
+        "plain": _NETWORK,
+        "troubled": _TROUBLED_NETWORK,
+        "realistic": f"{_NETWORK}  measurement: realistic\n",
+    }
     traffics = {
         "by time": _TRAFFIC,
         "by bytes": _TRAFFIC_BY_BYTES,
@@ -195,6 +199,9 @@ def _evaluations(folder: Path) -> Any:
         found["simulate"] = call_json("simulate", "--remycc", "eight.dna", *network)
         found["simulate, troubled"] = call_json(
             "simulate", "--remycc", "eight.dna", *network, *trouble, "--seed", "9"
+        )
+        found["simulate, realistic"] = call_json(
+            "simulate", "--remycc", "eight.dna", *network, "--measurement", "realistic"
         )
         found["benchmark-search"] = call_json(
             *("benchmark-search", "--remycc", "eight.dna", "--specimens", "8", "--delta", "0.1")

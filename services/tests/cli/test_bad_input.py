@@ -25,6 +25,16 @@ CASES = {
     "infinite": (SIMULATE + " --seconds inf", "--seconds"),
     "certain loss": (SIMULATE + " --loss 1", "--loss"),
     "negative jitter": (SIMULATE + " --jitter-ms -1", "--jitter-ms"),
+    "percentile without a median": (
+        SIMULATE + " --jitter-percentile-99-ms 3",
+        "--jitter-percentile-99-ms",
+    ),
+    "percentile below the median": (
+        SIMULATE + " --jitter-ms 2 --jitter-percentile-99-ms 1",
+        "--jitter-percentile-99-ms",
+    ),
+    "bunches of none": (SIMULATE + " --bunch-packets 0", "--bunch-packets"),
+    "unknown clocks": (SIMULATE + " --measurement ideal", "--measurement"),
     "endless resolution": (
         SIMULATE + " --timestamp-resolution-ms inf",
         "--timestamp-resolution-ms",

@@ -68,7 +68,18 @@ def test_means_are_those_of_the_senders(run_json: RunJson, remycc_file: Path) ->
     assert tree["packets_received"] == sum(s["packets_received"] for s in tree["senders"])
 
 
-def test_the_native_command_agrees(run_json: RunJson, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "clocks",
+    [
+        ["--jitter-ms", "0.4", "--timestamp-resolution-ms", "0.3"],
+        ["--jitter-ms", "0.1", "--jitter-percentile-99-ms", "0.5", "--bunch-packets", "3"],
+        ["--measurement", "realistic"],
+        ["--measurement", "realistic", "--jitter-ms", "0.4", "--delayed-ack-ms", "0"],
+        ["--measurement", "realistic", "--bunch-packets", "4", "--timestamp-resolution-ms", "0"],
+    ],
+    ids=" ".join,
+)
+def test_the_native_command_agrees(clocks: list[str], run_json: RunJson, tmp_path: Path) -> None:
     fast, slow = paced(tmp_path / "fast.dna", 0.7), paced(tmp_path / "slow.dna", 5)
     flags: list[str | Path] = [
         "--remycc",
@@ -80,10 +91,7 @@ def test_the_native_command_agrees(run_json: RunJson, tmp_path: Path) -> None:
         "0.02",
         "--buffer-packets",
         "9",
-        "--jitter-ms",
-        "0.4",
-        "--timestamp-resolution-ms",
-        "0.3",
+        *clocks,
     ]
     native = json.loads(
         subprocess.run(

@@ -165,12 +165,21 @@ def _networks(draw: st.DrawFn) -> spec_pb2.NetworkModel:
 @st.composite
 def _measurements(draw: st.DrawFn) -> spec_pb2.MeasurementModel:
     sizes = distributions(0, 1e6)
-    model = spec_pb2.MeasurementModel(timestamp_resolution_ms=draw(sizes))
-    match draw(st.integers(0, 2)):
+    model = spec_pb2.MeasurementModel(
+        timestamp_resolution_ms=draw(sizes),
+        bunch_packets=draw(distributions(1, 1000, integral=True)),
+        delayed_ack_ms=draw(sizes),
+    )
+    match draw(st.integers(0, 4)):
         case 0:
             model.jitter.exponential_mean_ms.CopyFrom(draw(sizes))
         case 1:
             model.jitter.uniform_maximum_ms.CopyFrom(draw(sizes))
+        case 2:
+            model.jitter.exponential_mean_packets.CopyFrom(draw(sizes))
+        case 3:
+            model.jitter.log_normal.median_ms.CopyFrom(draw(distributions(1e-6, 1)))
+            model.jitter.log_normal.percentile_99_ms.CopyFrom(draw(distributions(1, 1e6)))
     return model
 
 

@@ -67,6 +67,21 @@ def test_clocks_are_exact_unless_measured_otherwise() -> None:
             "{jitter: {uniform_maximum_ms: 0.5}, timestamp_resolution_ms: 4}",
             evaluation_pb2.Measurement(uniform_jitter_maximum_ms=0.5, timestamp_resolution_ms=4),
         ),
+        (
+            "{jitter: {exponential_mean_packets: 0.5}}",
+            # A packet takes 0.8 ms.
+            evaluation_pb2.Measurement(exponential_jitter_mean_ms=0.4),
+        ),
+        (
+            "{jitter: {log_normal: {median_ms: 1, percentile_99_ms: 3}}, bunch_packets: 2}",
+            evaluation_pb2.Measurement(
+                log_normal_jitter={"median_ms": 1, "percentile_99_ms": 3}, bunch_packets=2
+            ),
+        ),
+        (
+            "{bunch_packets: 1, delayed_ack_ms: 1}",
+            evaluation_pb2.Measurement(delayed_ack_ms=1),
+        ),
     ],
 )
 def test_measurement(measurement: str, expected: evaluation_pb2.Measurement) -> None:
@@ -87,6 +102,33 @@ def test_each_specimen_has_its_own_noise_and_nothing_else_changes() -> None:
     for specimen in specimens:
         specimen.ClearField("measurement")
     assert specimens == draw_specimens(spec, seed=3, count=200, stratified=True)
+
+
+def test_jitter_in_packet_times_follows_the_link_rate() -> None:
+    noise = "{jitter: {exponential_mean_packets: {log_uniform: [0.01, 3]}}}"
+    spec = parse_spec(_UNIFORM.replace("  senders: 2", f"  senders: 2\n  measurement: {noise}"))
+    specimens = draw_specimens(spec, seed=3, count=200, stratified=True)
+    packets = [
+        specimen.measurement.exponential_jitter_mean_ms * specimen.link_rate_packets_per_ms
+        for specimen in specimens
+    ]
+    assert all(0.01 / (1 + 1e-12) <= mean <= 3 * (1 + 1e-12) for mean in packets)
+    assert sum(mean < math.sqrt(0.01 * 3) for mean in packets) == 100
+
+
+def test_realistic_specimens_have_bunches_of_three_sizes() -> None:
+    specimens = draw_specimens(
+        parse_spec(with_line("  measurement: realistic")), seed=3, count=90, stratified=True
+    )
+    assert Counter(s.measurement.bunch_packets for s in specimens) == {0: 30, 2: 30, 4: 30}
+    for specimen in specimens:
+        specimen.measurement.bunch_packets = 2
+        assert specimen.measurement == evaluation_pb2.Measurement(
+            log_normal_jitter={"median_ms": 0.068, "percentile_99_ms": 0.2},
+            timestamp_resolution_ms=0.001,
+            bunch_packets=2,
+            delayed_ack_ms=1,
+        )
 
 
 @pytest.mark.parametrize(
@@ -231,6 +273,9 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
         ("SHUFFLE", 8),
         ("JITTER", 9),
         ("TIMESTAMP_RESOLUTION", 10),
+        ("JITTER_PERCENTILE_99", 11),
+        ("BUNCH", 12),
+        ("DELAYED_ACK", 13),
     ]
 
 

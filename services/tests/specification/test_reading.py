@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
-from remy_services.specification import parse_spec
+from remy_services.specification import parse_spec, spec_of_tree, to_yaml, vary
+from remy_services.specification.reading import read_yaml
 from services.tests.specification.specs import MINIMAL, with_line
 
 
@@ -69,6 +70,22 @@ def test_clocks_are_exact_unless_given() -> None:
     assert measurement.timestamp_resolution_ms.exact == 0
     coarse = parse_spec(with_line("  measurement: {timestamp_resolution_ms: 4}")).network
     assert not coarse.measurement.HasField("jitter")
+
+
+def test_realistic_clocks_are_a_word_for_what_could_be_written_out() -> None:
+    word = parse_spec(with_line("  measurement: realistic"))
+    jitter = "{log_normal: {median_ms: 0.068, percentile_99_ms: 0.2}}"
+    keys = "timestamp_resolution_ms: 0.001, bunch_packets: [1, 2, 4], delayed_ack_ms: 1"
+    assert word == parse_spec(with_line(f"  measurement: {{jitter: {jitter}, {keys}}}"))
+    assert "realistic" not in to_yaml(word)
+    assert parse_spec(to_yaml(word)) == word
+
+
+def test_one_key_of_realistic_clocks_may_be_another() -> None:
+    tree = read_yaml(with_line("  measurement: realistic"), "test")
+    spec = spec_of_tree(vary(tree, "network.measurement.delayed_ack_ms", 0))
+    assert spec.network.measurement.delayed_ack_ms.exact == 0
+    assert spec.network.measurement.timestamp_resolution_ms.exact == 0.001
 
 
 def test_a_value_of_zero_is_not_a_missing_value() -> None:

@@ -87,12 +87,21 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
 
 def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.MeasurementNoise:
     """A Measurement message as the native type; an empty one means exact clocks."""
-    jitter: _native.ExponentialJitter | _native.UniformJitter
-    if measurement.HasField("uniform_jitter_maximum_ms"):
-        jitter = _native.UniformJitter(measurement.uniform_jitter_maximum_ms)
-    else:
-        jitter = _native.ExponentialJitter(measurement.exponential_jitter_mean_ms)
-    return _native.MeasurementNoise(jitter, measurement.timestamp_resolution_ms)
+    jitter: _native.ExponentialJitter | _native.UniformJitter | _native.LogNormalJitter
+    match measurement.WhichOneof("jitter"):
+        case "uniform_jitter_maximum_ms":
+            jitter = _native.UniformJitter(measurement.uniform_jitter_maximum_ms)
+        case "log_normal_jitter":
+            log_normal = measurement.log_normal_jitter
+            jitter = _native.LogNormalJitter(log_normal.median_ms, log_normal.percentile_99_ms)
+        case _:
+            jitter = _native.ExponentialJitter(measurement.exponential_jitter_mean_ms)
+    return _native.MeasurementNoise(
+        jitter,
+        measurement.timestamp_resolution_ms,
+        max(measurement.bunch_packets, 1),
+        measurement.delayed_ack_ms,
+    )
 
 
 def native_bounds(bounds: evaluation_pb2.ActionBounds) -> _native.ActionBounds:

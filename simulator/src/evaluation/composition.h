@@ -80,7 +80,7 @@ std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
   const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
   const auto senders = make_senders<Controller>(tables, table, specimen, specimen_seed);
   const MeasurementNoise& noise = specimen.measurement;
-  if (!noise.has_jitter() && !noise.has_resolution()) {
+  if (noise.is_exact()) {
     return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer, interruption);
   }
   const NoisyClock clock(noise,

@@ -53,12 +53,24 @@ void validate(const MeasurementNoise& measurement) {
   if (const auto* const jitter = std::get_if<ExponentialJitter>(&measurement.jitter)) {
     require(is_size(jitter->mean_ms), "measurement.exponential_jitter_mean_ms", jitter->mean_ms,
             kAllowed);
+  } else if (const auto* const uniform = std::get_if<UniformJitter>(&measurement.jitter)) {
+    require(is_size(uniform->maximum_ms), "measurement.uniform_jitter_maximum_ms",
+            uniform->maximum_ms, kAllowed);
   } else {
-    const double maximum_ms = std::get<UniformJitter>(measurement.jitter).maximum_ms;
-    require(is_size(maximum_ms), "measurement.uniform_jitter_maximum_ms", maximum_ms, kAllowed);
+    const auto& log_normal = std::get<LogNormalJitter>(measurement.jitter);
+    require(is_positive(log_normal.median_ms), "measurement.log_normal_jitter.median_ms",
+            log_normal.median_ms, "a positive number");
+    require(log_normal.percentile_99_ms >= log_normal.median_ms &&
+                std::isfinite(log_normal.percentile_99_ms),
+            "measurement.log_normal_jitter.percentile_99_ms", log_normal.percentile_99_ms,
+            "a finite number not below the median");
   }
   require(is_size(measurement.timestamp_resolution_ms), "measurement.timestamp_resolution_ms",
           measurement.timestamp_resolution_ms, kAllowed);
+  require(measurement.bunch_packets >= 1, "measurement.bunch_packets", measurement.bunch_packets,
+          "a number of at least 1");
+  require(is_size(measurement.delayed_ack_ms), "measurement.delayed_ack_ms",
+          measurement.delayed_ack_ms, kAllowed);
 }
 
 }  // namespace

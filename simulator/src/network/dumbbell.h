@@ -22,10 +22,11 @@ namespace remy {
 //               acknowledge_earlier_period() give the rule used; window_packets() and
 //               intersend_ms() bound what may leave.
 //   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive().
-//   Clock:      read(...) gives the times of an ACK as its sender sees them.
+//   Clock:      read(...) gives the times of an ACK as its sender sees them; one that is not exact
+//               bunches packets and delays ACKs, too.
 //   Observer:   used(sender, controller, rule) sees every look-up.
 // Two events drive each packet: its pacing lets it leave, and it reaches the end of the path. A
-// third kind, rare, switches senders between on and off.
+// third kind, rare, switches senders between on and off, or lets a delayed ACK leave.
 template <class Controller, class Path, class Clock, class Observer>
 class Dumbbell {
  public:
@@ -39,11 +40,11 @@ class Dumbbell {
         observer_(observer),
         interruption_(interruption),
         schedules_(schedules.begin(), schedules.end()),
-        switches_(static_cast<std::uint32_t>(controllers.size())) {
+        timers_(static_cast<std::uint32_t>(controllers.size()) * (Clock::kIsExact ? 1 : 2)) {
     senders_.reserve(controllers.size());
     for (std::uint32_t index = 0; index < controllers.size(); ++index) {
       senders_.emplace_back(controllers[index], index);
-      switches_.set(index, schedules_[index].off_ms(0));
+      timers_.set(index, schedules_[index].off_ms(0));
     }
   }
 
@@ -77,7 +78,7 @@ class Dumbbell {
       if (send_ms == horizon_ms_) {
         send_waiting(static_cast<Sender&>(waiting_.first()), send_ms);
       } else {
-        switch_first();
+        let_timer_ring();
       }
     }
     return finish(duration_ms);
@@ -95,8 +96,16 @@ class Dumbbell {
       index = number;
     }
 
-    double next_send_ms() const { return last_send_ms + controller.intersend_ms(); }
-    bool may_send() const { return static_cast<std::int32_t>(window_end - sent) > 0; }
+    // What the window has room for.
+    std::int32_t room() const { return static_cast<std::int32_t>(window_end - sent); }
+    // Least time until the next packet leaves: as long as all of the last bunch are worth.
+    double intersend_ms() const {
+      if constexpr (Clock::kIsExact) {
+        return controller.intersend_ms();
+      } else {
+        return controller.intersend_ms() * reader.bunch;
+      }
+    }
 
     Controller controller;
     double last_send_ms = kLongAgo;  // in this on period
@@ -133,8 +142,9 @@ class Dumbbell {
     }
     if (is_lost || sender.mode != Mode::kOnForTime) [[unlikely]] {
       arrived_unusually(sender, {sent_ms, sequence, flow}, is_lost, now_ms);
-    } else {
-      acknowledge(sender, sent_ms, sequence, flow, now_ms);
+    } else if (const std::uint32_t packets = ready_for_ack(sender, sent_ms, sequence, flow, now_ms);
+               packets > 0) {
+      acknowledge(sender, sent_ms, sequence, flow, now_ms, packets);
       send_what_may_leave(sender, now_ms);
     }
   }
@@ -149,20 +159,64 @@ class Dumbbell {
         !resolve(sender, now_ms)) {
       return;
     }
-    if (!is_lost) {
-      acknowledge(sender, packet.sent_ms, packet.sequence, packet.flow, now_ms);
+    if (is_lost) {
+      return;
+    }
+    const auto [sent_ms, sequence, flow] = packet;
+    if (const std::uint32_t packets = ready_for_ack(sender, sent_ms, sequence, flow, now_ms);
+        packets > 0) {
+      acknowledge(sender, sent_ms, sequence, flow, now_ms, packets);
       limit_window_to_flow(sender);
       send_what_may_leave(sender, now_ms);
     }
   }
 
+  // How many packets the ACK stands for that a packet brings about; none if it waits for the next.
+  // What an earlier on period has sent is never kept waiting.
+  [[gnu::always_inline]] std::uint32_t ready_for_ack(Sender& sender, double sent_ms,
+                                                     std::uint32_t sequence, FlowTag flow,
+                                                     double now_ms) {
+    if constexpr (!Clock::kIsExact) {
+      if (clock_.noise().delays_acks() && flow == sender.flow) {
+        sender.reader.has_unacknowledged = !sender.reader.has_unacknowledged;
+        if (sender.reader.has_unacknowledged) {
+          sender.reader.unacknowledged = {sent_ms, sequence, flow};
+          set_ack_timer(sender, now_ms + clock_.noise().delayed_ack_ms);
+          return 0;
+        }
+        set_ack_timer(sender, SendQueue::kNever);
+        return 2;
+      }
+    }
+    return 1;
+  }
+
+  void set_ack_timer(const Sender& sender, double due_ms) {
+    timers_.set(static_cast<std::uint32_t>(senders_.size()) + sender.index, due_ms);
+    find_horizon();
+  }
+
+  // No second packet has come in time, unless the on period is over.
+  void send_delayed_ack(Sender& sender, double now_ms) {
+    set_ack_timer(sender, SendQueue::kNever);
+    if (!sender.reader.has_unacknowledged) {
+      return;
+    }
+    sender.reader.has_unacknowledged = false;
+    const auto [sent_ms, sequence, flow] = sender.reader.unacknowledged;
+    acknowledge(sender, sent_ms, sequence, flow, now_ms, 1);
+    limit_window_to_flow(sender);
+    send_what_may_leave(sender, now_ms);
+  }
+
+  // An ACK came for the last `packets` received: one look-up, at the times of the newest.
   [[gnu::always_inline]] void acknowledge(Sender& sender, double sent_ms, std::uint32_t sequence,
-                                          FlowTag flow, double now_ms) {
+                                          FlowTag flow, double now_ms, std::uint32_t packets) {
     std::uint32_t rule = 0;
     if (flow == sender.flow) [[likely]] {
       sender.acknowledged = sequence + 1;
       const AckTimes seen = clock_.read(sender.reader, sent_ms, sequence, flow, now_ms);
-      rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms);
+      rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, packets);
     } else {
       rule = sender.controller.acknowledge_earlier_period();
     }
@@ -184,7 +238,7 @@ class Dumbbell {
   // A period by bytes has only so much to send.
   void limit_window_to_flow(Sender& sender) {
     const std::uint64_t unsent = sender.flow_end - sender.results.packets_sent;
-    if (sender.mode == Mode::kOnForPackets && sender.may_send() &&
+    if (sender.mode == Mode::kOnForPackets && sender.room() > 0 &&
         sender.window_end - sender.sent > unsent) {
       sender.window_end = sender.sent + static_cast<std::uint32_t>(unsent);
     }
@@ -193,15 +247,15 @@ class Dumbbell {
   // "If the number of outstanding packets is [less] than cwnd, the sender will transmit segments to
   // close the window, but no faster than one segment every r milliseconds" (section 4.2).
   [[gnu::always_inline]] void send_what_may_leave(Sender& sender, double now_ms) {
-    while (sender.may_send()) {
-      const double next_send_ms = sender.next_send_ms();
+    while (const std::uint32_t packets = bunch(sender)) {
+      const double next_send_ms = sender.last_send_ms + sender.intersend_ms();
       if (next_send_ms > now_ms) {
         if (next_send_ms > sender.due_ms || next_send_ms < sender.due_ms) {
           waiting_.wait(sender, next_send_ms);
         }
         return;
       }
-      if (!send(sender, now_ms)) [[unlikely]] {
+      if (!send_bunch(sender, packets, now_ms)) [[unlikely]] {
         return;
       }
     }
@@ -210,16 +264,43 @@ class Dumbbell {
 
   // The same for a sender that waited until now.
   [[gnu::always_inline]] void send_waiting(Sender& sender, double now_ms) {
-    while (send(sender, now_ms)) [[likely]] {
-      if (!sender.may_send()) {
+    while (send_bunch(sender, bunch(sender), now_ms)) [[likely]] {
+      if (bunch(sender) == 0) {
         waiting_.leave(sender);
         return;
       }
-      const double next_send_ms = now_ms + sender.controller.intersend_ms();
+      const double next_send_ms = now_ms + sender.intersend_ms();
       if (next_send_ms > now_ms) {
         waiting_.wait_again(sender, next_send_ms);
         return;
       }
+    }
+  }
+
+  // How many packets leave together as soon as pacing lets them; none if the window has no room.
+  [[gnu::always_inline]] std::uint32_t bunch(const Sender& sender) const {
+    if constexpr (Clock::kIsExact) {
+      return sender.room() > 0 ? 1 : 0;
+    } else {
+      const std::uint64_t unsent = sender.mode == Mode::kOnForPackets
+                                       ? sender.flow_end - sender.results.packets_sent
+                                       : std::numeric_limits<std::uint64_t>::max();
+      return clock_.bunch(sender.room(), sender.controller.window_packets(), unsent);
+    }
+  }
+
+  // False if that ended the on period.
+  [[gnu::always_inline]] bool send_bunch(Sender& sender, std::uint32_t packets, double now_ms) {
+    if constexpr (Clock::kIsExact) {
+      return send(sender, now_ms);
+    } else {
+      sender.reader.bunch = packets;
+      for (; packets > 0; --packets) {
+        if (!send(sender, now_ms)) {
+          return false;
+        }
+      }
+      return true;
     }
   }
 
@@ -244,11 +325,18 @@ class Dumbbell {
     }
   }
 
-  void find_horizon() { horizon_ms_ = std::min(switches_.earliest(), end_ms_); }
+  void find_horizon() { horizon_ms_ = std::min(timers_.earliest(), end_ms_); }
 
-  [[gnu::noinline]] void switch_first() {
+  [[gnu::noinline]] void let_timer_ring() {
     look(0);
-    Sender& sender = senders_[switches_.first()];
+    const std::uint32_t timer = timers_.first();
+    if constexpr (!Clock::kIsExact) {
+      if (timer >= senders_.size()) {
+        send_delayed_ack(senders_[timer - senders_.size()], horizon_ms_);
+        return;
+      }
+    }
+    Sender& sender = senders_[timer];
     if (sender.mode == Mode::kOff) {
       switch_on(sender, horizon_ms_);
     } else {
@@ -267,16 +355,15 @@ class Dumbbell {
     sender.sent = 0;
     sender.acknowledged = 0;
     sender.last_send_ms = kLongAgo;
-    sender.reader.start();
     const Schedule& schedule = schedules_[sender.index];
     if (schedule.by_time()) {
       sender.mode = Mode::kOnForTime;
-      switches_.set(sender.index, now_ms + schedule.on_ms(sender.period));
+      timers_.set(sender.index, now_ms + schedule.on_ms(sender.period));
     } else {
       sender.mode = Mode::kOnForPackets;
       sender.unresolved = schedule.on_packets(sender.period);
       sender.flow_end = sender.results.packets_sent + sender.unresolved;
-      switches_.set(sender.index, SendQueue::kNever);
+      timers_.set(sender.index, SendQueue::kNever);
     }
     find_horizon();
     ++sender.period;
@@ -290,8 +377,9 @@ class Dumbbell {
     stop_counting(sender, now_ms);
     --senders_on_;
     sender.mode = Mode::kOff;
+    sender.reader = {};
     waiting_.leave(sender);
-    switches_.set(sender.index, now_ms + schedules_[sender.index].off_ms(sender.period));
+    timers_.set(sender.index, now_ms + schedules_[sender.index].off_ms(sender.period));
     find_horizon();
   }
 
@@ -327,7 +415,7 @@ class Dumbbell {
   std::vector<Sender> senders_;  // of constant size: the queue links them
   std::vector<Schedule> schedules_;
   SendQueue waiting_;
-  Timers switches_;
+  Timers timers_;  // of every sender's next switch; then of every sender's delayed ACK
   double end_ms_ = 0;
   double horizon_ms_ = 0;  // the next switch, or the end
   std::size_t senders_on_ = 0;

@@ -22,20 +22,34 @@ struct UniformJitter {
   double maximum_ms = 0;
 };
 
-// How what senders measure departs from what happens.
+// The same, log-normally distributed.
+struct LogNormalJitter {
+  double median_ms = 0;
+  double percentile_99_ms = 0;
+};
+
+// How senders depart from ones that measure exactly, and hear of every packet by itself.
 struct MeasurementNoise {
   // A resolution finer than a nanosecond is none.
   static constexpr double kFinestResolutionMs = 1e-6;
 
-  std::variant<ExponentialJitter, UniformJitter> jitter;
+  std::variant<ExponentialJitter, UniformJitter, LogNormalJitter> jitter;
   double timestamp_resolution_ms = 0;  // 0: exact
+  std::uint32_t bunch_packets = 1;     // that leave together
+  double delayed_ack_ms = 0;           // the longest that an ACK waits for a second packet
 
   bool has_jitter() const {
-    const auto* const exponential = std::get_if<ExponentialJitter>(&jitter);
-    return exponential != nullptr ? exponential->mean_ms > 0
-                                  : std::get<UniformJitter>(jitter).maximum_ms > 0;
+    if (const auto* const exponential = std::get_if<ExponentialJitter>(&jitter)) {
+      return exponential->mean_ms > 0;
+    }
+    const auto* const uniform = std::get_if<UniformJitter>(&jitter);
+    return uniform == nullptr || uniform->maximum_ms > 0;
   }
   bool has_resolution() const { return timestamp_resolution_ms >= kFinestResolutionMs; }
+  bool delays_acks() const { return delayed_ack_ms > 0; }
+  bool is_exact() const {
+    return !has_jitter() && !has_resolution() && !delays_acks() && bunch_packets == 1;
+  }
 };
 
 // What an ACK tells the memory of its sender.
@@ -45,15 +59,15 @@ struct AckTimes {
   double rtt_ms;
 };
 
-// Clocks, by which a dumbbell is composed, read the times of an ACK that came at now_ms. Neither
-// changes when anything happens. A Reader is what a clock keeps for a sender.
+// Clocks, by which a dumbbell is composed, read the times of an ACK that came at now_ms; one that
+// is not exact also says which packets leave together, and which share an ACK. A Reader is what a
+// clock keeps for an on period of a sender.
 
-// Sees what happens.
+// Sees what happens. Every packet leaves by itself, and has an ACK.
 class ExactClock {
  public:
-  struct Reader {
-    void start() {}
-  };
+  static constexpr bool kIsExact = true;
+  struct Reader {};
 
   AckTimes read(Reader&, double sent_ms, std::uint32_t, FlowTag, double now_ms) const {
     return {sent_ms, now_ms, now_ms - sent_ms};
@@ -63,15 +77,35 @@ class ExactClock {
 // Sees ACKs late, and times in whole ticks.
 class NoisyClock {
  public:
+  static constexpr bool kIsExact = false;
   struct Reader {
-    // An on period starts.
-    void start() { last_ms = -std::numeric_limits<double>::infinity(); }
-
-    double last_ms = 0;  // when the last ACK of this on period was seen
+    double last_ms = -std::numeric_limits<double>::infinity();  // when the last ACK was seen
+    std::uint32_t bunch = 1;                                    // packets that left together last
+    bool has_unacknowledged = false;  // a packet was received for which no ACK has left yet
+    Packet unacknowledged{};
   };
 
   // `key` names the jitter's draws.
-  NoisyClock(const MeasurementNoise& noise, std::uint64_t key) : noise_(noise), key_(key) {}
+  NoisyClock(const MeasurementNoise& noise, std::uint64_t key) : noise_(noise), key_(key) {
+    if (const auto* const log_normal = std::get_if<LogNormalJitter>(&noise.jitter)) {
+      deviation_ = natural_logarithm(log_normal->percentile_99_ms / log_normal->median_ms) /
+                   kNormalPercentile99;
+    }
+  }
+
+  const MeasurementNoise& noise() const { return noise_; }
+
+  // How many of the packets for which the window has room leave together: none where the sender
+  // waits for more room, until there is some for a bunch or a third of the window. `unsent` is what
+  // the sender has left to send.
+  std::uint32_t bunch(std::int32_t room, std::uint32_t window, std::uint64_t unsent) const {
+    if (room <= 0) {
+      return 0;
+    }
+    const auto packets = static_cast<std::uint32_t>(room);
+    const std::uint32_t least = std::min(noise_.bunch_packets, window / kLeastShareOfWindow);
+    return packets < least && packets < unsent ? 0 : std::min(packets, noise_.bunch_packets);
+  }
 
   AckTimes read(Reader& reader, double sent_ms, std::uint32_t sequence, FlowTag flow,
                 double now_ms) const {
@@ -93,14 +127,24 @@ class NoisyClock {
   // Drawn by flow and sequence number, so that candidates share it whatever they send.
   double jitter_ms(std::uint32_t sequence, FlowTag flow) const {
     const std::uint64_t name = std::uint64_t{flow.word()} << 32 | sequence;
+    if (const auto* const log_normal = std::get_if<LogNormalJitter>(&noise_.jitter)) {
+      return log_normal->median_ms * exponential(deviation_ * normal(key_, name));
+    }
     const double u = open_unit_interval(random_bits(key_, name));
-    const auto* const exponential = std::get_if<ExponentialJitter>(&noise_.jitter);
-    return exponential != nullptr ? -exponential->mean_ms * natural_logarithm(u)
-                                  : std::get<UniformJitter>(noise_.jitter).maximum_ms * u;
+    const auto* const uniform = std::get_if<UniformJitter>(&noise_.jitter);
+    return uniform != nullptr
+               ? uniform->maximum_ms * u
+               : -std::get<ExponentialJitter>(noise_.jitter).mean_ms * natural_logarithm(u);
   }
+
+  // Of the standard normal distribution.
+  static constexpr double kNormalPercentile99 = 2.3263478740408408;
+  // As in Linux (net.ipv4.tcp_tso_win_divisor).
+  static constexpr std::uint32_t kLeastShareOfWindow = 3;
 
   MeasurementNoise noise_;
   std::uint64_t key_;
+  double deviation_ = 0;  // of the logarithm of a log-normal jitter
 };
 
 }  // namespace remy

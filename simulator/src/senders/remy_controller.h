@@ -56,9 +56,10 @@ class RemyController {
     return apply_rule();
   }
 
-  // An ACK of this on period arrived.
+  // An ACK of this on period arrived, for the last `packets` received: times between packets are
+  // those between ACKs over their number.
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
-                                                   double rtt_ms) {
+                                                   double rtt_ms, std::uint32_t packets) {
     const double times_ms[2] = {sent_ms, received_ms};
     if (minimum_rtt_ms_ >= kUnknown) [[unlikely]] {
       // The first ACK of an on period only sets the references.
@@ -66,9 +67,10 @@ class RemyController {
     } else {
       for (std::size_t axis = 0; axis < 2; ++axis) {
         memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
-                        EwmaWeights::kNew[axis] * (times_ms[axis] - last_ms_[axis]);
+                        EwmaWeights::kNew[axis] * ((times_ms[axis] - last_ms_[axis]) / packets);
       }
-      memory_[3] = (1 - kSlowWeight) * memory_[3] + kSlowWeight * (received_ms - last_ms_[1]);
+      memory_[3] =
+          (1 - kSlowWeight) * memory_[3] + kSlowWeight * ((received_ms - last_ms_[1]) / packets);
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
       memory_[2] = rtt_ms / minimum_rtt_ms_;
     }

@@ -6,6 +6,8 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+WORD_FIELD_NUMBER: _ClassVar[int]
+word: _descriptor.FieldDescriptor
 CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
 constraint: _descriptor.FieldDescriptor
 
@@ -48,3 +50,11 @@ class EditionDefault(_message.Message):
     edition: int
     value: str
     def __init__(self, edition: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
+
+class Word(_message.Message):
+    __slots__ = ("word", "value")
+    WORD_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    word: str
+    value: str
+    def __init__(self, word: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...

@@ -68,14 +68,27 @@ class SenderGroup(_message.Message):
     def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ...) -> None: ...
 
 class Measurement(_message.Message):
-    __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "timestamp_resolution_ms")
+    __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "log_normal_jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms")
+    class LogNormalJitter(_message.Message):
+        __slots__ = ("median_ms", "percentile_99_ms")
+        MEDIAN_MS_FIELD_NUMBER: _ClassVar[int]
+        PERCENTILE_99_MS_FIELD_NUMBER: _ClassVar[int]
+        median_ms: float
+        percentile_99_ms: float
+        def __init__(self, median_ms: _Optional[float] = ..., percentile_99_ms: _Optional[float] = ...) -> None: ...
     EXPONENTIAL_JITTER_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
     UNIFORM_JITTER_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    LOG_NORMAL_JITTER_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
+    BUNCH_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    DELAYED_ACK_MS_FIELD_NUMBER: _ClassVar[int]
     exponential_jitter_mean_ms: float
     uniform_jitter_maximum_ms: float
+    log_normal_jitter: Measurement.LogNormalJitter
     timestamp_resolution_ms: float
-    def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., timestamp_resolution_ms: _Optional[float] = ...) -> None: ...
+    bunch_packets: int
+    delayed_ack_ms: float
+    def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., log_normal_jitter: _Optional[_Union[Measurement.LogNormalJitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[float] = ..., bunch_packets: _Optional[int] = ..., delayed_ack_ms: _Optional[float] = ...) -> None: ...
 
 class Specimen(_message.Message):
     __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement")

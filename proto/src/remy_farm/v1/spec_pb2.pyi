@@ -90,19 +90,34 @@ class Buffer(_message.Message):
     def __init__(self, infinite: _Optional[_Union[Buffer.Infinite, _Mapping]] = ..., packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class MeasurementModel(_message.Message):
-    __slots__ = ("jitter", "timestamp_resolution_ms")
+    __slots__ = ("jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms")
     class Jitter(_message.Message):
-        __slots__ = ("exponential_mean_ms", "uniform_maximum_ms")
+        __slots__ = ("exponential_mean_ms", "uniform_maximum_ms", "log_normal", "exponential_mean_packets")
+        class LogNormal(_message.Message):
+            __slots__ = ("median_ms", "percentile_99_ms")
+            MEDIAN_MS_FIELD_NUMBER: _ClassVar[int]
+            PERCENTILE_99_MS_FIELD_NUMBER: _ClassVar[int]
+            median_ms: Distribution
+            percentile_99_ms: Distribution
+            def __init__(self, median_ms: _Optional[_Union[Distribution, _Mapping]] = ..., percentile_99_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
         EXPONENTIAL_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
         UNIFORM_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+        LOG_NORMAL_FIELD_NUMBER: _ClassVar[int]
+        EXPONENTIAL_MEAN_PACKETS_FIELD_NUMBER: _ClassVar[int]
         exponential_mean_ms: Distribution
         uniform_maximum_ms: Distribution
-        def __init__(self, exponential_mean_ms: _Optional[_Union[Distribution, _Mapping]] = ..., uniform_maximum_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+        log_normal: MeasurementModel.Jitter.LogNormal
+        exponential_mean_packets: Distribution
+        def __init__(self, exponential_mean_ms: _Optional[_Union[Distribution, _Mapping]] = ..., uniform_maximum_ms: _Optional[_Union[Distribution, _Mapping]] = ..., log_normal: _Optional[_Union[MeasurementModel.Jitter.LogNormal, _Mapping]] = ..., exponential_mean_packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
     JITTER_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
+    BUNCH_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    DELAYED_ACK_MS_FIELD_NUMBER: _ClassVar[int]
     jitter: MeasurementModel.Jitter
     timestamp_resolution_ms: Distribution
-    def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    bunch_packets: Distribution
+    delayed_ack_ms: Distribution
+    def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ..., bunch_packets: _Optional[_Union[Distribution, _Mapping]] = ..., delayed_ack_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class NetworkModel(_message.Message):
     __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement")

@@ -13,7 +13,8 @@ import click
 from click.shell_completion import get_completion_class
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.completion import complete
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.analysis.wording import count, estimate_tree, number, with_error
 from remy_services.cli import failures
 from remy_services.cli.common import (
@@ -45,6 +46,8 @@ from remy_services.evaluation.measures import (
 )
 from remy_services.remycc import read_remycc, write_remycc
 from remy_services.specification import SpecError, load_spec, to_yaml
+from remy_services.specification.networks import typical_measurement
+from remy_services.specification.reading import fill, words_for
 from remy_simulator import columns
 
 
@@ -178,13 +181,28 @@ _MS_PER_SECOND = 1000.0
     "--jitter-ms J",
     "Mean of the exponentially distributed time by which senders see ACKs late, ms.",
     NOT_NEGATIVE,
-    default=0.0,
+)
+@option(
+    "--jitter-percentile-99-ms Q",
+    "99th percentile of that time, ms: it is log-normally distributed, and J is its median.",
+    POSITIVE,
 )
 @option(
     "--timestamp-resolution-ms R",
     "Senders see times rounded down to multiples of this, ms.",
     NOT_NEGATIVE,
-    default=0.0,
+)
+@option("--bunch-packets N", "Packets that leave a sender together.", click.IntRange(1, 1000))
+@option(
+    "--delayed-ack-ms D",
+    "An ACK for every second packet, or for one that has waited so long, ms; at 0 for each.",
+    NOT_NEGATIVE,
+)
+@option(
+    "--measurement WORD",
+    "As in a specification, with bunches of 2; the options above go before it.",
+    click.Choice(list(words_for(spec_pb2.MeasurementModel.DESCRIPTOR))),
+    name="preset",
 )
 @option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
 @seed_option("Names the random draws.")
@@ -199,8 +217,12 @@ def simulate_command(
     off_ms: float,
     buffer_packets: int | None,
     loss: float,
-    jitter_ms: float,
-    timestamp_resolution_ms: float,
+    jitter_ms: float | None,
+    jitter_percentile_99_ms: float | None,
+    timestamp_resolution_ms: float | None,
+    bunch_packets: int | None,
+    delayed_ack_ms: float | None,
+    preset: str | None,
     seconds: float,
     seed: int,
     time_unit_ms: float,
@@ -211,15 +233,30 @@ def simulate_command(
     Senders switch on and off at exponentially distributed times. Throughput is in Mbit/s of packets
     of 1500 bytes; "equal share" throughput counts each instant divided by the senders then on.
     """
+    model = spec_pb2.MeasurementModel()
+    fill(model, preset or {})
+    measurement = typical_measurement(complete(model))
+    for name, value in (
+        ("exponential_jitter_mean_ms", jitter_ms),
+        ("timestamp_resolution_ms", timestamp_resolution_ms),
+        ("bunch_packets", bunch_packets),
+        ("delayed_ack_ms", delayed_ack_ms),
+    ):
+        if value is not None:
+            setattr(measurement, name, value)
+    if jitter_percentile_99_ms is not None:
+        if not 0 < (jitter_ms or 0) <= jitter_percentile_99_ms:
+            raise click.UsageError(
+                "--jitter-percentile-99-ms needs a --jitter-ms up to it, above 0"
+            )
+        measurement.log_normal_jitter.median_ms = jitter_ms or 0
+        measurement.log_normal_jitter.percentile_99_ms = jitter_percentile_99_ms
     specimen = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps),
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss_probability=loss,
-        measurement=evaluation_pb2.Measurement(
-            exponential_jitter_mean_ms=jitter_ms,
-            timestamp_resolution_ms=timestamp_resolution_ms,
-        ),
+        measurement=measurement,
         senders=[
             evaluation_pb2.SenderGroup(
                 count=1,

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
+from remy_services.specification.networks import extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
     Bounds,
@@ -94,6 +95,18 @@ def _limits_are_continuous(distribution: Message, path: str, bounds: Bounds) -> 
             path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
         )
     yield from _ascending(distribution, path, "low", "high")
+
+
+def _percentile_is_above_median(
+    jitter: spec_pb2.MeasurementModel.Jitter.LogNormal, path: str, _: Bounds
+) -> Iterator[Violation]:
+    median, percentile = extent(jitter.median_ms)[1], extent(jitter.percentile_99_ms)[0]
+    if 0 < percentile < median:
+        yield Violation(
+            child_path(path, "percentile_99_ms"),
+            f"may be {format_number(percentile)}, but must be at least median_ms, "
+            f"which may be {format_number(median)}",
+        )
 
 
 def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
@@ -204,6 +217,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
     _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
     _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
+    _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.JointSearch): _length_is_given_once,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
@@ -11,6 +12,7 @@ from remy_farm.v1 import evaluation_pb2, spec_pb2
 # A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
 _BELOW_ONE: Final = 1 - 2**-53
+_NOTHING: Final = spec_pb2.Distribution()
 
 # Numpy is loaded by who draws: most commands only read what a specification says.
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ class Quantity(IntEnum):
     SHUFFLE = 8
     JITTER = 9
     TIMESTAMP_RESOLUTION = 10
+    JITTER_PERCENTILE_99 = 11
+    BUNCH = 12
+    DELAYED_ACK = 13
 
 
 def draw_specimen_columns(
@@ -122,38 +127,69 @@ class _Draws:
 
 
 #: What specimens of a kind have in common beside the model: mean time or bytes on (0 where the
-#: model has the lengths of flows), mean time off, jitter and timestamp resolution, ms.
-_Kind = tuple[float, float, float, float]
+#: model has the lengths of flows), mean time off, and what `_noise` gives.
+_Kind = tuple[float, ...]
 
 
 def _quantities_of_kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> list[_Numbers]:
     """Those of a kind, each with one number a specimen."""
-    traffic, measurement = spec.traffic, spec.network.measurement
+    traffic, network = spec.traffic, spec.network
+    packet_ms = KILOBITS_PER_PACKET / draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
     on = {
         "exponential_time": traffic.exponential_time.mean_ms,
         "exponential_bytes": traffic.exponential_bytes.mean_bytes,
-    }.get(traffic.WhichOneof("on") or "", spec_pb2.Distribution())
-    jitter = {
-        "exponential_mean_ms": measurement.jitter.exponential_mean_ms,
-        "uniform_maximum_ms": measurement.jitter.uniform_maximum_ms,
-    }.get(measurement.jitter.WhichOneof("kind") or "", spec_pb2.Distribution())
+    }.get(traffic.WhichOneof("on") or "", _NOTHING)
     return [
         draws.values(on, Quantity.ON),
         draws.values(traffic.mean_off_ms, Quantity.OFF),
-        draws.values(jitter, Quantity.JITTER),
-        draws.values(measurement.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
+        *_noise(network.measurement, draws.values, packet_ms),
     ]
 
 
+def _noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any) -> Any:
+    """Jitter, a log-normal one's 99th percentile, resolution and delay of ACKs, ms; bunches."""
+    jitter, kind = model.jitter, model.jitter.WhichOneof("kind")
+    log_normal = jitter.log_normal
+    size = log_normal.median_ms if kind == "log_normal" else getattr(jitter, kind or "", _NOTHING)
+    unit_ms = packet_ms if kind == "exponential_mean_packets" else 1.0
+    return [
+        values(size, Quantity.JITTER) * unit_ms,
+        values(log_normal.percentile_99_ms, Quantity.JITTER_PERCENTILE_99),
+        values(model.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
+        values(model.delayed_ack_ms, Quantity.DELAYED_ACK),
+        values(model.bunch_packets, Quantity.BUNCH),
+    ]
+
+
+def _set_measurement(
+    message: evaluation_pb2.Measurement, model: spec_pb2.MeasurementModel, values: Iterable[float]
+) -> None:
+    jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch = values
+    message.timestamp_resolution_ms = resolution_ms
+    # Bunches of one are none.
+    message.bunch_packets = int(bunch) if bunch > 1 else 0
+    match model.jitter.WhichOneof("kind"):
+        case "exponential_mean_ms" | "exponential_mean_packets":
+            message.exponential_jitter_mean_ms = jitter_ms
+        case "uniform_maximum_ms":
+            message.uniform_jitter_maximum_ms = jitter_ms
+        case "log_normal":
+            message.log_normal_jitter.median_ms = jitter_ms
+            message.log_normal_jitter.percentile_99_ms = percentile_99_ms
+
+
+def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Measurement:
+    """The median of each quantity of a model that has none in packet times."""
+    message = evaluation_pb2.Measurement()
+    _set_measurement(message, model, _noise(model, lambda each, _: quantile(each, 0.5), 1.0))
+    return message
+
+
 def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, kind: _Kind) -> None:
-    on, mean_off_ms, jitter_ms, resolution_ms = kind
+    on, mean_off_ms, *measured = kind
     if spec.network.HasField("measurement"):
-        match spec.network.measurement.jitter.WhichOneof("kind"):
-            case "exponential_mean_ms":
-                message.measurement.exponential_jitter_mean_ms = jitter_ms
-            case "uniform_maximum_ms":
-                message.measurement.uniform_jitter_maximum_ms = jitter_ms
-        message.measurement.timestamp_resolution_ms = resolution_ms
+        message.measurement.SetInParent()
+        _set_measurement(message.measurement, spec.network.measurement, measured)
     traffic = message.senders.add().traffic
     match spec.traffic.WhichOneof("on"):
         case "exponential_time":
@@ -209,12 +245,13 @@ def quantiles(distribution: spec_pb2.Distribution, probabilities: _Numbers) -> _
 
 
 def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
-    """The smallest and the largest value that can be drawn."""
+    """The smallest and the largest value that can be drawn; 0 where nothing can."""
     match distribution.WhichOneof("kind"):
         case "uniform" | "log_uniform" | "integer_uniform" as kind:
             limits = getattr(distribution, kind)
             return limits.low, limits.high
         case "list":
-            return min(distribution.list.values), max(distribution.list.values)
+            values = distribution.list.values or [0.0]
+            return min(values), max(values)
         case _:
             return distribution.exact, distribution.exact

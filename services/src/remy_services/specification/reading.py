@@ -6,13 +6,14 @@ import difflib
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
 import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import constraints_pb2, spec_pb2
 from remy_services.specification.schema import (
     Bounds,
     SpecError,
@@ -206,20 +207,29 @@ _FORMS = {
     _DISTRIBUTION.full_name: "a number, a list of numbers or a mapping",
     _VALUE_LIST.full_name: "a list of numbers",
     _BUFFER.full_name: "infinite, a number or a mapping",
+    descriptor_of(spec_pb2.MeasurementModel).full_name: "realistic or a mapping",
     **dict.fromkeys(_RANGES, "[low, high] or a mapping"),
 }
 
 
+@cache
+def words_for(message: Descriptor) -> dict[str, Tree]:
+    """The words that may stand for a message, and what each means."""
+    declared: Any = message.GetOptions()
+    words = declared.Extensions[constraints_pb2.word]
+    return {each.word: read_yaml(each.value, each.word) for each in words}
+
+
 def expand(tree: Tree, message: Descriptor) -> Tree:
     """The mapping that a shorthand for a message stands for; anything else as it is."""
+    if isinstance(tree, str):
+        return words_for(message).get(tree, tree)
     number_or_list = isinstance(tree, int | float | list) and not isinstance(tree, bool)
     match message.full_name:
         case _DISTRIBUTION.full_name if number_or_list:
             return {"list" if isinstance(tree, list) else "exact": tree}
         case _VALUE_LIST.full_name if isinstance(tree, list):
             return {"values": tree}
-        case _BUFFER.full_name if tree == "infinite":
-            return {"infinite": {}}
         case _BUFFER.full_name if number_or_list:
             return {"packets": tree}
         case name if name in _RANGES and isinstance(tree, list) and len(tree) == 2:
