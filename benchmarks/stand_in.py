@@ -13,7 +13,12 @@ from typing import Any
 import grpc
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2, worker_service_pb2_grpc
+from remy_farm.v1 import (
+    evaluation_pb2,
+    rule_table_pb2,
+    worker_service_pb2,
+    worker_service_pb2_grpc,
+)
 from remy_simulator.columns import rule_count, specimen_count
 
 _CHANNEL_OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
@@ -35,6 +40,7 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
         "version": "0",
         "simulator_version": version("remy-simulator"),
         "simulator_digest": remy_simulator.fingerprint(),
+        "scale_free_digest": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
         "threads": 1,
         **changes,
     }

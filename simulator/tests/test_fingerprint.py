@@ -6,14 +6,22 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import remy_simulator
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_simulator import columns
+from remy_simulator.fingerprint import _request, _scale_free_table
 
 # Of results that are released: it changes with them, and then the version has to change too.
 _OF_VERSION_0_1_0 = "8f0d1bc42a1c7e230319ed67f914c71136d90e9ec333746f1ce08a36326a28a8"
 
+_ABSOLUTE, _SCALE_FREE = rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE
 
-def test_it_is_the_same_wherever_it_is_computed() -> None:
-    program = "import remy_simulator; print(remy_simulator.fingerprint())"
+
+@pytest.mark.parametrize("rules", [_ABSOLUTE, _SCALE_FREE], ids=["absolute", "scale-free"])
+def test_it_is_the_same_wherever_it_is_computed(rules: int) -> None:
+    program = f"import remy_simulator; print(remy_simulator.fingerprint({rules}))"
     printed = subprocess.run(
         [sys.executable, "-c", program],
         env={"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX,-ERMS"},
@@ -22,4 +30,23 @@ def test_it_is_the_same_wherever_it_is_computed() -> None:
         check=True,
     ).stdout.strip()
     assert re.fullmatch("[0-9a-f]{64}", printed)
-    assert printed == remy_simulator.fingerprint() == _OF_VERSION_0_1_0
+    assert printed == remy_simulator.fingerprint(rules)
+
+
+def test_that_of_absolute_rules_is_as_released() -> None:
+    assert remy_simulator.fingerprint() == remy_simulator.fingerprint(_ABSOLUTE)
+    assert remy_simulator.fingerprint() == _OF_VERSION_0_1_0
+
+
+def test_that_of_scale_free_rules_is_another() -> None:
+    """Their arithmetic may differ where that of absolute rules does not."""
+    assert remy_simulator.fingerprint(_SCALE_FREE) != remy_simulator.fingerprint()
+
+
+def test_scale_free_rules_are_all_used_by_whom_they_are_for() -> None:
+    """A fingerprint tells nothing of rules that no sender looks up."""
+    request = columns.packed(_request(_scale_free_table(), evaluation_pb2.RECORDING_USES))
+    del request.candidates[1:]
+    uses = columns.evaluate_columns(request).rule_uses
+    assert len(uses) == 6
+    assert min(uses) > 100

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,7 @@ def test_a_simulation_that_nobody_waits_for_any_more_makes_room(farm: WorkerFarm
 
 
 def test_a_worker_of_another_simulator_gets_nothing() -> None:
-    other = SimulatorIdentity("9.9.9", remy_simulator.fingerprint())
+    other = replace(SimulatorIdentity.own(), version="9.9.9")
     with WorkerFarm(simulator=other) as farm:
         worker = farm.start_worker()
         assert worker.wait(_PATIENCE_SECONDS) == _UNSUITABLE

@@ -8,6 +8,8 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
+from remy_farm.v1 import rule_table_pb2
+from remy_simulator import fingerprint
 from tests.pinned.command_line import (
     call,
     call_json,
@@ -45,7 +47,7 @@ _ALONE: Final = (
     "design paper.yaml --out stopped",
     "design joint.yaml --out swept --sweep objective.delta=0.1,1",
     f"{_BENCHMARK} --remycc eight.dna --remycc one.dna --delta 10",
-    f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched {_SHORT}",
+    f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched --set edition=1 {_SHORT}",
 )
 #: The same without --json: what they write, or how they fail.
 _ALONE_IN_WORDS: Final = (
@@ -122,9 +124,9 @@ def _files(folder: Path) -> None:
     text = SPECIFICATIONS["paper"]
     (folder / "endless.yaml").write_text(text.replace("epochs: 3", "epochs: 1000000"))
     (folder / "wrong.yaml").write_text(
-        text.replace("rtt_ms: {uniform: [20, 60]}", "rtt_ms: -5").replace(
-            "mode: paper", "mode: cardboard"
-        )
+        text.replace("edition: 1\n", "")
+        .replace("rtt_ms: {uniform: [20, 60]}", "rtt_ms: -5")
+        .replace("mode: paper", "mode: cardboard")
         + "colour: red\n"
     )
     (folder / "broken.yaml").write_text("name: [unclosed\nnetwork: {")
@@ -185,7 +187,9 @@ class Farm:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._names: dict[str, str] = {address: "(address)"}
+        # What the newest edition comes to is recorded in one place, beside its designs.
+        scale_free = fingerprint(rule_table_pb2.RULES_SCALE_FREE)
+        self._names: dict[str, str] = {address: "(address)", scale_free: "(fingerprint)"}
         #: By what was called.
         self.found: dict[str, Any] = {}
 

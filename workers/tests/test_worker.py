@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_rpc.settings import Address
 from remy_simulator.columns import packed, shared_part, slice_request, whole
 from remy_workers.interruption import IDLE, Shutdown
@@ -131,4 +131,5 @@ def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() ->
     said = hello(WorkerSettings(Address(), names[0], 3, job_id="j1", exit_when_idle=True)).hello
     assert said.worker_id == names[0]
     assert said.simulator_digest == remy_simulator.fingerprint()
+    assert said.scale_free_digest == remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
     assert (said.threads, said.job_id, said.exit_when_idle) == (3, "j1", True)

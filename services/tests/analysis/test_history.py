@@ -1,3 +1,4 @@
+from remy_farm.v1 import progress_pb2
 from remy_services.analysis.history import collect_history
 from services.tests.analysis.small_design import small_events
 
@@ -11,6 +12,9 @@ def test_epochs_and_splits_are_where_they_happened() -> None:
     history = collect_history(small_events())
     assert [epoch.step for epoch in history.epochs] == [3, 6]
     assert [(split.step, split.rules) for split in history.splits] == [(3, 4)]
+    rested = progress_pb2.ClimbRested(steps=50)
+    history = collect_history([progress_pb2.ProgressEvent(step=70, climb_rested=rested)])
+    assert history.rests == [(70, 50)]
 
 
 def test_work_adds_up() -> None:

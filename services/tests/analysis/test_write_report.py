@@ -83,6 +83,15 @@ def test_the_page_says_what_was_gained_and_how(written: Path) -> None:
     assert "mean_off_ms: 500" in text
 
 
+def test_the_page_says_where_the_climb_rested(written: Path, tmp_path: Path) -> None:
+    sentence = "At step 70 the climb rests, as for 50 steps no slope has stood out of its noise."
+    assert sentence not in Page((written / "report.html").read_text()).text
+    content = small_content()
+    history = replace(content.history, rests=[(70, 50)])
+    write_report(tmp_path, replace(content, history=history))
+    assert sentence in Page((tmp_path / "report.html").read_text()).text
+
+
 def test_text_is_escaped(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>&\"'"
     content = small_content()

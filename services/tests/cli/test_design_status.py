@@ -114,6 +114,14 @@ def test_the_end_says_what_became_of_an_unfinished_epoch() -> None:
     )
 
 
+def test_a_climb_that_rests_is_told_of() -> None:
+    event = progress_pb2.ProgressEvent()
+    event.climb_rested.steps = 50
+    assert event_sentence(event) == (
+        "the climb rests, as for 50 steps no slope has stood out of its noise"
+    )
+
+
 def test_small_events_only_move_the_status() -> None:
     event = progress_pb2.ProgressEvent()
     event.rule_improved.rule = 1

@@ -74,18 +74,28 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "simulator", "digest", "verdict"),
+    ("version", "simulator", "digest", "scale_free_digest", "verdict"),
     [
-        ("1.2", "3.4", "d", Verdict.OK),
-        ("1.2", "3.4", "", Verdict.OK),
-        ("1.3", "3.4", "d", Verdict.WARNING),
-        ("1.2", "3.5", "d", Verdict.WARNING),
-        ("1.2", "3.4", "other", Verdict.PROBLEM),
+        ("1.2", "3.4", "d", "s", Verdict.OK),
+        ("1.2", "3.4", "", "s", Verdict.OK),
+        # An older coordinator does not say.
+        ("1.2", "3.4", "d", "", Verdict.OK),
+        ("1.3", "3.4", "d", "s", Verdict.WARNING),
+        ("1.2", "3.5", "d", "s", Verdict.WARNING),
+        ("1.2", "3.4", "other", "s", Verdict.PROBLEM),
+        ("1.2", "3.4", "d", "other", Verdict.PROBLEM),
     ],
 )
-def test_versions(version: str, simulator: str, digest: str, verdict: Verdict) -> None:
-    info = Info(version=version, simulator_version=simulator, simulator_digest=digest)
-    own = Info(version="1.2", simulator_version="3.4", simulator_digest="d")
+def test_versions(
+    version: str, simulator: str, digest: str, scale_free_digest: str, verdict: Verdict
+) -> None:
+    info = Info(
+        version=version,
+        simulator_version=simulator,
+        simulator_digest=digest,
+        scale_free_digest=scale_free_digest,
+    )
+    own = Info(version="1.2", simulator_version="3.4", simulator_digest="d", scale_free_digest="s")
     assert judged(Check.VERSIONS, info, own)[0] == verdict
 
 

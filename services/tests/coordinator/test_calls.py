@@ -208,6 +208,15 @@ class TestResults:
             assert tables[-1].rule_count == response.rules
         assert tables[0] == tables[1]
 
+    def test_scale_free_rules_are_refused_as_a_dna_file(self, client: Client) -> None:
+        spec = small_joint_spec(edition=2, signals="rtt_ratio", steps=2)
+        job = client.until_final(client.submit(spec).id)
+        request = messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
+        code, message, details = _refused(client, "GetRemyCC", request)
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert "its rules are scale-free, which a .dna file cannot say" in message
+        assert _fields(details) == ["format"]
+
     def test_there_is_no_table_of_what_was_not_done(
         self, client: Client, finished: job_pb2.Job
     ) -> None:
@@ -302,7 +311,7 @@ def test_what_serves_here(client: Client) -> None:
     assert info.store.durable
     assert info.store.available
     assert info.evaluators.kind == "local"
-    assert len(info.simulator_digest) == 64
+    assert len(info.simulator_digest) == len(info.scale_free_digest) == 64
     # A run ends a little after its job has.
     wait_until(lambda: get_info().running_jobs == 0)
     assert get_info().waiting_jobs == 0

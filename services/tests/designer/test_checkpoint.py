@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_farm.v1 import checkpoint_pb2, spec_pb2
+from remy_farm.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_services.designer import CheckpointError, Designer
 from remy_services.designer import checkpoint as sealing
 from remy_services.designer.scoring import OtherVersionError
 from remy_simulator import fingerprint
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
+from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_spec import small_spec
 
 SPEC = small_spec()
@@ -85,6 +86,17 @@ def test_a_simulator_of_the_same_version_with_other_results_is_refused(
         OtherVersionError, match=rf"results differ .* \(digest {words}, not {this}\)"
     ):
         Designer.resume(SPEC, _resealed({"simulator_digest": digest}))
+
+
+def test_what_counts_is_what_the_simulator_makes_of_the_design_s_kind_of_rules() -> None:
+    scale_free = rule_table_pb2.RULES_SCALE_FREE
+    spec = small_joint_spec(edition=2, signals="send_ratio, rtt_ratio")
+    for each, digest in ((SPEC, fingerprint()), (spec, fingerprint(scale_free))):
+        begun = sealing.unseal(Designer(each).checkpoint())
+        assert begun.simulator_digest == digest
+    begun.simulator_digest = fingerprint()
+    with pytest.raises(OtherVersionError, match=r"results differ"):
+        Designer.resume(spec, sealing.seal(begun))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remy_farm.v1 import job_pb2, progress_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.designer import Designer
 from remy_services.jobs.progress import cost, epochs_without_gain, follow, measure
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
@@ -59,6 +59,25 @@ def test_it_follows_a_whole_design() -> None:
     assert progress.rules == designer.table.rule_count
     assert progress.evaluations == designer.evaluations > 0
     assert progress.simulated_packets == designer.simulated_packets > 0
+
+
+def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
+    def evaluate(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:
+        outcome = evaluation_pb2.EvaluationOutcome()
+        outcome.CopyFrom(AnalyticEvaluator().evaluate(request))
+        outcome.scores = bytes(len(outcome.scores))
+        return outcome
+
+    designer, progress = Designer(small_joint_spec(edition=2, steps=60)), job_pb2.JobProgress()
+    rested, resting = [], []
+    while (request := designer.next_request()) is not None:
+        events = designer.receive(evaluate(request))
+        measure(progress, designer)
+        rested += [event.climb_rested.steps for event in events if event.HasField("climb_rested")]
+        resting.append(progress.resting_steps)
+    assert rested == [50]
+    assert sorted({*resting}) == [0, *range(50, 61)]
+    assert resting == sorted(resting)
 
 
 def test_what_was_rolled_back_is_not_what_is_published() -> None:

@@ -18,16 +18,21 @@ _BOUNDS = evaluation_pb2.ActionBounds(
 
 
 @functools.cache
-def fingerprint() -> str:
-    """64 hexadecimal digits: SHA-256 of what this simulator makes of a fixed request.
+def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
+    """64 hexadecimal digits: SHA-256 of what this simulator makes of a fixed request, with a table
+    of such rules.
 
     The request asks for something of everything: divided tables, changes and perturbations, every
     kind of traffic, finite buffers, loss, jitter, and summaries of memory. It takes some
     milliseconds, once.
     """
+    if rules == rule_table_pb2.RULES_SCALE_FREE:
+        scale_free = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
+        columns_of_all = columns.evaluate_columns(columns.packed(scale_free))
+        return hashlib.sha256(columns_of_all.SerializeToString(deterministic=True)).hexdigest()
     # Digested in the form that outcomes had before they were columns, a message a simulation, so
     # that designs begun then can be resumed.
-    request = _request()
+    request = _request(_table(), evaluation_pb2.RECORDING_MEMORY)
     outcome = evaluation_pb2.EvaluationOutcome()
     for candidate in request.candidates:
         for specimen in request.specimens:
@@ -49,9 +54,11 @@ def _as_object(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.Spec
     return result
 
 
-def _request() -> evaluation_pb2.EvaluationRequest:
+def _request(
+    table: rule_table_pb2.RuleTable, recording: evaluation_pb2.Recording
+) -> evaluation_pb2.EvaluationRequest:
     return evaluation_pb2.EvaluationRequest(
-        tables=[_table()],
+        tables=[table],
         candidates=[
             evaluation_pb2.Candidate(),
             evaluation_pb2.Candidate(
@@ -110,7 +117,7 @@ def _request() -> evaluation_pb2.EvaluationRequest:
         ],
         duration_ms=20_000.0,
         seed=20130812,
-        recording=evaluation_pb2.RECORDING_MEMORY,
+        recording=recording,
     )
 
 
@@ -132,6 +139,28 @@ def _table() -> rule_table_pb2.RuleTable:
             table.nodes.add().action.CopyFrom(_action(0.9, 2.0, 0.3))
         # What the link gives, and a little less where the queue grows.
         table.nodes.add().action.CopyFrom(_action(1.0 - 0.02 * child, 1.0 + child % 3, 0.4))
+    return table
+
+
+def _scale_free_table() -> rule_table_pb2.RuleTable:
+    """Rules for who has measured nothing, for the young and the old by how evenly they send, and
+    for queues."""
+    send_ratio, rtt_ratio = rule_table_pb2.SIGNAL_SEND_RATIO, rule_table_pb2.SIGNAL_RTT_RATIO
+    age = rule_table_pb2.SIGNAL_SLOW_REC_RATIO
+    table = rule_table_pb2.RuleTable(
+        signals=[send_ratio, rtt_ratio, age],
+        domain_upper=163840.0,
+        rules=rule_table_pb2.RULES_SCALE_FREE,
+    )
+    table.nodes.add().split.thresholds.add(signal=rtt_ratio, value=0.5)
+    table.nodes.add().action.CopyFrom(_action(0.0, 8.0, 0.5))
+    table.nodes.add().split.thresholds.add(signal=rtt_ratio, value=1.25)
+    measured = table.nodes.add().split.thresholds
+    measured.add(signal=send_ratio, value=0.97)
+    measured.add(signal=age, value=0.3)
+    for child in range(4):
+        table.nodes.add().action.CopyFrom(_action(0.7 + 0.05 * child, 33.0, 0.8 + 0.04 * child))
+    table.nodes.add().action.CopyFrom(_action(0.7, 24.0, 1.1))
     return table
 
 

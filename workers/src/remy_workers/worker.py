@@ -15,7 +15,7 @@ import tenacity
 
 import remy_simulator
 from remy_farm.completion import complete
-from remy_farm.v1 import worker_service_pb2, worker_service_pb2_grpc
+from remy_farm.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2_grpc
 from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import call_metadata
@@ -74,6 +74,7 @@ def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
             version=version("remy-farm-worker"),
             simulator_version=version("remy-simulator"),
             simulator_digest=remy_simulator.fingerprint(),
+            scale_free_digest=remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
             cpus=allowed_cpus(),
             threads=settings.threads,
             host=socket.gethostname(),

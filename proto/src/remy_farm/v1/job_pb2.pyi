@@ -59,7 +59,7 @@ FAILURE_REASON_WORK_LIMIT: FailureReason
 FAILURE_REASON_RESULTS_DIFFER: FailureReason
 
 class JobProgress(_message.Message):
-    __slots__ = ("epoch", "rules", "step", "candidates", "candidates_done", "score", "epoch_gain", "evaluations", "simulated_packets", "evaluations_per_second", "packets_per_second", "cpu_seconds", "wall_seconds", "estimated_cost", "eta_seconds", "recoveries", "workers", "share_done", "epochs_without_gain", "validated_score")
+    __slots__ = ("epoch", "rules", "step", "candidates", "candidates_done", "score", "epoch_gain", "evaluations", "simulated_packets", "evaluations_per_second", "packets_per_second", "cpu_seconds", "wall_seconds", "estimated_cost", "eta_seconds", "recoveries", "workers", "share_done", "epochs_without_gain", "validated_score", "resting_steps")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +80,7 @@ class JobProgress(_message.Message):
     SHARE_DONE_FIELD_NUMBER: _ClassVar[int]
     EPOCHS_WITHOUT_GAIN_FIELD_NUMBER: _ClassVar[int]
     VALIDATED_SCORE_FIELD_NUMBER: _ClassVar[int]
+    RESTING_STEPS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     rules: int
     step: int
@@ -100,7 +101,8 @@ class JobProgress(_message.Message):
     share_done: float
     epochs_without_gain: int
     validated_score: _progress_pb2.Estimate
-    def __init__(self, epoch: _Optional[int] = ..., rules: _Optional[int] = ..., step: _Optional[int] = ..., candidates: _Optional[int] = ..., candidates_done: _Optional[int] = ..., score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., epoch_gain: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., evaluations_per_second: _Optional[float] = ..., packets_per_second: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., estimated_cost: _Optional[float] = ..., eta_seconds: _Optional[float] = ..., recoveries: _Optional[int] = ..., workers: _Optional[int] = ..., share_done: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ..., validated_score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ...) -> None: ...
+    resting_steps: int
+    def __init__(self, epoch: _Optional[int] = ..., rules: _Optional[int] = ..., step: _Optional[int] = ..., candidates: _Optional[int] = ..., candidates_done: _Optional[int] = ..., score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., epoch_gain: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., evaluations_per_second: _Optional[float] = ..., packets_per_second: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., estimated_cost: _Optional[float] = ..., eta_seconds: _Optional[float] = ..., recoveries: _Optional[int] = ..., workers: _Optional[int] = ..., share_done: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ..., validated_score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., resting_steps: _Optional[int] = ...) -> None: ...
 
 class ForkOrigin(_message.Message):
     __slots__ = ("job_id", "epoch")

@@ -43,6 +43,8 @@ class History:
     steps: list[StepPoint] = field(default_factory=list)
     epochs: list[progress_pb2.EpochRecord] = field(default_factory=list)
     splits: list[SplitPoint] = field(default_factory=list)
+    rests: list[tuple[int, int]] = field(default_factory=list)
+    """(step at which the climb was found at rest, steps that nothing had moved for)"""
     cpu_seconds: list[tuple[int, float]] = field(default_factory=list)
     """(step, CPU-seconds used when it was over), where a clock was read."""
     wall_seconds: float | None = None
@@ -76,6 +78,8 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
                 was_improving = is_improving
             case "rule_split":
                 history.splits.append(SplitPoint(event.step, event.rule_split.rules))
+            case "climb_rested":
+                history.rests.append((event.step, event.climb_rested.steps))
             case "epoch_finished":
                 history.epochs.append(event.epoch_finished.record)
             case "design_finished":

@@ -214,6 +214,8 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
             "an open dot was rolled back. Triangles: a rule was divided."
         ),
     )
+    for step, steps in content.history.rests:
+        yield wording.paragraph(f"At step {step} {wording.rest_sentence(steps)}.")
     yield from _epochs(content.history.epochs)
     yield "<h2>The rules</h2>"
     yield _rules(content)

@@ -43,6 +43,11 @@ def finished_sentence(finished: progress_pb2.DesignFinished) -> str:
     return sentence
 
 
+def rest_sentence(steps: int) -> str:
+    """How a climb stands whose last steps moved nothing."""
+    return f"the climb rests, as for {several(steps, 'step')} no slope has stood out of its noise"
+
+
 def enum_name(kind: EnumDescriptor, number: int) -> str | None:
     """As in "running"; None for the value that stands for none."""
     if number == 0:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.analysis.wording import several
 from remy_services.cli.common import POSITIVE, json_option, option, print_json, print_pairs
@@ -109,6 +110,7 @@ def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
         version=version("remy-farm"),
         simulator_version=version("remy-simulator"),
         simulator_digest=fingerprint(),
+        scale_free_digest=fingerprint(rule_table_pb2.RULES_SCALE_FREE),
     )
     try:
         settings = connection_settings(given)

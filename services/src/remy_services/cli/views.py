@@ -31,6 +31,7 @@ from remy_services.analysis.wording import (
     duration,
     enum_name,
     finished_sentence,
+    rest_sentence,
     several,
     stop_reason,
     with_error,
@@ -291,8 +292,10 @@ def _figures(job: job_pb2.Job) -> list[tuple[str, str]]:
     if now.HasField("share_done"):
         where += f", {now.share_done:.0%} done"
     work = f"{count(now.simulated_packets)} packets in {count(now.evaluations)} evaluations"
+    rests = [("", rest_sentence(now.resting_steps))] if now.resting_steps else []
     return [
         ("progress", where),
+        *rests,
         ("score", score(job)),
         ("work", f"{work}, {duration(now.wall_seconds)}"),
         ("", measures(job)),
@@ -306,8 +309,7 @@ def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
             split = event.rule_split
             return f"rule {split.rule} was divided: {several(split.rules, 'rule')}"
         case "climb_rested":
-            steps = several(event.climb_rested.steps, "step")
-            return f"the climb rests: for {steps} no slope has stood out of its noise"
+            return rest_sentence(event.climb_rested.steps)
         case "epoch_finished":
             return _epoch_sentence(event.epoch_finished.record)
         case "design_finished":

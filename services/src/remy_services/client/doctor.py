@@ -259,7 +259,10 @@ def check_answer(
 
     theirs, ours = info.simulator_version or "unknown", own.simulator_version
     same = "install the same version of remy-farm on both sides"
-    if info.simulator_digest not in ("", own.simulator_digest):
+    if not (
+        info.simulator_digest in ("", own.simulator_digest)
+        and info.scale_free_digest in ("", own.scale_free_digest)
+    ):
         text = f"the coordinator's simulator ({theirs}) gives other results than this one ({ours})"
         yield _found(Check.VERSIONS, f"{text}: RemyCCs and scores differ", same)
     elif theirs != ours:

@@ -16,7 +16,6 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-import remy_simulator
 from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
 from remy_rpc.channel import SERVER_OPTIONS
 from remy_rpc.settings import Address, SettingsError
@@ -36,7 +35,7 @@ from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
 from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
-from remy_services.evaluation.transport.grpc import WorkerFleet
+from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleet
 from remy_services.evaluation.transport.ray import RayFleet, RaySettings, RayUnavailable
 from remy_services.files import write_file
 from remy_services.stores import open_store
@@ -313,7 +312,7 @@ class CoordinatorServer:
     ) -> None:
         """Adds everything that is called over the network."""
         durability = farm.environment.store.durability()
-        information = ServerInformation(farm, store_watch, durability, remy_simulator.fingerprint())
+        information = ServerInformation(farm, store_watch, durability, SimulatorIdentity.own())
         # What is generated has no types.
         add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
         add_design_service(DesignService(farm, information), server)

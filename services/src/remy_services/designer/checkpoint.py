@@ -115,13 +115,13 @@ def _seal(payload: bytes) -> bytes:
     ).SerializeToString(deterministic=True)
 
 
-def new_record(design_digest: str) -> checkpoint_pb2.Checkpoint:
-    """The record of a design at its beginning, made by this simulator: a checkpoint but for the
-    strategy's state."""
+def new_record(design_digest: str, rules: int) -> checkpoint_pb2.Checkpoint:
+    """The record of a design of such rules at its beginning, made by this simulator: a checkpoint
+    but for the strategy's state."""
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),
-        simulator_digest=fingerprint(),
+        simulator_digest=fingerprint(rules),
     )
 
 

@@ -144,7 +144,7 @@ class Designer:
         self._state: State = self._strategy.first_state()
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
-        self._record = new_record(self._digests[0])
+        self._record = new_record(self._digests[0], spec.rules)
         self._request: Request | None = None
 
     @classmethod
@@ -210,6 +210,11 @@ class Designer:
     def share_done(self) -> float | None:
         """How much of the search is done, from 0 to 1; None if it has no fixed length."""
         return self._strategy.share_done(self._state)
+
+    @property
+    def resting_steps(self) -> int:
+        """For how many steps nothing has moved; 0 while the search does not rest."""
+        return self._strategy.resting_steps(self._state)
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:

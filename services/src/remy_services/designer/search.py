@@ -263,6 +263,10 @@ class Strategy(ABC, Generic[S]):
         """How much of its work is done, from 0 to 1; None if it has no fixed length."""
         return None
 
+    def resting_steps(self, state: S) -> int:
+        """For how many steps nothing has moved; 0 while they are too few to tell a rest."""
+        return 0
+
     @abstractmethod
     def closing_request(self, state: S) -> Request | None:
         """What would decide whether to publish changes that `table` does not have yet.

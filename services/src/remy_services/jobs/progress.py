@@ -13,12 +13,13 @@ _SECONDS_PER_HOUR = 3600
 
 
 def measure(progress: job_pb2.JobProgress, designer: Designer) -> None:
-    """Sets what a designer between two steps can tell: steps, epochs, work, share done."""
+    """Sets what a designer between two steps can tell: steps, epochs, work, rests, share done."""
     progress.step = designer.steps
     progress.epoch = designer.epoch
     progress.evaluations = designer.evaluations
     progress.simulated_packets = designer.simulated_packets
     progress.epochs_without_gain = epochs_without_gain(designer.epochs)
+    progress.resting_steps = designer.resting_steps
     share = designer.share_done
     if share is None:
         progress.ClearField("share_done")

@@ -1,10 +1,11 @@
 import json
 
+import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.cli.views import job_tree, message_tree
+from remy_services.cli.views import job_tree, message_tree, print_job
 from remy_services.specification import parse_spec, spec_of_tree
 from services.tests.cli.conftest import SMALL_SPEC
 
@@ -29,6 +30,17 @@ def test_a_job() -> None:
     assert spec_of_tree(tree["spec"]) == spec
     assert list(tree)[-1] == "spec"
     assert {field.name for field in job.DESCRIPTOR.fields} == set(tree)
+
+
+@pytest.mark.parametrize("steps", [0, 55])
+def test_the_status_of_a_job_whose_climb_rests_says_so(
+    steps: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress = job_pb2.JobProgress(step=70, rules=3, resting_steps=steps)
+    job = job_pb2.Job(id="7", state=job_pb2.JOB_STATE_RUNNING, progress=progress)
+    print_job(job, as_json=False)
+    sentence = "the climb rests, as for 55 steps no slope has stood out of its noise"
+    assert (sentence in capsys.readouterr().out) == (steps > 0)
 
 
 def test_absent_is_null_and_zero_is_zero() -> None:

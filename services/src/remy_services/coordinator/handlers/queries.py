@@ -18,6 +18,7 @@ from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import StoreWatch
 from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
 from remy_services.designer import OtherVersionError
+from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.requests import differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.remycc import RemyCC, reference_config, to_bytes
@@ -219,7 +220,7 @@ class ServerInformation:
     farm: Farm
     store_watch: StoreWatch
     durability: Durability
-    simulator_digest: str
+    simulator: SimulatorIdentity
 
     def response(self) -> messages.GetServerInfoResponse:
         """As it is now, for whoever calls."""
@@ -227,8 +228,9 @@ class ServerInformation:
         trouble = self.store_watch.trouble
         return messages.GetServerInfoResponse(
             version=version("remy-farm"),
-            simulator_version=version("remy-simulator"),
-            simulator_digest=self.simulator_digest,
+            simulator_version=self.simulator.version,
+            simulator_digest=self.simulator.digest,
+            scale_free_digest=self.simulator.scale_free_digest,
             coordinator=farm.environment.name,
             unix_seconds=time.time(),
             store=messages.StoreInfo(

@@ -351,6 +351,9 @@ class JointStrategy(ValidatingStrategy[JointState]):
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)
         return (before + schedule.work(state.climb.steps)) / whole
 
+    def resting_steps(self, state: JointState) -> int:
+        return state.climb.resting if state.climb.resting >= _RESTS else 0
+
     def closing_request(self, state: JointState) -> Request | None:
         return None if self.finished(state) is not None else super().closing_request(state)
 

@@ -19,7 +19,12 @@ from google.protobuf.message import DecodeError
 
 import remy_simulator
 from remy_farm.completion import complete
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2, worker_service_pb2_grpc
+from remy_farm.v1 import (
+    evaluation_pb2,
+    rule_table_pb2,
+    worker_service_pb2,
+    worker_service_pb2_grpc,
+)
 from remy_services.evaluation.dispatcher import Dispatcher
 from remy_services.evaluation.scheduler.records import Assignment, SchedulerSettings
 from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
@@ -59,13 +64,15 @@ class SimulatorIdentity:
     """Simulators with equal identities give equal results."""
 
     version: str
-    #: `remy_simulator.fingerprint`.
+    #: `remy_simulator.fingerprint` of absolute and of scale-free rules.
     digest: str
+    scale_free_digest: str
 
     @classmethod
     def own(cls) -> SimulatorIdentity:
         """Of the simulator that is installed here."""
-        return cls(version("remy-simulator"), remy_simulator.fingerprint())
+        scale_free = remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
+        return cls(version("remy-simulator"), remy_simulator.fingerprint(), scale_free)
 
 
 class Unwelcome(Exception):
@@ -85,7 +92,8 @@ def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> Work
         raise _misspoken("worker_id is missing from Hello")
     if not 1 <= hello.threads <= _MOST_THREADS:
         raise _misspoken(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
-    theirs = SimulatorIdentity(hello.simulator_version, hello.simulator_digest)
+    digests = hello.simulator_digest, hello.scale_free_digest
+    theirs = SimulatorIdentity(hello.simulator_version, *digests)
     if theirs != own:
         raise Unwelcome(
             # Unlike a quarantine, this holds for every worker of that version.
@@ -104,7 +112,9 @@ def _misspoken(why: str) -> Unwelcome:
 
 def _describe(identity: SimulatorIdentity) -> str:
     # What a stranger sends is not repeated at length.
-    return f"{identity.version[:20] or '(none)'} ({identity.digest[:12] or 'no digest'})"
+    digests = (identity.digest, identity.scale_free_digest)
+    shown = ", ".join(digest[:12] or "no digest" for digest in digests)
+    return f"{identity.version[:20] or '(none)'} ({shown})"
 
 
 Context = grpc.aio.ServicerContext[worker_service_pb2.WorkRequest, worker_service_pb2.WorkResponse]
