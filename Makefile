@@ -28,7 +28,7 @@ demo: build  ## Design a RemyCC in about a minute and show what it gained
 	rm -rf build/demo
 	$(VENV)/bin/remy-farm design examples/demo.yaml --out build/demo
 	@echo; echo "The same table beside the published ones, on 512 networks that no design draws from:"
-	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.dna
+	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.json
 
 .PHONY: farm
 farm: build  ## Run a farm here until Ctrl-C: coordinator, Redis, two workers, Prometheus

@@ -180,7 +180,9 @@ def _status() -> Schema:
     result = _object(
         {
             "revision": {**count, "description": "Revision of the job that it is of."},
-            "configMapName": _text(253, "Holds remycc.json, remycc.dna and scores.json."),
+            "configMapName": _text(
+                253, "Holds remycc.json and scores.json, and of absolute rules remycc.dna."
+            ),
             "sha256": _text(64, "Of remycc.json, in hexadecimal."),
             "message": _text(4096, "Why there is none."),
         },

@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.completion import constraint_of
+from remy_farm.completion import NEWEST_EDITION, constraint_of, default_text
 from remy_farm.v1 import constraints_pb2, spec_pb2
 from remy_services.specification.schema import (
     Bounds,
@@ -80,9 +80,9 @@ A design is specified in a YAML file, or in a JSON file whose name ends in `.jso
 from. Sections in parentheses are those of the paper *TCP ex Machina*.
 
 * Names carry their units, and every number is finite.
-* A missing key takes the default below, and a section without required keys may be left out.
-  A required key that is missing is an error, as are unknown and repeated keys, YAML aliases and
-  YAML tags.
+* A missing key takes the default below, which is that of the newest `edition`, and a section
+  without required keys may be left out. A required key that is missing is an error, as are unknown
+  and repeated keys, YAML aliases and YAML tags.
 * Plain words are read by the rules of YAML 1.2: `1e9` is a number, and `on` is text.
 * Wherever a distribution is asked for, a bare number means that value, and a bare list means one
   of its numbers. The range given for a quantity applies to every value that can be drawn.
@@ -164,7 +164,7 @@ def _choice(message: Descriptor) -> Iterator[str]:
 def _field_row(field: FieldDescriptor, comments: dict[str, str]) -> Sequence[str]:
     constraint = constraint_of(field)
     unit = constraint.unit if constraint.unit not in ("", "1") else ""
-    filled = constraint.default if constraint.default != "{}" else ""
+    filled = default_text(field, NEWEST_EDITION).removeprefix("{}")
     default = "required" if constraint.required else _code(filled)
     meaning = comments[field.full_name]
     if not meaning and is_submessage(field):

@@ -63,7 +63,7 @@ def _spec() -> spec_pb2.DesignSpec:
 
 def _as_before_editions(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
     """What a version without editions and presence would have written."""
-    written = spec_pb2.DesignSpec.FromString(complete(spec).SerializeToString())
+    written = spec_pb2.DesignSpec.FromString(complete(spec, edition=1).SerializeToString())
     written.ClearField("edition")
     for message, field in _scalars(written):
         is_always_there = constraint_of(field).default or constraint_of(field).required
@@ -111,6 +111,18 @@ def _came_later(message: Any, path: tuple[str, ...]) -> bool:
     return any(constraint_of(field).added_later for field in fields)
 
 
+#: Every field of a specification that is complete, in each edition.
+_CASES = [
+    (edition, path)
+    for edition in range(1, NEWEST_EDITION + 1)
+    for path in _paths(complete(_spec(), edition=edition))
+]
+
+
+def _case(value: int | tuple[str, ...]) -> str:
+    return str(value) if isinstance(value, int) else ".".join(value)
+
+
 def _messages(descriptors: Any) -> Iterator[Descriptor]:
     for descriptor in descriptors:
         yield descriptor
@@ -149,29 +161,33 @@ def test_a_request_of_a_client_that_knows_no_field_is_completed(kind: type[Messa
             assert float(getattr(empty, field.name)) == float(wanted)
 
 
-@pytest.mark.parametrize("path", list(_paths(complete(_spec()))), ids=".".join)
+@pytest.mark.parametrize(("edition", "path"), _CASES, ids=_case)
 def test_a_specification_of_a_client_that_does_not_know_a_field_means_its_default(
-    path: tuple[str, ...],
+    edition: int, path: tuple[str, ...]
 ) -> None:
-    whole = complete(_spec())
+    whole = complete(_spec(), edition=edition)
     heard = complete(_without(whole, path))
     field = _field(whole, path)
     if constraint_of(field).required or is_alternative(field):
         # It is refused where specifications are checked.
         assert heard == _without(whole, path)
-    elif path == ("edition",):
+    elif path == ("edition",) and edition == 1:
         assert edition_of(heard) == 1
         assert not heard.HasField("edition")
     else:
         assert heard == whole
 
 
-@pytest.mark.parametrize("path", list(_paths(complete(_spec()))), ids=".".join)
-def test_it_may_know_no_editions_either(path: tuple[str, ...]) -> None:
-    whole = complete(_spec())
-    heard = complete(_without(_without(whole, path), ("edition",)))
+@pytest.mark.parametrize(("edition", "path"), _CASES, ids=_case)
+def test_it_may_know_no_editions_either(edition: int, path: tuple[str, ...]) -> None:
+    whole = complete(_spec(), edition=edition)
+    heard = complete(_without(_without(whole, path), ("edition",)), edition=edition)
     field = _field(whole, path)
     if constraint_of(field).required or is_alternative(field) or path == ("edition",):
+        return
+    if edition > 1:
+        # What was complete in the first edition is not left out by any of a later one.
+        assert heard == whole
         return
     # Where all that is missing may be a zero, or came after there were editions, it is edition 1,
     # whose default is that zero, or what everybody did before.
@@ -219,7 +235,8 @@ def test_the_zeros_of_a_version_without_presence_are_zeros() -> None:
 @pytest.mark.parametrize("path", ["network.buffer", "search.mode", "search.simulated_seconds"])
 def test_what_lacks_more_than_zeros_was_not_completed_by_it(path: str) -> None:
     written = _without(_as_before_editions(_spec()), tuple(path.split(".")))
-    assert complete(written) == complete(_spec())
+    assert complete(_without(written, ("edition",))).edition == NEWEST_EDITION
+    assert complete(written, edition=1) == complete(_spec(), edition=1)
 
 
 @pytest.mark.parametrize(

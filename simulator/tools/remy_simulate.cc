@@ -339,7 +339,7 @@ std::string read_file(const std::string& path) {
 RuleTable read_table(const std::string& path, double time_unit_ms) {
   const std::string bytes = read_file(path);
   if (bytes.starts_with('{')) {
-    throw UsageError(path + ": holds JSON, but must be a .dna file; remy-farm convert makes one");
+    throw UsageError(path + ": holds JSON, but must be a .dna file; remy-farm simulate reads it");
   }
   try {
     return read_dna(bytes, time_unit_ms).table;

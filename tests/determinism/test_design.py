@@ -46,7 +46,7 @@ class Design:
 
     def remycc(self) -> bytes:
         """The published table."""
-        return (self.out / "remycc.dna").read_bytes()
+        return (self.out / "remycc.json").read_bytes()
 
     def copy(self, name: str) -> Design:
         """The same design in another directory."""

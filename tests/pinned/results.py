@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
 import remy_simulator
+from remy_farm.v1 import rule_table_pb2
 from tests.pinned.command_line import call_json
 from tests.pinned.records import Record, digest, digest_of_tree
 
 _NETWORK: Final = """\
 name: tiny
+edition: 1
 network:
   link_rate_mbps: {uniform: [10, 20]}
   rtt_ms: {uniform: [20, 60]}
@@ -20,6 +23,7 @@ network:
 """
 _TROUBLED_NETWORK: Final = """\
 name: troubled
+edition: 1
 network:
   link_rate_mbps: {log_uniform: [5, 50]}
   rtt_ms: {uniform: [20, 60]}
@@ -68,7 +72,8 @@ search:
   seed: 7
 """ + _SMALL_JOINT.replace("SPLITS", "disagreement")
 
-#: Specifications whose designs take a fraction of a second, every kind of step among them.
+#: Specifications whose designs take a fraction of a second, every kind of step among them. They are
+#: of the first edition, whose results stay what they are.
 SPECIFICATIONS: Final = {
     "paper": _NETWORK
     + _TRAFFIC
@@ -117,6 +122,21 @@ search:
 }
 
 
+def _of_newest_edition(text: str) -> str:
+    """The same specification with the rules and the search of one that names none of them."""
+    return re.sub(r"^(edition|signals): .*\n", "", text, flags=re.MULTILINE)
+
+
+#: Those whose results may change while their edition is not released.
+NEWEST_SPECIFICATIONS: Final = {
+    **{
+        name: _of_newest_edition(SPECIFICATIONS[name])
+        for name in ("pattern", "joint", "joint, disagreement", "joint, troubled network")
+    },
+    "joint, absolute rules": _of_newest_edition(SPECIFICATIONS["joint"]) + "rules: absolute\n",
+}
+
+
 def read_history(path: Path) -> list[dict[str, Any]]:
     """The events of a design without what their clocks say."""
     events = []
@@ -146,6 +166,7 @@ def _design(folder: Path, name: str, text: str, *flags: str) -> dict[str, Any]:
         **{
             file: digest((out / file).read_bytes())
             for file in ("remycc.dna", "remycc.json", "pareto.csv", "spec.yaml")
+            if (out / file).exists()
         },
         "spec_digest": json.loads((out / "provenance.json").read_text())["spec_digest"],
         "history": [_line(event) for event in read_history(out / "progress.jsonl")],
@@ -162,6 +183,14 @@ def _designs(folder: Path) -> Any:
             folder, f"{name}, from", SPECIFICATIONS[name], "--from", str(first), "--seed", "11"
         )
     return made
+
+
+def _newest_designs(folder: Path) -> Any:
+    found = {"fingerprint": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)}
+    return found | {
+        name: _design(folder, name, text, "--threads", "2")
+        for name, text in NEWEST_SPECIFICATIONS.items()
+    }
 
 
 def write_table(path: Path) -> Path:
@@ -213,4 +242,8 @@ def _evaluations(folder: Path) -> Any:
     return found
 
 
-RECORDS: Final = (Record("designs", _designs), Record("evaluations", _evaluations))
+RECORDS: Final = (
+    Record("designs", _designs),
+    Record("newest-designs", _newest_designs),
+    Record("evaluations", _evaluations),
+)

@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from benchmarks.programs import ROOT
+from remy_farm.completion import NEWEST_EDITION
 from tests.pinned.command_line import call, call_json, coordinator
 from tests.pinned.records import digest
 from tests.waiting import wait_until
@@ -39,10 +40,18 @@ def _on(address: str) -> Callable[..., dict[str, Any]]:
 
 
 def _check_result(ask: Callable[..., dict[str, Any]], job: str, expected: str, out: Path) -> None:
-    """Waits for the job to end, and compares its table in both formats."""
+    """Waits for the job to end, and compares its table in both formats; with that of a new design
+    where what is expected is a specification."""
     wait_until(lambda: ask("status", job)["state"] not in ("pending", "scheduling", "running"))
     ended = ask("status", job)
     assert ended["state"] == "succeeded", ended
+    if expected.endswith(".yaml"):
+        assert ended["spec"]["edition"] == NEWEST_EDITION
+        result = call("design", _DATA / expected, "--out", out / expected, "--quiet")
+        assert result.exit_code == 0, result.output
+        designed = digest((out / expected / "remycc.json").read_bytes())
+        assert ask("fetch", job, "-o", out / f"{job}.json")["sha256"] == designed
+        return
     for file, sha256 in _EXPECTED[expected].items():
         assert ask("fetch", job, "-o", out / f"{job}-{file}")["sha256"] == sha256, job
 

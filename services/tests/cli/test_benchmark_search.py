@@ -40,7 +40,7 @@ def test_searches_leave_their_curves_and_tables(
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in out.iterdir()} == {
         *("curve.csv", "curve.png", "summary.json", "seed-1", "seed-2"),
-        *("seed-1.dna", "seed-1.json", "seed-2.dna", "seed-2.json"),
+        *("seed-1.json", "seed-2.json"),
     }
     assert "-0.43" in result.stdout
     tree = json.loads((out / "summary.json").read_text())
@@ -54,6 +54,25 @@ def test_searches_leave_their_curves_and_tables(
     ]
     assert table["mean"] == tree["searches"][1]["mean"]
     assert read_remycc(out / "seed-2" / "remycc.json") == read_remycc(out / "seed-2.json")
+
+
+@pytest.mark.parametrize(
+    ("setting", "edition", "signals"),
+    [
+        ("edition=1", 1, "[send_ewma, rec_ewma, rtt_ratio]"),
+        ("rules=absolute", 2, "[send_ewma, rec_ewma, rtt_ratio]"),
+        ("signals=[rtt_ratio]", 2, "[rtt_ratio]"),
+    ],
+)
+def test_other_rules_and_the_search_of_before_are_searched_for_comparison(
+    setting: str, edition: int, signals: str, run: Any, tmp_path: Path
+) -> None:
+    result = run("benchmark-search", "--seeds", 1, "--set", setting, *SHORT, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    lines = (tmp_path / "seed-1" / "spec.yaml").read_text().splitlines()
+    rules = "scale_free" if setting.startswith("signals") else "absolute"
+    assert {f"edition: {edition}", f"signals: {signals}", f"rules: {rules}"} <= {*lines}
+    assert (tmp_path / "seed-1.dna").exists() == (rules == "absolute")
 
 
 @pytest.mark.parametrize(

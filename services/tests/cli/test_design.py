@@ -154,8 +154,23 @@ def test_cpu_time_is_turned_into_steps_once(
     assert tree["reason"] == "schedule_complete"
     assert not load_spec(first / "spec.yaml").search.joint.HasField("cpu_seconds")
     run_json("design", first / "spec.yaml", "--out", again)
-    for name in ("remycc.json", "remycc.dna", "spec.yaml"):
+    for name in ("remycc.json", "spec.yaml"):
         assert (first / name).read_bytes() == (again / name).read_bytes()
+    assert not (first / "remycc.dna").exists()
+
+
+def test_a_specification_without_an_edition_is_of_the_second_and_goes_on_as_it_began(
+    run_json: RunJson, joint_spec: Path, tmp_path: Path
+) -> None:
+    """With the same file a new design is of the newest edition, and one of the first goes on."""
+    new, old = tmp_path / "new", tmp_path / "old"
+    run_json("design", joint_spec, "--out", new, "--steps", 3)
+    run_json("design", joint_spec, "--out", old, "--set", "edition=1", "--steps", 3)
+    for out, edition, has_dna in ((new, 2, False), (old, 1, True)):
+        assert (out / "remycc.dna").exists() == has_dna
+        tree = run_json("design", joint_spec, "--out", out, "--steps", 4, "--resume")
+        assert tree["reason"] == "schedule_complete"
+        assert load_spec(out / "spec.yaml").edition == edition
 
 
 def test_cpu_time_is_a_budget(run_json: RunJson, endless_spec: Path, tmp_path: Path) -> None:

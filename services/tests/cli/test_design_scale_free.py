@@ -9,7 +9,6 @@ from services.tests.cli.conftest import Run
 
 SPEC = """\
 name: scale-free
-edition: 2
 network:
   link_rate_mbps: {log_uniform: [2, 20]}
   rtt_ms: 100
@@ -61,6 +60,19 @@ def test_stopped_and_resumed_it_is_the_same_design(
     run_json("design", spec_file, "--out", stopped, "--resume", "--threads", 2)
 
     assert (stopped / "remycc.json").read_bytes() == (whole / "remycc.json").read_bytes()
+
+
+def test_a_table_of_other_rules_is_begun_with_where_the_specification_has_them(
+    spec_file: Path, remycc_file: Path, run: Run, tmp_path: Path
+) -> None:
+    words = ("design", spec_file, "--out", tmp_path / "out", "--from", remycc_file, "--quiet")
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert (
+        "the table to begin with has absolute rules, so that the specification's `rules` must be "
+        "that, too; they are scale_free"
+    ) in refused.stderr
+    assert run(*words, "--set", "rules=absolute").exit_code == 0
 
 
 def test_every_command_takes_its_table(

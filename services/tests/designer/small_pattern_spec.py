@@ -7,6 +7,7 @@ from remy_services.specification import parse_spec
 
 _TEXT = """
 name: small-pattern
+edition: 1
 network:
   link_rate_mbps: {uniform: {low: 10, high: 20}}
   rtt_ms: {uniform: {low: 100, high: 200}}

@@ -12,6 +12,8 @@ from services.tests.specification.specs import draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))
+# The same designs when their rules were absolute.
+_ABSOLUTE = sorted((_EXAMPLES.parent / "tests/data/remyccs-absolute").glob("*/spec.yaml"))
 
 
 def _load(name: str) -> spec_pb2.DesignSpec:
@@ -44,11 +46,23 @@ def test_each_loads_and_draws(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+def test_rules_are_scale_free_but_in_the_paper_s_search(path: Path) -> None:
+    spec = load_spec(path)
+    paper = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER
+    wanted = rule_table_pb2.RULES_ABSOLUTE if paper else rule_table_pb2.RULES_SCALE_FREE
+    assert (spec.edition, spec.rules) == (2, wanted)
+
+
+@pytest.mark.parametrize("path", [*_PATHS, *_ABSOLUTE], ids=lambda path: "/".join(path.parts[-2:]))
 def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None:
-    """Half a packet's service time or less, or one sender could not fill the link."""
+    """A packet's service time or less, or one sender could not fill the link; of scale-free rules
+    well below the interval that is measured."""
     spec = load_spec(path)
     _, fastest_mbps = extent(spec.network.link_rate_mbps)
     search = spec.search
+    if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
+        assert search.joint.intersend_ratio.minimum <= 0.5
+        return
     paper = search.mode == spec_pb2.SEARCH_MODE_PAPER
     intersend_ms = search.paper.intersend_ms if paper else search.joint.intersend_ms
     assert intersend_ms.minimum <= 12 / fastest_mbps
@@ -124,7 +138,7 @@ def test_datacenter_design() -> None:
     [("2x", 22, 44), ("10x", 10, 100), ("100x", 3.2, 320), ("1000x", 1, 1000)],
 )
 def test_learnability_designs(factor: str, low: float, high: float) -> None:
-    """Table 2 of the study of learnability."""
+    """Table 2 of the study of learnability; of its signals the ratios."""
     spec = _load(f"learnability-{factor}")
     assert spec.network.link_rate_mbps.log_uniform == spec_pb2.Distribution.LogUniform(
         low=low, high=high
@@ -133,8 +147,7 @@ def test_learnability_designs(factor: str, low: float, high: float) -> None:
     assert spec.traffic.exponential_time.mean_ms.exact == 1000
     assert spec.traffic.mean_off_ms.exact == 1000
     assert sorted(spec.signals) == [
-        rule_table_pb2.SIGNAL_SEND_EWMA,
-        rule_table_pb2.SIGNAL_REC_EWMA,
         rule_table_pb2.SIGNAL_RTT_RATIO,
-        rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+        rule_table_pb2.SIGNAL_SEND_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
     ]

@@ -20,11 +20,29 @@ def test_defaults_are_the_papers_and_of_the_joint_search() -> None:
     assert spec.search.mode == spec_pb2.SEARCH_MODE_JOINT
     assert not spec.search.joint.HasField("cpu_seconds")
     assert spec.search.paper.epochs_per_split == 4
+    assert spec.rules == rule_table_pb2.RULES_SCALE_FREE
+    assert list(spec.signals) == [
+        rule_table_pb2.SIGNAL_SEND_RATIO,
+        rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+    ]
+
+
+@pytest.mark.parametrize("line", ["search: {mode: paper}", "edition: 1", "rules: absolute"])
+def test_the_signals_of_absolute_rules_are_the_paper_s(line: str) -> None:
+    spec = parse_spec(with_line(line))
+    assert spec.rules == rule_table_pb2.RULES_ABSOLUTE
     assert list(spec.signals) == [
         rule_table_pb2.SIGNAL_SEND_EWMA,
         rule_table_pb2.SIGNAL_REC_EWMA,
         rule_table_pb2.SIGNAL_RTT_RATIO,
     ]
+
+
+def test_who_looks_at_absolute_signals_has_absolute_rules() -> None:
+    spec = parse_spec(with_line("signals: [rtt_ratio, rec_ewma]"))
+    assert (spec.edition, spec.rules) == (2, rule_table_pb2.RULES_ABSOLUTE)
+    assert parse_spec(with_line("signals: [rtt_ratio]")).rules == rule_table_pb2.RULES_SCALE_FREE
 
 
 @pytest.mark.parametrize(

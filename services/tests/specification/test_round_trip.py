@@ -65,7 +65,7 @@ def test_the_digest_is_the_same_in_every_process_and_version() -> None:
     """A checkpoint names its specification by this digest, so that it must never change."""
     expected = "67c917b8639eee1e1cadfb051f0c25cb43f609e51e1e2f76d73322433f0c2e35"
     before_editions = "c47cc8434f0785b85785c63ab5a455446addd85e7f77a3442e3037ecd528ac23"
-    text = with_line("signals: [rec_ewma, send_ewma]")
+    text = with_line("signals: [rec_ewma, send_ewma]") + "edition: 1\n"
     assert content_digest(parse_spec(text)) == expected
     assert first_digest(parse_spec(text)) == before_editions
     result = subprocess.run(
@@ -76,6 +76,52 @@ def test_the_digest_is_the_same_in_every_process_and_version() -> None:
 
 def test_the_canonical_text_of_a_minimal_specification() -> None:
     assert to_yaml(parse_spec(MINIMAL)) == (
+        """\
+name: small
+edition: 2
+network:
+  link_rate_mbps: 15
+  rtt_ms: 150
+  senders: 2
+  buffer: infinite
+  loss_probability: 0
+traffic:
+  exponential_time: {mean_ms: 5000}
+  mean_off_ms: 5000
+objective:
+  alpha: 1
+  beta: 1
+  delta: 1
+  throughput: equal_share
+  minimum_on_ms: 0
+signals: [send_ratio, rtt_ratio, slow_rec_ratio]
+rules: scale_free
+search:
+  mode: joint
+  specimens: 16
+  simulated_seconds: 30
+  seed: 1
+  joint:
+    steps: 1200
+    starts: 1
+    start_steps: 200
+    perturbation: 0.15
+    step_size: 0.015
+    fine_share: 0.35
+    validation_specimens: 128
+    window_multiple: {minimum: 0, maximum: 1}
+    splits: orthants
+    window_increment_percent: {minimum: 0, maximum: 1000}
+    intersend_ratio: {minimum: 0.02, maximum: 10}
+stop:
+  epochs: 4
+workers: {}
+"""
+    )
+
+
+def test_the_canonical_text_of_a_minimal_specification_of_the_first_edition() -> None:
+    assert to_yaml(parse_spec(MINIMAL + "edition: 1\n")) == (
         """\
 name: small
 edition: 1

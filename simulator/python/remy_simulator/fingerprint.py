@@ -28,6 +28,9 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
     """
     if rules == rule_table_pb2.RULES_SCALE_FREE:
         scale_free = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
+        for candidate in scale_free.candidates[2:]:
+            # As searches perturb that have such rules by default.
+            candidate.perturbation.signs = True
         columns_of_all = columns.evaluate_columns(columns.packed(scale_free))
         return hashlib.sha256(columns_of_all.SerializeToString(deterministic=True)).hexdigest()
     # Digested in the form that outcomes had before they were columns, a message a simulation, so

@@ -376,9 +376,10 @@ def command(
 ) -> None:
     """Design a RemyCC for the networks, traffic and objective of a specification.
 
-    Writes the rule table (remycc.json, remycc.dna), the history (progress.jsonl), the complete
-    specification (spec.yaml), what made it (provenance.json) and a report (report.html and plots)
-    into DIR. Equal specifications and seeds give equal rule tables, whatever the number of threads.
+    Writes the rule table (remycc.json, and of absolute rules remycc.dna), the history
+    (progress.jsonl), the complete specification (spec.yaml), what made it (provenance.json) and a
+    report (report.html and plots) into DIR. Equal specifications and seeds give equal rule tables,
+    whatever the number of threads.
 
     Ctrl-C leaves a checkpoint; --resume goes on from it, or goes on with a finished design whose
     budget has grown.

@@ -142,7 +142,7 @@ _FORMATS = {
 @option(
     "--epoch E", "The table of this epoch instead of the best so far.", click.IntRange(0, 2**32 - 1)
 )
-@option("--out -o FILE", "A .json or a .dna file.", FILE, required=True)
+@option("--out -o FILE", "A .json file, or of absolute rules a .dna file.", FILE, required=True)
 @connected
 def fetch_command(
     client: DesignClient, job: str, epoch: int | None, out: str, as_json: bool

@@ -45,8 +45,8 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     if table.rules != spec.rules:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         raise DesignerError(
-            f"the table to begin with has {short_name(kinds[table.rules])} rules; those of the "
-            f"specification are {short_name(kinds[spec.rules])}"
+            f"the table to begin with has {short_name(kinds[table.rules])} rules, so that the "
+            f"specification's `rules` must be that, too; they are {short_name(kinds[spec.rules])}"
         )
     allowed = [axis_of(signal) for signal in spec.signals]
     for thresholds, _ in table.nodes():

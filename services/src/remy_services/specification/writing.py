@@ -189,7 +189,7 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
         value = getattr(message, field.name)
         if field.is_repeated:
             if isinstance(message, spec_pb2.DesignSpec) and field.name == "signals":
-                usual = signals(message.rules, edition)
+                usual = signals(message.rules)
             else:
                 usual = [scalar(field, word) for word in default or ()]
             if list(value) != usual:

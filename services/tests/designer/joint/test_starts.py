@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from remy_farm.v1 import rule_table_pb2
 from remy_services.designer.actions import (
     STARTS,
     ActionSpace,
@@ -14,8 +15,10 @@ from remy_services.designer.actions import (
 from remy_services.designer.joint.schedule import start_count
 from remy_services.specification import load_spec, parse_spec
 
-_EXAMPLES = Path(__file__).parents[4] / "examples"
-_PATHS = sorted(_EXAMPLES.glob("*.yaml"))
+_ROOT = Path(__file__).parents[4]
+_PATHS = sorted((_ROOT / "examples").glob("*.yaml"))
+# Those of the first edition, whose rules are absolute.
+_FIRST = sorted((_ROOT / "tests/data/remyccs-absolute").glob("*/spec.yaml"))
 
 
 def test_fair_shares_of_the_paper_s_network() -> None:
@@ -25,7 +28,7 @@ def test_fair_shares_of_the_paper_s_network() -> None:
     the path holds, and with one packet every 3.6 ms. A sender that keeps nine tenths of its window
     adds the last tenth anew: 4.1667 packets.
     """
-    spec = load_spec(_EXAMPLES / "general-purpose-delta1.yaml")
+    spec = load_spec(_ROOT / "examples/general-purpose-delta1.yaml", edition=1)
 
     assert first_action(spec, 0.9) == pytest.approx((0.9, 4.1667, 3.6), rel=1e-4)
     assert first_action(spec, 0.5) == pytest.approx((0.5, 20.8333, 3.6), rel=1e-4)
@@ -104,22 +107,27 @@ def test_the_window_of_scale_free_rules_grows_with_age_as_what_they_measure() ->
         assert lower[3] <= slow_rec_ratio < upper[3]
 
 
-@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*_PATHS, *_FIRST], ids=lambda path: "/".join(path.parts[-2:]))
 def test_every_example_begins_inside_its_bounds(path: Path) -> None:
-    search = load_spec(path).search.joint
-    space = ActionSpace(search)
+    spec = load_spec(path)
+    search = spec.search.joint
+    space = ActionSpace(search, spec.rules)
     search.starts = STARTS
     assert start_count(search) == STARTS
-    actions = [first_table(load_spec(path), space, n).action(0) for n in range(STARTS)]
-    for multiple, increment, intersend_ms in actions:
-        assert search.window_multiple.minimum <= multiple <= search.window_multiple.maximum
-        assert search.window_increment.minimum <= increment <= search.window_increment.maximum
-        assert increment == int(increment)
-        assert search.intersend_ms.minimum <= intersend_ms <= search.intersend_ms.maximum
-    assert len({multiple for multiple, _, _ in actions}) == STARTS
+    scale_free = spec.rules == rule_table_pb2.RULES_SCALE_FREE
+    increments = search.window_increment_percent if scale_free else search.window_increment
+    intersends = search.intersend_ratio if scale_free else search.intersend_ms
+    tables = [first_table(spec, space, n) for n in range(STARTS)]
+    for table in tables:
+        for multiple, increment, intersend in map(table.action, range(table.rule_count)):
+            assert search.window_multiple.minimum <= multiple <= search.window_multiple.maximum
+            assert increments.minimum <= increment <= increments.maximum
+            assert increment == int(increment)
+            assert intersends.minimum <= intersend <= intersends.maximum
+    assert len({table.action(table.rule_count - 1)[0] for table in tables}) == STARTS
 
 
-@pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", _FIRST, ids=lambda path: path.parent.name)
 def test_every_example_s_fair_pace_is_one_that_it_allows(path: Path) -> None:
     """Were the start clamped, it would not be the fair share that it is meant to be."""
     spec = load_spec(path)
