@@ -111,6 +111,6 @@ def design(spec: spec_pb2.DesignSpec, evaluator: Evaluator) -> str:
         digest.update(request.SerializeToString(deterministic=True))
         for event in designer.receive(evaluator.evaluate(request)):
             digest.update(event.SerializeToString(deterministic=True))
-    digest.update(designer.table.to_dna())
+    digest.update(designer.table.to_message())
     digest.update(designer.checkpoint())
     return digest.hexdigest()
