@@ -289,8 +289,10 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
     try:
         data = to_bytes(remycc, _suffix(path))
     except InvalidTable as error:
+        is_scale_free = remycc.table.rules == rule_table_pb2.RULES_SCALE_FREE
+        close = ", or write what comes close with 'remy-farm export --dna'" if is_scale_free else ""
         raise RemyCCError(
-            f"{os.fspath(path)} cannot be written: {str(error).rstrip('.')}"
+            f"{os.fspath(path)} cannot be written: {str(error).rstrip('.')}{close}"
         ) from error
     write_file(path, data)
 

@@ -1,5 +1,6 @@
 from remy_farm.v1 import progress_pb2
 from remy_services.analysis.history import collect_history
+from remy_services.cli.views import event_sentence
 from services.tests.analysis.small_design import small_events
 
 
@@ -15,6 +16,14 @@ def test_epochs_and_splits_are_where_they_happened() -> None:
     rested = progress_pb2.ClimbRested(steps=50)
     history = collect_history([progress_pb2.ProgressEvent(step=70, climb_rested=rested)])
     assert history.rests == [(70, 50)]
+
+
+def test_merges_are_told_and_kept_where_they_happened() -> None:
+    merged = progress_pb2.RulesMerged(pairs=3, rules=13)
+    event = progress_pb2.ProgressEvent(sequence=1, step=7, rules_merged=merged)
+    history = collect_history([event])
+    assert [(merge.step, merge.rules) for merge in history.merges] == [(7, 13)]
+    assert event_sentence(event) == "3 pairs of rules merged: 13 rules"
 
 
 def test_work_adds_up() -> None:

@@ -1,5 +1,6 @@
 """A design of scale-free rules at the command line, from its specification to its report."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,4 +93,43 @@ def test_every_command_takes_its_table(
     refused = run("convert", table, tmp_path / "table.dna")
     assert refused.exit_code == 2
     assert "its rules are scale-free, which a .dna file cannot say" in refused.stderr
+    assert "remy-farm export --dna" in refused.stderr
     assert not (tmp_path / "table.dna").exists()
+
+
+def test_its_export_is_a_dna_file_with_its_loss_told(
+    spec_file: Path, run: Run, run_json: Any, tmp_path: Path
+) -> None:
+    out, dna = tmp_path / "out", tmp_path / "table.dna"
+    run_json("design", spec_file, "--out", out, "--quiet")
+
+    told = run_json("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16)
+
+    networks = ("--spec", spec_file, "--specimens", 16)
+    absolute = run_json("evaluate", "--remycc", dna, *networks)
+    original = run_json("evaluate", "--remycc", out / "remycc.json", *networks)
+    assert told["exported"]["score_mean"] == absolute["score_mean"]
+    assert told["scale_free"]["score_mean"] == original["score_mean"]
+    change = absolute["score_mean"] - original["score_mean"]
+    assert told["score_difference_mean"] == pytest.approx(change)
+    said = run("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16).stdout
+    told_change = re.search(r"The score changed by ([+-]\d\.\d+) ± ", said)
+    assert told_change is not None
+    assert float(told_change[1]) == pytest.approx(change, abs=0.006)
+
+
+def test_an_export_needs_the_networks_that_its_table_is_for(
+    spec_file: Path, run: Run, run_json: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run_json("design", spec_file, "--out", out, "--quiet")
+    table = (out / "remycc.json").rename(tmp_path / "alone.json")
+
+    refused = run("export", "--dna", table, "--out", tmp_path / "table.dna")
+    assert refused.exit_code == 2
+    assert "--spec is needed" in refused.stderr
+    named = ("--spec", spec_file, "--specimens", 8)
+    assert run("export", "--dna", table, "--out", tmp_path / "table.dna", *named).exit_code == 0
+    again = run("export", "--dna", tmp_path / "table.dna", "--out", tmp_path / "b.dna", *named)
+    assert again.exit_code == 2
+    assert "its rules are absolute already; convert writes them as .dna" in again.stderr

@@ -166,7 +166,8 @@ def _record(
         counts = Counter(rule for each in lookups for _, rule in each)
         times = _LOOKUPS_PER_POINT * len(request.candidates)
         outcome.rule_uses.extend(times * counts[rule] for rule in range(rules))
-    if request.recording == evaluation_pb2.RECORDING_MEMORY:
+    # Every specimen has as many look-ups: shares are uses.
+    if request.recording in (evaluation_pb2.RECORDING_MEMORY, evaluation_pb2.RECORDING_SHARES):
         axes = [axis_of(signal) for signal in request.tables[0].signals]
         outcome.memory.CopyFrom(
             memory_columns(

@@ -23,12 +23,19 @@ def _wide() -> spec_pb2.DesignSpec:
     return spec
 
 
+def _merging() -> spec_pb2.DesignSpec:
+    return small_joint_spec(
+        edition=2, maximum_rules=3, overgrowth=3, first_split=6, steps_per_split=1
+    )
+
+
 _SPECS = {
     "paper": small_spec(signals="send_ewma, rtt_ratio", epochs_per_split=1, epochs=3),
     "joint": small_joint_spec(),
     "joint-starts": small_joint_spec(starts=3, start_steps=5, steps=14),
     "joint-disagreement": small_joint_spec(splits="disagreement"),
     "joint-wide": _wide(),
+    "joint-merges": _merging(),
     "pattern": small_pattern_spec(steps=51),
 }
 _JOINT_STEPS = {
@@ -46,6 +53,7 @@ _STEPS = {
     "joint": _JOINT_STEPS,
     "joint-starts": _JOINT_STEPS,
     "joint-wide": _JOINT_STEPS,
+    "joint-merges": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_MERGE},
     "joint-disagreement": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_TRY_SPLITS},
     "pattern": {
         progress_pb2.STEP_PURPOSE_COUNT_USES,

@@ -1,13 +1,23 @@
 """Where rules are divided."""
 
 from collections import Counter
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer.actions import has_start_rule
-from remy_services.designer.splitting import Memory, median_thresholds, split_most_used
+from remy_services.designer.actions import START_RULE, has_start_rule
+from remy_services.designer.joint.gradient import Regions
+from remy_services.designer.splitting import (
+    Memory,
+    median_thresholds,
+    merged,
+    possible_merges,
+    split_most_used,
+)
 from remy_simulator import RuleTable
 from remy_simulator.columns import Slice, assemble, memory_summaries
 from services.tests.designer.analytic_evaluator import bucket_of, memory_columns
@@ -158,3 +168,43 @@ def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
         7: [0, 2, 3],
         None: [0, 2, 3],
     }
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_merge_gives_up_one_rule_to_its_neighbours_alone(random: Random) -> None:
+    table = _divided(random)
+    possible = possible_merges(table)
+    assert START_RULE not in {merge.rule for merge in possible}
+    merge = random.choice(possible)
+    smaller, rules, inner = merged(table, merge)
+    assert smaller.rule_count == table.rule_count - 1
+    assert sorted([*rules, merge.rule]) == list(range(table.rule_count))
+    assert [smaller.action(rule) for rule in range(len(rules))] == [
+        table.action(rule) for rule in rules
+    ]
+    assert len(inner) == len(Regions.of(smaller).ranges)
+    for _ in range(100):
+        point = tuple(random.uniform(0, 3) for _ in range(4))
+        before, after = table.find(point), rules[smaller.find(point)]
+        assert after in merge.neighbours if before == merge.rule else after == before
+
+
+@given(st.randoms(use_true_random=False))
+def test_merges_lead_to_the_start_rule_and_one_other(random: Random) -> None:
+    table = _divided(random)
+    while possible := possible_merges(table):
+        table = merged(table, random.choice(possible))[0]
+    assert table.rule_count == 2
+
+
+def _divided(random: Random) -> RuleTable:
+    """A start rule, and others divided at random on up to three signals."""
+    action = (1.0, 0.0, 1.0)
+    table = RuleTable([0, 2, 3], [([], action)]).split(0, [(2, 0.5)])
+    for _ in range(random.randint(1, 6)):
+        rule = random.randrange(1, table.rule_count)
+        lower, upper = table.region(rule)
+        axes = sorted(random.sample([0, 2, 3], random.randint(1, 3)))
+        places = [(axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes]
+        table = table.split(rule, places)
+    return table.with_actions([(1.0, float(rule), 1.0) for rule in range(table.rule_count)])

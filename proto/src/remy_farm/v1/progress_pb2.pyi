@@ -19,6 +19,7 @@ class StepPurpose(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STEP_PURPOSE_CLOSE: _ClassVar[StepPurpose]
     STEP_PURPOSE_CLIMB: _ClassVar[StepPurpose]
     STEP_PURPOSE_TRY_SPLITS: _ClassVar[StepPurpose]
+    STEP_PURPOSE_MERGE: _ClassVar[StepPurpose]
 
 class StopReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -39,6 +40,7 @@ STEP_PURPOSE_SPLIT: StepPurpose
 STEP_PURPOSE_CLOSE: StepPurpose
 STEP_PURPOSE_CLIMB: StepPurpose
 STEP_PURPOSE_TRY_SPLITS: StepPurpose
+STEP_PURPOSE_MERGE: StepPurpose
 STOP_REASON_UNSPECIFIED: StopReason
 STOP_REASON_EPOCHS: StopReason
 STOP_REASON_RULES: StopReason
@@ -121,6 +123,14 @@ class RuleSplit(_message.Message):
     rules: int
     def __init__(self, rule: _Optional[int] = ..., thresholds: _Optional[_Iterable[_Union[_rule_table_pb2.Threshold, _Mapping]]] = ..., rules: _Optional[int] = ...) -> None: ...
 
+class RulesMerged(_message.Message):
+    __slots__ = ("pairs", "rules")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    pairs: int
+    rules: int
+    def __init__(self, pairs: _Optional[int] = ..., rules: _Optional[int] = ...) -> None: ...
+
 class ClimbRested(_message.Message):
     __slots__ = ("steps",)
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -170,7 +180,7 @@ class DesignFinished(_message.Message):
     def __init__(self, reason: _Optional[_Union[StopReason, str]] = ..., epochs: _Optional[int] = ..., rules: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., closing: _Optional[_Union[Comparison, _Mapping]] = ...) -> None: ...
 
 class ProgressEvent(_message.Message):
-    __slots__ = ("sequence", "step", "epoch", "wall_seconds", "cpu_seconds", "step_finished", "rule_chosen", "rule_improved", "rule_split", "epoch_finished", "design_finished", "climb_rested")
+    __slots__ = ("sequence", "step", "epoch", "wall_seconds", "cpu_seconds", "step_finished", "rule_chosen", "rule_improved", "rule_split", "epoch_finished", "design_finished", "climb_rested", "rules_merged")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -183,6 +193,7 @@ class ProgressEvent(_message.Message):
     EPOCH_FINISHED_FIELD_NUMBER: _ClassVar[int]
     DESIGN_FINISHED_FIELD_NUMBER: _ClassVar[int]
     CLIMB_RESTED_FIELD_NUMBER: _ClassVar[int]
+    RULES_MERGED_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     step: int
     epoch: int
@@ -195,4 +206,5 @@ class ProgressEvent(_message.Message):
     epoch_finished: EpochFinished
     design_finished: DesignFinished
     climb_rested: ClimbRested
-    def __init__(self, sequence: _Optional[int] = ..., step: _Optional[int] = ..., epoch: _Optional[int] = ..., wall_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., step_finished: _Optional[_Union[StepFinished, _Mapping]] = ..., rule_chosen: _Optional[_Union[RuleChosen, _Mapping]] = ..., rule_improved: _Optional[_Union[RuleImproved, _Mapping]] = ..., rule_split: _Optional[_Union[RuleSplit, _Mapping]] = ..., epoch_finished: _Optional[_Union[EpochFinished, _Mapping]] = ..., design_finished: _Optional[_Union[DesignFinished, _Mapping]] = ..., climb_rested: _Optional[_Union[ClimbRested, _Mapping]] = ...) -> None: ...
+    rules_merged: RulesMerged
+    def __init__(self, sequence: _Optional[int] = ..., step: _Optional[int] = ..., epoch: _Optional[int] = ..., wall_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., step_finished: _Optional[_Union[StepFinished, _Mapping]] = ..., rule_chosen: _Optional[_Union[RuleChosen, _Mapping]] = ..., rule_improved: _Optional[_Union[RuleImproved, _Mapping]] = ..., rule_split: _Optional[_Union[RuleSplit, _Mapping]] = ..., epoch_finished: _Optional[_Union[EpochFinished, _Mapping]] = ..., design_finished: _Optional[_Union[DesignFinished, _Mapping]] = ..., climb_rested: _Optional[_Union[ClimbRested, _Mapping]] = ..., rules_merged: _Optional[_Union[RulesMerged, _Mapping]] = ...) -> None: ...

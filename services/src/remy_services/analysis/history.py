@@ -30,7 +30,7 @@ class StepPoint:
 
 @dataclass(frozen=True, slots=True)
 class SplitPoint:
-    """A rule was divided."""
+    """A rule was divided, or rules were merged."""
 
     step: int
     rules: int
@@ -45,6 +45,7 @@ class History:
     splits: list[SplitPoint] = field(default_factory=list)
     rests: list[tuple[int, int]] = field(default_factory=list)
     """(step at which the climb was found at rest, steps that nothing had moved for)"""
+    merges: list[SplitPoint] = field(default_factory=list)
     cpu_seconds: list[tuple[int, float]] = field(default_factory=list)
     """(step, CPU-seconds used when it was over), where a clock was read."""
     wall_seconds: float | None = None
@@ -80,6 +81,8 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
                 history.splits.append(SplitPoint(event.step, event.rule_split.rules))
             case "climb_rested":
                 history.rests.append((event.step, event.climb_rested.steps))
+            case "rules_merged":
+                history.merges.append(SplitPoint(event.step, event.rules_merged.rules))
             case "epoch_finished":
                 history.epochs.append(event.epoch_finished.record)
             case "design_finished":

@@ -24,7 +24,7 @@ from matplotlib.ticker import (
 from remy_farm.v1 import progress_pb2
 from remy_services.analysis.benchmark import PublishedScore, SeedCurve
 from remy_services.analysis.campaign import MemberRecord, undominated
-from remy_services.analysis.history import History, StepPoint
+from remy_services.analysis.history import History, SplitPoint, StepPoint
 
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
@@ -73,7 +73,8 @@ def plot_score(history: History) -> bytes:
     axes.grid(visible=False, axis="x")
     _draw_steps(axes, history.steps)
     _draw_epochs(axes, history.epochs)
-    _mark_splits(axes, history)
+    _mark_sizes(axes, history.splits, "^", "a rule is divided")
+    _mark_sizes(axes, history.merges, "v", "rules are merged")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     label_axes(axes, title="Score over the steps of the design", x="step", y="score")
     _add_cpu_axis(axes, history.cpu_seconds)
@@ -133,18 +134,18 @@ def _draw_validated(
         )
 
 
-def _mark_splits(axes: Axes, history: History) -> None:
-    if history.splits:
+def _mark_sizes(axes: Axes, points: Sequence[SplitPoint], marker: str, what: str) -> None:
+    if points:
         axes.plot(
-            [split.step for split in history.splits],
-            [0.015] * len(history.splits),
-            marker="^",
+            [point.step for point in points],
+            [0.015] * len(points),
+            marker=marker,
             markersize=8,
             linestyle="none",
             color=FIRST,
             transform=axes.get_xaxis_transform(),
             clip_on=False,
-            label=f"a rule is divided (in the end {history.splits[-1].rules} rules)",
+            label=f"{what} (in the end {points[-1].rules} rules)",
         )
 
 

@@ -308,6 +308,10 @@ def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
         case "rule_split":
             split = event.rule_split
             return f"rule {split.rule} was divided: {several(split.rules, 'rule')}"
+        case "rules_merged":
+            merged = event.rules_merged
+            pairs = "a pair" if merged.pairs == 1 else f"{merged.pairs} pairs"
+            return f"{pairs} of rules merged: {several(merged.rules, 'rule')}"
         case "climb_rested":
             return rest_sentence(event.climb_rested.steps)
         case "epoch_finished":

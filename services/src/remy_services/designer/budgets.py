@@ -145,7 +145,7 @@ class Rehearsal:
         plan = with_steps(spec, self._rules)
         plan.ClearField("stop")
         joint = plan.search.joint
-        plan.search.maximum_rules = self._rules
+        plan.search.maximum_rules, joint.overgrowth = self._rules, 1
         joint.starts, joint.first_split, joint.steps_per_split, joint.fine_share = 1, 1, 1, 0
         joint.steps_per_epoch = joint.steps
         joint.ClearField("tuned_for_specimens")

@@ -1,8 +1,9 @@
-"""Divisions of rules: on trial, and at the medians of what triggered them (section 4.3)."""
+"""Divisions of rules: on trial, at the medians of what triggered them (section 4.3), and undone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import remy_simulator
@@ -152,3 +153,99 @@ def median_thresholds(
         if inside:
             thresholds.append((axis, inside[0]))
     return thresholds
+
+
+# Merging: a division undone between a rule and what one threshold of its node tells it from, which
+# may be divided itself. Where a node divides on several signals, that one is divided last, part by
+# part, from then on.
+
+#: A rule's number; or an inner node: its number, -1 if it is new, its thresholds, and its children.
+_Tree = int | tuple[int, Thresholds, list["_Tree"]]
+
+
+@dataclass(frozen=True)
+class RuleMerge:
+    """A rule that may be given up to its neighbours."""
+
+    rule: int
+    #: Those on the other side of a threshold, in their order.
+    neighbours: tuple[int, ...]
+
+
+def possible_merges(table: RuleTable) -> list[RuleMerge]:
+    """All that there are; none of the rule of senders that have measured nothing."""
+    kept = START_RULE if has_start_rule(table) else None
+    return [
+        RuleMerge(child, tuple(_rules(other)))
+        for _, thresholds, children in _branches(_tree_of(table))
+        for part, child in enumerate(children)
+        for bit in range(len(thresholds))
+        if isinstance(child, int) and child != kept
+        for other in [children[part ^ 1 << bit]]
+        if other != kept and not (isinstance(other, int) and part >> bit & 1)
+    ]
+
+
+def merged(table: RuleTable, merge: RuleMerge) -> tuple[RuleTable, list[int], list[int]]:
+    """The table without the rule, and for each of its rules and inner nodes the number that it had,
+    -1 for an inner node that is new."""
+    tree = _without(merge, _tree_of(table))
+    rules = list(_rules(tree))
+    nodes = [
+        ([], table.action(node)) if isinstance(node, int) else (node[1], table.action(0))
+        for node in _preorder(tree)
+    ]
+    inner = [number for number, _, _ in _branches(tree)]
+    return RuleTable(table.signals, nodes, table.domain_upper, table.rules), rules, inner
+
+
+def _without(merge: RuleMerge, tree: _Tree) -> _Tree:
+    if isinstance(tree, int):
+        return tree
+    number, thresholds, children = tree
+    if merge.rule not in children:
+        return number, thresholds, [_without(merge, child) for child in children]
+    place = children.index(merge.rule)
+    (bit,) = (
+        bit
+        for bit in range(len(thresholds))
+        if tuple(_rules(children[place ^ 1 << bit])) == merge.neighbours
+    )
+    parts = []
+    for part in range(len(children)):
+        if not part >> bit & 1:
+            sides = [children[part], children[part | 1 << bit]]
+            if merge.rule in sides:
+                sides.remove(merge.rule)
+                parts += sides
+            else:
+                parts.append((-1, [thresholds[bit]], sides))
+    others = thresholds[:bit] + thresholds[bit + 1 :]
+    return (number, others, parts) if others else parts[0]
+
+
+def _tree_of(table: RuleTable) -> _Tree:
+    nodes, rules, inner = iter(table.nodes()), itertools.count(), itertools.count()
+
+    def read() -> _Tree:
+        thresholds, _ = next(nodes)
+        if not thresholds:
+            return next(rules)
+        return next(inner), list(thresholds), [read() for _ in range(1 << len(thresholds))]
+
+    return read()
+
+
+def _preorder(tree: _Tree) -> Iterator[_Tree]:
+    yield tree
+    if not isinstance(tree, int):
+        for child in tree[2]:
+            yield from _preorder(child)
+
+
+def _rules(tree: _Tree) -> Iterator[int]:
+    return (node for node in _preorder(tree) if isinstance(node, int))
+
+
+def _branches(tree: _Tree) -> Iterator[tuple[int, Thresholds, list[_Tree]]]:
+    return (node for node in _preorder(tree) if not isinstance(node, int))

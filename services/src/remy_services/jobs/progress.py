@@ -44,6 +44,8 @@ def follow(progress: job_pb2.JobProgress, events: Iterable[progress_pb2.Progress
                 _follow_validation(progress, comparison)
             case "rule_split":
                 progress.rules = event.rule_split.rules
+            case "rules_merged":
+                progress.rules = event.rules_merged.rules
             case "design_finished":
                 progress.rules = event.design_finished.rules
                 _follow_validation(progress, event.design_finished.closing)

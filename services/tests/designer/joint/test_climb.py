@@ -12,6 +12,8 @@ from remy_farm.v1 import checkpoint_pb2
 from remy_services.designer import CheckpointError
 from remy_services.designer.actions import Coordinates
 from remy_services.designer.joint.climb import Climb, Slopes
+from remy_services.designer.joint.divisions import least_missed
+from remy_services.designer.splitting import RuleMerge
 from services.tests.designer.joint.spaces import action_space, climb_of
 
 _SPACE = action_space()
@@ -102,6 +104,51 @@ def test_a_divided_table_acts_as_before(rule: int, at: list[float], memory: list
     action = after.table.action(after.table.find(memory))
     assert action == before.table.action(before.table.find(memory))
     assert _SPACE.with_actions(after.table, after.coordinates) == after.table
+
+
+def test_a_division_undone_at_once_leaves_the_climb_where_it_was() -> None:
+    before = _climb()
+    divided = before.split(1, [(0, 1.5)])
+    found = least_missed(divided.table, divided.average, [5, 3, 2, 7])
+    merge = RuleMerge(1, (2,))
+    assert found == (0, merge)
+
+    after, uses = divided.merged(merge, [5, 3, 2, 7], _SPACE)
+
+    assert uses == [5, 5, 7]
+    assert after.table.nodes() == before.table.nodes()
+    assert (after.coordinates == before.coordinates).all()
+    assert (after.average == before.average).all()
+    assert (after.rules.samples == before.rules.samples).all()
+    # Both had an eighth, and what moves together has the sum of their slopes.
+    assert after.rules.mean[1].tolist() == (before.rules.mean[1] / 4).tolist()
+    assert (after.branches.mean == before.branches.mean).all()
+
+
+def test_two_rules_meet_where_both_are_on_average() -> None:
+    before = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
+    # The chain ends with rules 1 and 2.
+    climb, uses = before.merged(RuleMerge(1, (2,)), [4, 1, 3], _SPACE)
+    met = before.coordinates[1] * 0.25 + before.coordinates[2] * 0.75
+    assert climb.coordinates.tolist() == [before.coordinates[0].tolist(), pytest.approx(met)]
+    assert uses == [4, 4]
+    # A neighbour that is divided itself stays as it is.
+    climb, uses = before.merged(RuleMerge(0, (1, 2)), [4, 1, 3], _SPACE)
+    assert climb.coordinates.tolist() == before.coordinates[1:].tolist()
+    assert uses == [2, 6]
+
+
+def test_the_merge_that_moves_least_is_of_alike_or_little_used_rules() -> None:
+    climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.2, 2.6, 2.1)], _SPACE)
+
+    def least(uses: list[float]) -> tuple[int, ...]:
+        found = least_missed(climb.table, climb.coordinates, uses)
+        assert found is not None
+        merge = found[1]
+        return (merge.rule, *merge.neighbours)
+
+    assert least([5, 5, 5]) == (1, 2)
+    assert least([0.0001, 5, 5]) == (0, 1, 2)
 
 
 def test_dividing_leaves_the_climb_it_came_from_alone() -> None:

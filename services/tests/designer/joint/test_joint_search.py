@@ -5,9 +5,16 @@ from itertools import pairwise
 
 import pytest
 
-from remy_farm.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
+from remy_farm.v1 import (
+    checkpoint_pb2,
+    evaluation_pb2,
+    progress_pb2,
+    rule_table_pb2,
+    spec_pb2,
+)
 from remy_services.designer import Designer, scoring
 from remy_services.designer import checkpoint as sealing
+from remy_services.designer.joint.schedule import Schedule
 from remy_simulator.columns import specimen_count
 from remy_simulator.messages import from_native, to_native
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator, best_action
@@ -280,3 +287,35 @@ def test_a_finished_design_goes_on_with_a_longer_schedule() -> None:
 
     assert longer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert _state(longer.checkpoint()).climb.steps == 24
+
+
+def test_it_does_not_jump_back_and_publishes_nothing_worse() -> None:
+    """Four times as long a schedule takes long steps where the shorter one ended: a design that
+    goes on comes to them step by step, and with its divisions."""
+
+    def spec(steps: int) -> spec_pb2.DesignSpec:
+        return small_joint_spec(edition=2, steps=steps, maximum_rules=12, overgrowth=1)
+
+    evaluate = AnalyticEvaluator().evaluate
+    designer = Designer(spec(40))
+    finish(designer, evaluate)
+    schedule = Schedule(spec(40).search)
+    shortest = schedule.settings(39).step_size
+    climb = _state(designer.checkpoint()).climb
+    assert climb.completed == 40
+    best = designer.epochs[-1].comparison
+    longer = Designer.resume(spec(160), designer.checkpoint())
+    longer.reconsider()
+    make_steps(longer, evaluate, 1)
+
+    begun = _state(longer.checkpoint()).climb
+    moved = max(abs(a - b) for a, b in zip(begun.coordinates, climb.coordinates, strict=True))
+    # A coordinate moves by itself and with each region that it lies in.
+    depth = 4
+    assert 0 < moved <= shortest * depth < Schedule(spec(160).search).settings(40).step_size
+    finish(longer, evaluate)
+    later = longer.epochs[len(designer.epochs) :]
+    published = best.after if best.accepted else best.before
+    assert all(record.comparison.before.mean >= published.mean for record in later)
+    assert longer.table.rule_count >= designer.table.rule_count
+    assert _state(longer.checkpoint()).climb.completed == 160

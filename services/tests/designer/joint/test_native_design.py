@@ -7,6 +7,7 @@ import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
+from remy_services.designer import Designer
 from remy_services.designer.actions import START_RULE, has_start_rule
 from remy_services.evaluation.local import LocalEvaluator
 from remy_simulator.columns import Slice, assemble, shared_part, slice_request, whole
@@ -107,7 +108,7 @@ def test_it_is_the_same_whoever_simulates(evaluate: Evaluate, splits: str) -> No
 _UNITS = ["send_ewma, rec_ewma, rtt_ratio", "send_ratio, rtt_ratio, slow_rec_ratio"]
 
 
-def _mended(signals: str) -> spec_pb2.DesignSpec:
+def _mended(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec:
     """On and off periods of 5 s, cut at two of them: specimens of a step are not cut further."""
     return small_joint_spec(
         edition=2,
@@ -117,6 +118,7 @@ def _mended(signals: str) -> spec_pb2.DesignSpec:
         first_split=5,
         steps_per_split=5,
         maximum_rules=12,
+        overgrowth=overgrowth,
         steps_per_epoch=15,
         step_size=0.06,
         validation_specimens=16,
@@ -146,5 +148,35 @@ def test_the_mended_search_is_the_same_whoever_simulates(evaluate: Evaluate, sig
     walk = Walk(_mended(signals), evaluate)
     reference = _mended_reference(signals)
     assert walk.table == reference.table
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events
+
+
+@cache
+def _small_table() -> Walk:
+    spec = _mended(_UNITS[1], overgrowth=3.0)
+    spec.search.maximum_rules = 5
+    return _walk(spec)
+
+
+def test_a_small_table_is_what_is_left_of_a_larger_one() -> None:
+    """The first table has seven rules, which are more than may be published."""
+    walk = _small_table()
+    sizes = [Designer.resume(walk.spec, data).table.rule_count for data in walk.checkpoints]
+    merges = [e.rules_merged for e in walk.events if e.WhichOneof("event") == "rules_merged"]
+    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    assert max(split.rules for split in splits) > 7
+    assert merges[-1].rules == sizes[-1] == 5
+    assert set(sizes) == {7, 5}
+    assert sizes == sorted(sizes, reverse=True)
+    assert has_start_rule(walk.designer.table)
+    # Nothing is compared with a table that is too large, or while this one is.
+    assert [record.rules for record in walk.designer.epochs] == [5]
+
+
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_rules_are_merged_the_same_whoever_simulates(evaluate: Evaluate) -> None:
+    reference = _small_table()
+    walk = Walk(reference.spec, evaluate)
     assert walk.checkpoints == reference.checkpoints
     assert walk.events == reference.events

@@ -86,6 +86,64 @@ def test_epochs_are_due_in_equal_distances_and_at_the_end() -> None:
     assert [step for step in range(1, 251) if schedule.epoch_is_due(step)] == [100, 200, 250]
 
 
+def test_a_longer_schedule_goes_on_with_what_the_shorter_one_ended_with() -> None:
+    last = Schedule(_search()).settings(999)
+    longer = Schedule(_search(steps=2000))
+    walk = [longer.settings(step, completed=1000) for step in range(1000, 2000)]
+    assert walk[0].step_size == pytest.approx(last.step_size, rel=0.02)
+    assert walk[0].perturbation == pytest.approx(last.perturbation, rel=0.02)
+    # Within 15 % of what is left it has grown to what the whole schedule has there.
+    assert walk[150:] == [longer.settings(step) for step in range(1150, 2000)]
+    for settings, planned in zip(walk, map(longer.settings, range(1000, 2000)), strict=True):
+        assert last.step_size * 0.99 <= settings.step_size <= planned.step_size
+        assert last.perturbation * 0.99 <= settings.perturbation <= planned.perturbation
+
+
+def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
+    schedule = Schedule(_search(steps=1500, maximum_rules=16, overgrowth=3))
+    assert schedule.largest == 48
+    assert schedule.rules_at(schedule.merges[0] - 1) == 48
+    sizes = [48]
+    for step in schedule.merges:
+        assert schedule.merge_is_due(step, sizes[-1])
+        sizes.append(schedule.merged_to(step, sizes[-1]))
+    # About as many each time.
+    assert sizes[-1] == 16
+    assert {a - b for a, b in pairwise(sizes)} <= {3, 4}
+    assert schedule.merged_to(schedule.merges[-1] + 1, 20) == 16
+    # While actions still take long steps.
+    assert 480 < schedule.merges[0] < schedule.merges[-1] < 1000
+    assert schedule.merge_is_due(schedule.merges[-1], 17)
+    assert not schedule.merge_is_due(schedule.merges[-1], 16)
+    assert not schedule.split_is_due(schedule.merges[-1], 16)
+    # What is too large is not compared with what may be published.
+    assert schedule.epoch_is_due(300, 16)
+    assert not schedule.epoch_is_due(300, 17)
+
+
+@pytest.mark.parametrize(
+    ("steps", "rules", "overgrowth", "largest"),
+    [
+        (1500, 16, 0, 16),
+        (1500, 16, 1, 16),
+        (1500, 16, 2, 32),
+        (1200, 32, 3, 72),
+        (1200, 100, 3, 100),
+    ],
+)
+def test_no_table_grows_beyond_what_its_climb_can_tell_apart(
+    steps: int, rules: int, overgrowth: float, largest: int
+) -> None:
+    joint = {"steps": steps, "maximum_rules": rules, "overgrowth": overgrowth}
+    assert Schedule(_search(**joint)).largest == largest
+
+
+def test_without_a_limit_of_rules_none_is_merged() -> None:
+    search = _search(overgrowth=3)
+    search.joint.ClearField("maximum_rules")
+    assert Schedule(search).merges == []
+
+
 @given(_SEARCHES)
 def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) -> None:
     joint = search.joint

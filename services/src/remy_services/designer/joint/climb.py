@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from remy_services.designer.joint.gradient import GradientSamples, Moments, Regi
 from remy_services.designer.joint.schedule import USUAL, Memories, Settings
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import restored_table
-from remy_services.designer.splitting import Thresholds
+from remy_services.designer.splitting import RuleMerge, Thresholds, merged
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
 
@@ -116,6 +116,8 @@ class Climb:
     last_split: int = 0
     #: Steps since any coordinate moved, where that is counted.
     resting: int = 0
+    #: Steps made when a schedule was last walked to its end, where that is kept; 0 if none was.
+    completed: int = 0
 
     @classmethod
     def start(cls, table: RuleTable, space: ActionSpace, *, corrected: bool = False) -> Climb:
@@ -149,6 +151,54 @@ class Climb:
             last_split=self.steps,
         )
 
+    def merged(
+        self, merge: RuleMerge, uses: Sequence[float], space: ActionSpace
+    ) -> tuple[Climb, list[float]]:
+        """The climb without a rule, given how much each is used, and how much they are then.
+
+        A single neighbour meets the rule where both are on average; several stay where they are.
+        """
+        table, rules, inner = merged(self.table, merge)
+        gone, neighbours = merge.rule, merge.neighbours
+        total = math.fsum(uses[other] for other in neighbours)
+        after = list(uses)
+        for other in neighbours:
+            share = uses[other] / total if total > 0 else 1 / len(neighbours)
+            after[other] += uses[gone] * share
+        weight = uses[gone] / (uses[gone] + total) if uses[gone] > 0 else 0.0
+        is_single = len(neighbours) == 1
+
+        def met(rows: Coordinates) -> Coordinates:
+            rows = rows.copy()
+            if is_single:
+                rows[neighbours[0]] += weight * (rows[gone] - rows[neighbours[0]])
+            return rows[rules]
+
+        def of_both(rows: Coordinates) -> Coordinates:
+            rows = rows.copy()
+            if is_single:
+                # The slope when both move is the sum of theirs, and so is its variance.
+                rows[neighbours[0]] += rows[gone]
+            return rows[rules]
+
+        def or_new(rows: Coordinates) -> Coordinates:
+            return np.concatenate([rows, np.zeros((1, rows.shape[1]))])[inner]
+
+        coordinates = met(self.coordinates)
+        known, branches = self.rules, self.branches
+        climb = replace(
+            self,
+            table=space.with_actions(table, coordinates),
+            coordinates=coordinates,
+            rules=Slopes(of_both(known.mean), of_both(known.squares), known.samples[rules]),
+            branches=Slopes(
+                or_new(branches.mean), or_new(branches.squares), or_new(branches.samples)
+            ),
+            regions=Regions.of(table),
+            average=met(self.average),
+        )
+        return climb, [after[rule] for rule in rules]
+
     def published(self, space: ActionSpace) -> RuleTable:
         """The table at the running average, window increments rounded."""
         return space.with_rounded_actions(self.table, self.average)
@@ -168,6 +218,7 @@ class Climb:
             rule_samples=map(int, self.rules.samples.ravel()),
             region_samples=map(int, self.branches.samples.ravel()),
             resting=self.resting or None,
+            completed=self.completed or None,
         )
 
     @classmethod
@@ -196,6 +247,7 @@ class Climb:
             steps=message.steps,
             last_split=message.last_split,
             resting=message.resting,
+            completed=message.completed,
         )
 
 

@@ -12,10 +12,12 @@ from remy_farm.v1 import checkpoint_pb2, evaluation_pb2
 from remy_services.designer.actions import Coordinates
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_services.designer.splitting import (
+    RuleMerge,
     Split,
     check_possible,
     first_parts,
     median_thresholds,
+    possible_merges,
 )
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
@@ -50,6 +52,37 @@ def restored_trials(messages: Iterable[checkpoint_pb2.TrialDivision], table: Rul
         raise CheckpointError("the checkpoint holds divisions on trial that no table has")
     check_possible(table, trials)
     return trials
+
+
+def least_missed(
+    table: RuleTable, coordinates: Coordinates, uses: Sequence[float]
+) -> tuple[float, RuleMerge] | None:
+    """The merge that moves actions least, by their squared distance in coordinates and by use
+    (Ward 1963), and by how much; None if there is none."""
+    rows = coordinates.tolist()
+
+    def moved(merge: RuleMerge) -> float:
+        rule, others = uses[merge.rule], [uses[other] for other in merge.neighbours]
+        total = math.fsum(others)
+        if rule == 0 or (total == 0 and len(others) == 1):
+            return 0.0
+        weights = others if total > 0 else [1.0] * len(others)
+        centre = [
+            math.fsum(w * rows[o][k] for w, o in zip(weights, merge.neighbours, strict=True))
+            / math.fsum(weights)
+            for k in range(3)
+        ]
+        distance = math.fsum(
+            (a - b) * (a - b) for a, b in zip(rows[merge.rule], centre, strict=True)
+        )
+        # Where the neighbour is one rule the two meet, otherwise the rule alone moves.
+        return distance * (rule * total / (rule + total) if len(others) == 1 else rule)
+
+    return min(
+        ((moved(merge), merge) for merge in possible_merges(table)),
+        key=lambda found: (found[0], found[1].rule, found[1].neighbours),
+        default=None,
+    )
 
 
 # How much the two sides of a division want to differ, and which divisions that speaks for

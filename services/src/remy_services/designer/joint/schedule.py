@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import remy_simulator
 from remy_farm.v1 import spec_pb2
@@ -72,6 +72,13 @@ _FIRST_DIVISION = 1 / 13
 _DIVISIONS_TAKE = 0.5
 _EPOCHS = 12
 _SHORTEST_EPOCH = 50
+# Where rules are merged again, the table grows for a shorter part of that time. Then, between two
+# places of it, so many times, rules are merged.
+_OVERGROWING_TAKES = 0.35
+_MERGED_FROM, _MERGED_UNTIL = 0.45, 0.8
+_MERGES = 10
+# The rule of senders that have measured nothing is merged with no other.
+_FEWEST_RULES = 2
 
 
 def usual_rules(steps: float) -> int:
@@ -92,12 +99,20 @@ def unfolded(search: spec_pb2.Search) -> spec_pb2.JointSearch:
     if not joint.HasField("first_split"):
         joint.first_split = max(round(growing * _FIRST_DIVISION), 1)
     if not joint.HasField("steps_per_split"):
+        most = largest_table(joint)
         # A division on three signals adds seven rules.
-        divisions = max(joint.maximum_rules / 7, 1.0)
-        joint.steps_per_split = max(round(growing * _DIVISIONS_TAKE / divisions), 1)
+        divisions = max(most / 7, 1.0)
+        share = _DIVISIONS_TAKE if most == joint.maximum_rules else _OVERGROWING_TAKES
+        joint.steps_per_split = max(round(growing * share / divisions), 1)
     if not joint.HasField("steps_per_epoch"):
         joint.steps_per_epoch = max(round(joint.steps / _EPOCHS), _SHORTEST_EPOCH)
     return joint
+
+
+def largest_table(joint: spec_pb2.JointSearch) -> int:
+    """How many rules the table grows to before some are merged, if any are."""
+    asked = joint.maximum_rules
+    return max(asked, min(round(asked * joint.overgrowth), usual_rules(joint.steps)))
 
 
 def paced(search: spec_pb2.Search) -> spec_pb2.JointSearch:
@@ -125,6 +140,8 @@ _PERTURBATION_AFTER_REFINING = 1 / 3
 _STEP_SIZE_REFINING = 0.5
 _STEP_SIZE_AFTER_REFINING = 0.3
 _SPECIMENS_REFINING = 2
+# A climb that goes on behind its end takes this share of what is left to take longer steps again.
+_GROWN_AGAIN = 0.15
 # Divisions are tried on this many times the specimens of a step.
 _SPECIMENS_ON_TRIAL = 4
 
@@ -158,9 +175,33 @@ class Schedule:
         self.memories = USUAL.over(widening(search))
         self._refining = round(self.steps * self.search.fine_share)
         self._growing = self.steps - self._refining
+        #: Rules at most while the table grows, and of what is published.
+        self.largest = largest_table(unfolded(search))
+        self.most_rules = max(self.search.maximum_rules, _FEWEST_RULES)
+        has_limit = search.HasField("maximum_rules") or search.joint.HasField("maximum_rules")
+        merges = range(1, _MERGES + 1) if has_limit and self.search.overgrowth > 0 else ()
+        span = (_MERGED_UNTIL - _MERGED_FROM) / _MERGES
+        #: The steps after which rules are merged.
+        self.merges = [round(self._growing * (_MERGED_FROM + span * merge)) for merge in merges]
 
-    def settings(self, step: int) -> Settings:
-        """The settings of step `step`, from 0."""
+    def settings(self, step: int, completed: int = 0) -> Settings:
+        """The settings of step `step`, from 0.
+
+        A climb that had `completed` a shorter schedule goes on with what that ended with, from
+        where its perturbation and steps grow to what this one has.
+        """
+        planned = self._planned(step)
+        if not completed:
+            return planned
+        grown = min((step - completed) / max((self.steps - completed) * _GROWN_AGAIN, 1), 1.0)
+        last = self._planned(self.steps - 1)
+        return replace(
+            planned,
+            perturbation=_between(last.perturbation, planned.perturbation, grown),
+            step_size=_between(last.step_size, planned.step_size, grown),
+        )
+
+    def _planned(self, step: int) -> Settings:
         joint = self.search
         if step < self._growing:
             done = step / self._growing
@@ -205,14 +246,34 @@ class Schedule:
         """Whether a rule is divided once `step` steps have been made."""
         joint = self.search
         return (
-            rules < joint.maximum_rules
+            rules < self.rules_at(step)
             and joint.first_split <= step < self._growing
             and (step - joint.first_split) % joint.steps_per_split == 0
         )
 
-    def epoch_is_due(self, step: int) -> bool:
+    def rules_at(self, step: int) -> int:
+        """How many rules divisions may lead to once `step` steps have been made."""
+        grows = not self.merges or step < self.merges[0]
+        return self.largest if grows else self.search.maximum_rules
+
+    def merge_is_due(self, step: int, rules: int) -> bool:
+        """Whether rules are merged once `step` steps have been made."""
+        is_time = step in self.merges or step >= max(self.merges, default=step + 1)
+        return is_time and self.is_too_large(rules)
+
+    def merged_to(self, step: int, rules: int) -> int:
+        """How many rules are left of so many: fewer each time, until there are as asked for."""
+        left = len([each for each in self.merges if each > step])
+        return self.most_rules + (rules - self.most_rules) * left // (left + 1)
+
+    def is_too_large(self, rules: int) -> bool:
+        """Whether rules are yet to be merged before such a table is published."""
+        return bool(self.merges) and rules > self.most_rules
+
+    def epoch_is_due(self, step: int, rules: int = 0) -> bool:
         """Whether an epoch ends once `step` steps have been made."""
-        return step % self.search.steps_per_epoch == 0 or step >= self.steps
+        is_time = step % self.search.steps_per_epoch == 0 or step >= self.steps
+        return is_time and not self.is_too_large(rules)
 
 
 def _between(start: float, end: float, done: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from remy_services.designer.joint.divisions import (
     Trials,
     chosen_splits,
     disagreements,
+    least_missed,
     most_used_on_trial,
     restored_trials,
 )
@@ -30,7 +32,7 @@ from remy_services.designer.joint.gradient import (
     pair_samples,
     spread_after,
 )
-from remy_services.designer.joint.schedule import Schedule, start_count
+from remy_services.designer.joint.schedule import Schedule, Settings, start_count
 from remy_services.designer.scoring import CheckpointError
 from remy_services.designer.search import (
     Step,
@@ -123,7 +125,7 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
     def request(self, strategy: JointStrategy, state: JointState) -> Request:
         table, specimens = self.perturbed(strategy, state)
         # The standard deviation by which the coordinates of all actions are moved.
-        scale = strategy.schedule.settings(state.climb.steps).perturbation
+        scale = strategy.settings(state.climb).perturbation
         perturbations = (
             evaluation_pb2.Perturbation(scale=way, signs=strategy.mended) for way in (scale, -scale)
         )
@@ -164,14 +166,14 @@ class Ascend(AntitheticPairs):
     purpose = progress_pb2.STEP_PURPOSE_CLIMB
 
     def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
-        return state.climb.table, strategy.schedule.settings(state.climb.steps).specimens
+        return state.climb.table, strategy.settings(state.climb).specimens
 
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = pair_scores(outcome)
-        settings = strategy.schedule.settings(climb.steps)
+        settings = strategy.settings(climb)
         samples = gradient_samples(
             request,
             outcome,
@@ -183,6 +185,8 @@ class Ascend(AntitheticPairs):
             standardized=strategy.mended,
         )
         climb = ascend(climb, samples, settings, strategy.space, mended=strategy.mended)
+        if strategy.mended and climb.steps >= strategy.schedule.steps:
+            climb = replace(climb, completed=climb.steps)
         after = replace(state, climb=climb)
         events = []
         if climb.resting == _RESTS:
@@ -194,11 +198,18 @@ class Ascend(AntitheticPairs):
 
 def _after_step(strategy: JointStrategy, state: JointState) -> progress_pb2.StepPurpose:
     """What comes after a step: a split, a validation, or the next step."""
-    climb = state.climb
-    is_due = strategy.schedule.split_is_due(climb.steps, climb.table.rule_count)
-    if is_due and climb.last_split != climb.steps:
+    climb, rules = state.climb, state.climb.table.rule_count
+    if strategy.schedule.merge_is_due(climb.steps, rules):
+        return progress_pb2.STEP_PURPOSE_MERGE
+    if strategy.schedule.split_is_due(climb.steps, rules) and climb.last_split != climb.steps:
         return progress_pb2.STEP_PURPOSE_SPLIT
     return _after_split(strategy, state)
+
+
+def _gone_on(strategy: JointStrategy, state: JointState, climb: Climb) -> JointState:
+    """The state where its climb has another table."""
+    state = replace(state, climb=climb)
+    return replace(state, purpose=_after_split(strategy, state))
 
 
 def _after_split(strategy: JointStrategy, state: JointState) -> progress_pb2.StepPurpose:
@@ -207,7 +218,7 @@ def _after_split(strategy: JointStrategy, state: JointState) -> progress_pb2.Ste
     if strategy.is_trying_starts(state.start):
         validate = steps >= min(strategy.search.start_steps, strategy.schedule.steps)
     else:
-        validate = strategy.schedule.epoch_is_due(steps)
+        validate = strategy.schedule.epoch_is_due(steps, state.climb.table.rule_count)
     return progress_pb2.STEP_PURPOSE_VALIDATE if validate else progress_pb2.STEP_PURPOSE_CLIMB
 
 
@@ -228,17 +239,46 @@ class SplitMostUsed(Survey["JointStrategy", JointState]):
         self, strategy: JointStrategy, state: JointState, outcome: Outcome
     ) -> tuple[JointState] | tuple[JointState, progress_pb2.ProgressEvent]:
         climb = replace(state.climb, last_split=state.climb.steps)
-        after = replace(state, climb=climb, purpose=_after_split(strategy, state))
         if strategy.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
             if trials := most_used_on_trial(climb.table, outcome, mended=strategy.mended):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
-                return (replace(after, trials=trials, purpose=purpose),)
+                return (replace(state, climb=climb, trials=trials, purpose=purpose),)
         elif split := split_most_used(
             climb.table, outcome, mended=strategy.mended, room=strategy.room(climb)
         ):
             climb = climb.split(split.rule, split.thresholds)
-            return replace(after, climb=climb), split.event(climb.table)
-        return (after,)
+            return _gone_on(strategy, state, climb), split.event(climb.table)
+        return (_gone_on(strategy, state, climb),)
+
+
+class MergeRules(Survey["JointStrategy", JointState]):
+    """The table shrinks where its rules differ least, and at least to what the schedule allows."""
+
+    purpose = progress_pb2.STEP_PURPOSE_MERGE
+    recording = RECORDING_MEMORY
+
+    def path(self, state: JointState) -> tuple[int, ...]:
+        return (state.start, state.climb.steps)
+
+    def surveyed(
+        self, strategy: JointStrategy, state: JointState, outcome: Outcome
+    ) -> tuple[JointState, progress_pb2.ProgressEvent]:
+        climb = state.climb
+        uses: Sequence[float] = list(outcome.rule_uses)
+        before = climb.table.rule_count
+        most = strategy.schedule.merged_to(climb.steps, before)
+        while found := least_missed(climb.table, climb.average, uses):
+            moved, merge = found
+            if climb.table.rule_count <= most and moved > 0:
+                break
+            climb, uses = climb.merged(merge, uses, strategy.space)
+        after = climb.table.rule_count
+        state = _gone_on(strategy, state, climb)
+        if state.best and after <= strategy.schedule.most_rules < state.best.table.rule_count:
+            # What is published from now on is no larger than asked for.
+            state = replace(state, best=None, purpose=progress_pb2.STEP_PURPOSE_VALIDATE)
+        told = progress_pb2.RulesMerged(pairs=before - after, rules=after)
+        return state, progress_pb2.ProgressEvent(rules_merged=told)
 
 
 class TrySplits(AntitheticPairs):
@@ -268,7 +308,7 @@ class TrySplits(AntitheticPairs):
             disagreements(state.trials, samples),
             # As many as the division of one rule on every signal.
             new_rules=(1 << len(climb.table.signals)) - 1,
-            room=strategy.search.maximum_rules - climb.table.rule_count,
+            room=strategy.schedule.rules_at(climb.steps) - climb.table.rule_count,
         )
         events = []
         # From the back, so that the numbers of the rules still to be divided stay what they are.
@@ -276,8 +316,7 @@ class TrySplits(AntitheticPairs):
             climb = climb.split(split.rule, split.thresholds)
             events.append(split.event(climb.table))
         report = self.report(state, middles(up, down), events=events)
-        purpose = _after_split(strategy, state)
-        return replace(state, climb=climb, trials=(), purpose=purpose), report
+        return _gone_on(strategy, replace(state, trials=()), climb), report
 
 
 class ValidateClimb(Validate["JointStrategy", JointState]):
@@ -320,7 +359,8 @@ class JointStrategy(ValidatingStrategy[JointState]):
     field = "joint"
     state = JointState
     steps: ClassVar = {
-        step.purpose: step for step in (Ascend(), SplitMostUsed(), TrySplits(), ValidateClimb())
+        step.purpose: step
+        for step in (Ascend(), SplitMostUsed(), TrySplits(), MergeRules(), ValidateClimb())
     }
 
     search: spec_pb2.JointSearch
@@ -355,7 +395,9 @@ class JointStrategy(ValidatingStrategy[JointState]):
         return state.climb.resting if state.climb.resting >= _RESTS else 0
 
     def closing_request(self, state: JointState) -> Request | None:
-        return None if self.finished(state) is not None else super().closing_request(state)
+        is_over = self.finished(state) is not None
+        is_too_large = self.schedule.is_too_large(state.climb.table.rule_count)
+        return None if is_over or is_too_large else super().closing_request(state)
 
     @property
     def parts(self) -> int:
@@ -367,12 +409,16 @@ class JointStrategy(ValidatingStrategy[JointState]):
         whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
         return min(max(whole, 1), _MOST_PARTS)
 
+    def settings(self, climb: Climb) -> Settings:
+        """What the climb's next step works with."""
+        return self.schedule.settings(climb.steps, climb.completed)
+
     def room(self, climb: Climb) -> int | None:
         """By how many rules the climb's table may grow; None where a division that began below the
         limit may exceed it, as in the first edition."""
         if not self.mended:
             return None
-        return self.search.maximum_rules - climb.table.rule_count
+        return self.schedule.rules_at(climb.steps) - climb.table.rule_count
 
     @property
     def starts(self) -> int:

@@ -1,0 +1,155 @@
+"""Scale-free tables as absolute ones, which a .dna file can hold: their rules once for each cell of
+the measured interval between packets, and what is lost by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from remy_farm.v1 import rule_table_pb2, spec_pb2
+from remy_services.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
+from remy_services.remycc import start_rule
+from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
+from remy_simulator import RuleTable
+from remy_simulator.messages import ActionTuple as Action
+
+# The native axes of a table, in order.
+_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA = 0, 1, 3
+# A sender that has measured anything has measured more, ms.
+_LEAST_MS = 1 / (1 << 20)
+# The first cells are below what the fastest link needs for a packet, as young senders measure; the
+# last ones hold what the slowest does with everybody on.
+_BELOW_FASTEST, _ABOVE_SLOWEST = 0.5, 1.2
+_MOST_CELLS = 400
+# Where in a cell its paces are those of the scale-free rules. In the middle, a sender that is
+# quicker than that slows down, and one that paces a little above the measured rate may not get into
+# the next cell.
+_MIDDLE = 0.5
+_PLACES = (_MIDDLE, 0.25, 0.0)
+_LARGEST_INCREMENT = 2**31 - 1
+
+_Node = tuple[Sequence[tuple[int, float]], Action]
+
+
+class ExportError(ValueError):
+    """A table that cannot be exported; one sentence."""
+
+
+def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float], list[float]]:
+    """The middles of the cells of `rec_ewma` that senders of a specification's networks measure,
+    and the bounds between them, in ms."""
+    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(spec.network.link_rate_mbps))
+    low = fastest * _BELOW_FASTEST
+    high = slowest * _ABOVE_SLOWEST * extent(spec.network.senders)[1]
+    cells = max(math.ceil(math.log2(high / low) * per_octave), 1)
+    if cells > _MOST_CELLS:
+        raise ExportError(
+            f"{per_octave} cells an octave of these link rates and senders are {cells}; at most "
+            f"{_MOST_CELLS} are allowed"
+        )
+    edges = [low * 2.0 ** (half / (2 * per_octave)) for half in range(2 * cells + 1)]
+    return edges[1::2], edges[2:-1:2]
+
+
+def exported(
+    table: RuleTable, spec: spec_pb2.DesignSpec, per_octave: int, place: float = _MIDDLE
+) -> RuleTable:
+    """The absolute table that acts like a scale-free one where `rec_ewma` is in the middle of a
+    cell and the smallest RTT is the median network's, but for increments, which are whole packets.
+
+    With a lower `place` all paces are those of another part of a cell, from its lower bound, 0.
+    Raises ExportError for a table that is absolute already, or too many cells.
+    """
+    if table.rules != rule_table_pb2.RULES_SCALE_FREE:
+        raise ExportError("its rules are absolute already; convert writes them as .dna")
+    middles, bounds = intervals_ms(spec, per_octave)
+    rtt_ms = quantile(spec.network.rtt_ms, 0.5)
+    multiple, increment, intersend_ms = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
+    start: Action = (multiple, _whole(increment), intersend_ms)
+    # Senders that have measured nothing have a rule beside the cells.
+    template = table.nodes()
+    if start_rule(table) == 0 and len(template[0][0]) == 1:
+        template = template[2:]
+    quicker = 2.0 ** ((place - _MIDDLE) / per_octave)
+    largest = math.nextafter(table.domain_upper, 0)
+
+    def cell(middle: float) -> list[_Node]:
+        def scaled(axis: int, value: float) -> float:
+            factor = middle if axis in (_SEND_EWMA, _SLOW_REC_EWMA) else 1.0
+            return min(value * factor, largest)
+
+        return [
+            (
+                [(axis, scaled(axis, value)) for axis, value in thresholds],
+                (m, _whole(b / 100 * rtt_ms / middle), r * middle * quicker),
+            )
+            for thresholds, (m, b, r) in template
+        ]
+
+    def cells(first: int, last: int) -> list[_Node]:
+        if first == last:
+            return cell(middles[first])
+        middle = (first + last) // 2
+        divided: _Node = ([(_REC_EWMA, bounds[middle])], start)
+        return [divided, *cells(first, middle), *cells(middle + 1, last)]
+
+    nodes: list[_Node] = [([(_REC_EWMA, _LEAST_MS)], start), ([], start)]
+    axes = sorted({*table.signals, _REC_EWMA})
+    return RuleTable(axes, [*nodes, *cells(0, len(middles) - 1)], table.domain_upper)
+
+
+def _whole(increment: float) -> float:
+    return float(min(max(round(increment), -_LARGEST_INCREMENT), _LARGEST_INCREMENT))
+
+
+def best_export(
+    table: RuleTable,
+    spec: spec_pb2.DesignSpec,
+    per_octave: int,
+    *,
+    seed: int,
+    specimens: int,
+    evaluate: Evaluate,
+) -> RuleTable:
+    """The export whose place of the paces scores best on networks that `seed` names. Raises
+    ExportError."""
+
+    def score(absolute: RuleTable) -> float:
+        trial = try_table(spec, absolute, seed=seed, specimens=specimens, evaluate=evaluate)
+        found = trial.summary().score
+        return -math.inf if found is None else found.mean
+
+    return max((exported(table, spec, per_octave, place) for place in _PLACES), key=score)
+
+
+@dataclass(frozen=True)
+class ExportLoss:
+    """The table and its export on the same networks."""
+
+    scale_free: Summary
+    exported: Summary
+    #: Mean of the differences by specimen, exported minus scale-free.
+    difference: Estimate | None
+
+
+def measure_loss(
+    spec: spec_pb2.DesignSpec,
+    table: RuleTable,
+    absolute: RuleTable,
+    *,
+    seed: int,
+    specimens: int,
+    evaluate: Evaluate,
+) -> ExportLoss:
+    """Both on the networks that `remy-farm evaluate` draws."""
+    before, after = (
+        try_table(spec, each, seed=seed, specimens=specimens, evaluate=evaluate)
+        for each in (table, absolute)
+    )
+    pairs = zip(before.results, after.results, strict=True)
+    differences = [
+        None if old.score is None or new.score is None else new.score - old.score
+        for old, new in pairs
+    ]
+    return ExportLoss(before.summary(), after.summary(), estimate(differences))
