@@ -282,6 +282,9 @@ class Dumbbell {
     if constexpr (Clock::kIsExact) {
       return sender.room() > 0 ? 1 : 0;
     } else {
+      if (clock_.noise().bunch_packets == 1) {
+        return sender.room() > 0 ? 1 : 0;
+      }
       const std::uint64_t unsent = sender.mode == Mode::kOnForPackets
                                        ? sender.flow_end - sender.results.packets_sent
                                        : std::numeric_limits<std::uint64_t>::max();
