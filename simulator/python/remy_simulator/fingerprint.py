@@ -23,11 +23,12 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
     of such rules.
 
     The request asks for something of everything: divided tables, changes and perturbations, every
-    kind of traffic, finite buffers, loss, jitter, and summaries of memory. It takes some
-    milliseconds, once.
+    kind of traffic, finite buffers, loss, jitter, and summaries of memory; of scale-free tables for
+    bunches and delayed ACKs as well. It takes some milliseconds, once.
     """
     if rules == rule_table_pb2.RULES_SCALE_FREE:
         scale_free = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
+        scale_free.specimens.append(_kernels())
         for candidate in scale_free.candidates[2:]:
             # As searches perturb that have such rules by default.
             candidate.perturbation.signs = True
@@ -121,6 +122,27 @@ def _request(
         duration_ms=20_000.0,
         seed=20130812,
         recording=recording,
+    )
+
+
+def _kernels() -> evaluation_pb2.Specimen:
+    """Senders and receivers as they are in kernels."""
+    return evaluation_pb2.Specimen(
+        key=3,
+        link_rate_packets_per_ms=1.93,
+        rtt_ms=87.7,
+        measurement={
+            "log_normal_jitter": {"median_ms": 0.068, "percentile_99_ms": 0.2},
+            "timestamp_resolution_ms": 0.001,
+            "bunch_packets": 2,
+            "delayed_ack_ms": 1.0,
+        },
+        senders=[
+            _senders(
+                2,
+                evaluation_pb2.Traffic(exponential_time={"mean_ms": 700.0}, mean_off_ms=300.0),
+            )
+        ],
     )
 
 
