@@ -233,6 +233,7 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
         intersend_ms=draw(_ranges(st.floats(1e-6, 1e6))),
         window_increment_percent=draw(_ranges(st.floats(0, 1e6))),
         intersend_ratio=draw(_ranges(st.floats(1e-6, 1e6))),
+        overgrowth=draw(st.floats(0, 100)),
         splits=draw(
             st.sampled_from(
                 [spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT],

@@ -113,6 +113,7 @@ search:
     splits: orthants
     window_increment_percent: {minimum: 0, maximum: 1000}
     intersend_ratio: {minimum: 0.02, maximum: 10}
+    overgrowth: 1
 stop:
   epochs: 4
 workers: {}
@@ -163,6 +164,7 @@ search:
     window_increment: {minimum: 0, maximum: 256}
     intersend_ms: {minimum: 0.25, maximum: 40}
     splits: orthants
+    overgrowth: 0
 stop:
   epochs: 4
 workers: {}
