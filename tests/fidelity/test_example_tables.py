@@ -15,23 +15,28 @@ from remy_services.remycc import read_remycc
 _EXAMPLES = ROOT / "examples"
 _TABLES = sorted(folder.name for folder in (_EXAMPLES / "remyccs").iterdir() if folder.is_dir())
 
-#: Least held-out scores in the unit of each objective. Of the learnability study's networks they are
-#: above what the tables published for them score on the same specimens, where those are known
-#: (docs/results.md).
-_LEAST_HELD_OUT = {
-    "learnability-2x": -1.80,
-    "learnability-10x": -1.86,
-    "learnability-100x": -1.92,
-    "learnability-1000x": -2.02,
+#: Held-out scores of the tables published for the learnability study's networks, on the same
+#: specimens (docs/results.md), and by how much more ours score.
+_PUBLISHED = {
+    "learnability-10x": (-1.928, 0.06),
+    "learnability-100x": (-2.035, 0.1),
+    "learnability-1000x": (-2.188, 0.16),
+    "learnability-rtt-145-155": (-1.935, 0.15),
+    "learnability-rtt-140-160": (-1.916, 0.15),
+    "learnability-rtt-50-250": (-1.943, 0.2),
+    "learnability-rtt-10-280": (-1.790, 0.2),
+    "learnability-senders-1-2": (-2.678, 0.2),
+    "learnability-senders-1-10": (-2.600, 0.005),
+    "learnability-senders-1-50": (-2.696, 0.05),
+    "learnability-senders-1-100": (-2.696, 0.05),
 }
-
 
 #: Least scores on the yardstick (`remy-farm benchmark-search`), mean and pooled, and its weight of
 #: delay. Every published table for these networks scores less.
 _LEAST_YARDSTICK = {
-    "general-purpose-delta0.1": (0.1, -0.085),
-    "general-purpose-delta1": (1.0, -0.165),
-    "general-purpose-delta10": (10.0, -0.5),
+    "general-purpose-delta0.1": (0.1, -0.1),
+    "general-purpose-delta1": (1.0, -0.175),
+    "general-purpose-delta10": (10.0, -0.45),
 }
 
 
@@ -60,9 +65,10 @@ def test_a_table_scores_what_is_said_of_it(name: str) -> None:
     assert again["score_mean"] == held_out["score_mean"]
 
 
-@pytest.mark.parametrize(("name", "least"), _LEAST_HELD_OUT.items())
-def test_a_table_is_better_than_those_published_for_its_networks(name: str, least: float) -> None:
-    assert _held_out(name)["score_mean"] >= least
+@pytest.mark.parametrize("name", _PUBLISHED)
+def test_a_table_is_better_than_the_one_published_for_its_networks(name: str) -> None:
+    published, gain = _PUBLISHED[name]
+    assert _held_out(name)["score_mean"] >= published + gain
 
 
 @pytest.mark.parametrize("name", _LEAST_YARDSTICK)
@@ -105,3 +111,18 @@ def test_the_datacenter_table_fills_its_link_without_a_queue(senders: int) -> No
     result = run_json(REMY_FARM, "simulate", *flags)
     assert result["throughput_over_link_rate"] >= 0.85
     assert result["delay_over_rtt"] <= 1 + 0.3 / 4
+
+
+@pytest.mark.parametrize(("senders", "least"), [(2, -0.19), (8, -0.21)])
+def test_the_table_for_real_clocks_bears_jitter(senders: int, least: float) -> None:
+    flags = network_flags(
+        remycc=_remycc("general-purpose-noise"),
+        senders=senders,
+        link_mbps=15,
+        rtt_ms=150,
+        on_ms=5000,
+        off_ms=5000,
+        seconds=2000,
+    )
+    result = run_json(REMY_FARM, "simulate", *flags, "--jitter-ms", "0.5")
+    assert result["normalized_score_per_sender"] >= least

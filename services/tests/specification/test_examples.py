@@ -33,6 +33,16 @@ def test_all_are_here() -> None:
         "learnability-100x",
         "learnability-10x",
         "learnability-2x",
+        "learnability-rtt-10-280",
+        "learnability-rtt-110-200",
+        "learnability-rtt-140-160",
+        "learnability-rtt-145-155",
+        "learnability-rtt-50-250",
+        "learnability-senders-1-10",
+        "learnability-senders-1-100",
+        "learnability-senders-1-2",
+        "learnability-senders-1-20",
+        "learnability-senders-1-50",
         "one-x",
         "ten-x",
     ]
@@ -122,9 +132,9 @@ def test_designs_for_known_and_tenfold_link_rates() -> None:
 
 
 def test_datacenter_design() -> None:
-    """Section 5.5: minimum potential delay."""
+    """Section 5.5: minimum potential delay, and hardly more."""
     spec = _load("datacenter")
-    assert (spec.objective.alpha, spec.objective.delta) == (2, 0)
+    assert (spec.objective.alpha, spec.objective.delta) == (2, 0.002)
     assert spec.network.link_rate_mbps.exact == 10_000
     assert spec.network.rtt_ms.exact == 4
     assert extent(spec.network.senders) == (1, 64)
@@ -151,3 +161,19 @@ def test_learnability_designs(factor: str, low: float, high: float) -> None:
         rule_table_pb2.SIGNAL_SEND_RATIO,
         rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
     ]
+
+
+@pytest.mark.parametrize("range_", ["145-155", "140-160", "110-200", "50-250", "10-280"])
+def test_designs_for_a_range_of_rtts(range_: str) -> None:
+    """Table 4 of the learnability study."""
+    spec = _load(f"learnability-rtt-{range_}")
+    assert extent(spec.network.rtt_ms) == tuple(map(float, range_.split("-")))
+    assert (spec.network.link_rate_mbps.exact, spec.network.senders.exact) == (31.6, 2)
+
+
+@pytest.mark.parametrize("range_", ["1-2", "1-10", "1-20", "1-50", "1-100"])
+def test_designs_for_a_range_of_senders(range_: str) -> None:
+    """Table 3 of the learnability study."""
+    spec = _load(f"learnability-senders-{range_}")
+    assert extent(spec.network.senders) == tuple(map(float, range_.split("-")))
+    assert (spec.network.link_rate_mbps.exact, spec.network.rtt_ms.exact) == (15, 150)
