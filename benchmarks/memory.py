@@ -26,15 +26,7 @@ def peak_of(remycc: Path, seconds: int) -> float:
     """The peak, in MiB, of simulating 16 senders for so long."""
     return peak_mebibytes(
         REMY_SIMULATE,
-        *network_flags(
-            remycc=remycc,
-            senders=16,
-            link_mbps=15,
-            rtt_ms=150,
-            on_ms=5000,
-            off_ms=5000,
-            seconds=seconds,
-        ),
+        *network_flags(remycc=remycc, senders=16, seconds=seconds),
     )
 
 

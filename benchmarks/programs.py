@@ -30,16 +30,19 @@ def network_flags(
     *,
     remycc: Path,
     senders: int,
-    link_mbps: float,
-    rtt_ms: float,
-    on_ms: float,
-    off_ms: float,
     seconds: float,
+    link_mbps: float = 15,
+    rtt_ms: float = 150,
+    on_ms: float = 5000,
+    off_ms: float = 5000,
     seed: int = 1,
     buffer_packets: int | None = None,
     loss: float = 0,
 ) -> list[str]:
-    """A network as the flags that `remy-farm simulate` and `remy-simulate` share."""
+    """A network as the flags that `remy-farm simulate` and `remy-simulate` share.
+
+    Unless told otherwise it is in the middle of the general-purpose ranges.
+    """
     values: dict[str, object] = {
         "remycc": remycc,
         "senders": senders,

@@ -18,15 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def _simulate(senders: int, *noise: str) -> dict[str, Any]:
-    flags = network_flags(
-        remycc=_DELTA_1,
-        senders=senders,
-        link_mbps=15,
-        rtt_ms=150,
-        on_ms=5000,
-        off_ms=5000,
-        seconds=2000,
-    )
+    flags = network_flags(remycc=_DELTA_1, senders=senders, seconds=2000)
     return run_json(REMY_SIMULATE, *flags, *noise)
 
 

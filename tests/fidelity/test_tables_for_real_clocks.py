@@ -13,15 +13,7 @@ _MILLISECONDS = ("--timestamp-resolution-ms", "1")
 
 
 def _score(name: str, senders: int, noise: tuple[str, ...]) -> float:
-    flags = network_flags(
-        remycc=ABSOLUTE / name / "remycc.dna",
-        senders=senders,
-        link_mbps=15,
-        rtt_ms=150,
-        on_ms=5000,
-        off_ms=5000,
-        seconds=500,
-    )
+    flags = network_flags(remycc=ABSOLUTE / name / "remycc.dna", senders=senders, seconds=500)
     score: float = run_json(REMY_SIMULATE, *flags, *noise)["normalized_score_per_sender"]
     return score
 

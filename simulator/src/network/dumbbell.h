@@ -78,7 +78,7 @@ class Dumbbell {
       if (send_ms == horizon_ms_) {
         send_waiting(static_cast<Sender&>(waiting_.first()), send_ms);
       } else {
-        let_timer_ring();
+        fire_first_timer();
       }
     }
     return finish(duration_ms);
@@ -330,7 +330,7 @@ class Dumbbell {
 
   void find_horizon() { horizon_ms_ = std::min(timers_.earliest(), end_ms_); }
 
-  [[gnu::noinline]] void let_timer_ring() {
+  [[gnu::noinline]] void fire_first_timer() {
     look(0);
     const std::uint32_t timer = timers_.first();
     if constexpr (!Clock::kIsExact) {
@@ -420,7 +420,7 @@ class Dumbbell {
   SendQueue waiting_;
   Timers timers_;  // of every sender's next switch; then of every sender's delayed ACK
   double end_ms_ = 0;
-  double horizon_ms_ = 0;  // the next switch, or the end
+  double horizon_ms_ = 0;  // the next timer, or the end
   std::size_t senders_on_ = 0;
   std::uint64_t drops_ = 0;
   // Integral from 0 of dt / (number of senders on), over the time when any is.

@@ -11,7 +11,7 @@ from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_services.remycc import start_rule
 from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
-from remy_simulator import RuleTable
+from remy_simulator import RuleTable, log2, power
 from remy_simulator.messages import ActionTuple as Action
 
 # The native axes of a table, in order.
@@ -42,13 +42,13 @@ def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float
     slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(spec.network.link_rate_mbps))
     low = fastest * _BELOW_FASTEST
     high = slowest * _ABOVE_SLOWEST * extent(spec.network.senders)[1]
-    cells = max(math.ceil(math.log2(high / low) * per_octave), 1)
+    cells = max(math.ceil(log2(high / low) * per_octave), 1)
     if cells > _MOST_CELLS:
         raise ExportError(
             f"{per_octave} cells an octave of these link rates and senders are {cells}; at most "
             f"{_MOST_CELLS} are allowed"
         )
-    edges = [low * 2.0 ** (half / (2 * per_octave)) for half in range(2 * cells + 1)]
+    edges = [low * power(2.0, half / (2 * per_octave)) for half in range(2 * cells + 1)]
     return edges[1::2], edges[2:-1:2]
 
 
@@ -71,7 +71,7 @@ def exported(
     template = table.nodes()
     if start_rule(table) == 0 and len(template[0][0]) == 1:
         template = template[2:]
-    quicker = 2.0 ** ((place - _MIDDLE) / per_octave)
+    quicker = power(2.0, (place - _MIDDLE) / per_octave)
     largest = math.nextafter(table.domain_upper, 0)
 
     def cell(middle: float) -> list[_Node]:

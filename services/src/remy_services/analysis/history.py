@@ -29,8 +29,8 @@ class StepPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitPoint:
-    """A rule was divided, or rules were merged."""
+class SizePoint:
+    """A table's number of rules since a rule was divided, or rules were merged."""
 
     step: int
     rules: int
@@ -42,10 +42,10 @@ class History:
 
     steps: list[StepPoint] = field(default_factory=list)
     epochs: list[progress_pb2.EpochRecord] = field(default_factory=list)
-    splits: list[SplitPoint] = field(default_factory=list)
+    splits: list[SizePoint] = field(default_factory=list)
     rests: list[tuple[int, int]] = field(default_factory=list)
     """(step at which the climb was found at rest, steps that nothing had moved for)"""
-    merges: list[SplitPoint] = field(default_factory=list)
+    merges: list[SizePoint] = field(default_factory=list)
     cpu_seconds: list[tuple[int, float]] = field(default_factory=list)
     """(step, CPU-seconds used when it was over), where a clock was read."""
     wall_seconds: float | None = None
@@ -78,11 +78,11 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
                         history.steps.append(StepPoint(event.step, visit, score, error))
                 was_improving = is_improving
             case "rule_split":
-                history.splits.append(SplitPoint(event.step, event.rule_split.rules))
+                history.splits.append(SizePoint(event.step, event.rule_split.rules))
             case "climb_rested":
                 history.rests.append((event.step, event.climb_rested.steps))
             case "rules_merged":
-                history.merges.append(SplitPoint(event.step, event.rules_merged.rules))
+                history.merges.append(SizePoint(event.step, event.rules_merged.rules))
             case "epoch_finished":
                 history.epochs.append(event.epoch_finished.record)
             case "design_finished":

@@ -24,7 +24,7 @@ from matplotlib.ticker import (
 from remy_farm.v1 import progress_pb2
 from remy_services.analysis.benchmark import PublishedScore, SeedCurve
 from remy_services.analysis.campaign import MemberRecord, undominated
-from remy_services.analysis.history import History, SplitPoint, StepPoint
+from remy_services.analysis.history import History, SizePoint, StepPoint
 
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
@@ -134,7 +134,7 @@ def _draw_validated(
         )
 
 
-def _mark_sizes(axes: Axes, points: Sequence[SplitPoint], marker: str, what: str) -> None:
+def _mark_sizes(axes: Axes, points: Sequence[SizePoint], marker: str, what: str) -> None:
     if points:
         axes.plot(
             [point.step for point in points],

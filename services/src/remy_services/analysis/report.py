@@ -211,7 +211,8 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
         caption=(
             "Grey: the table while one rule is improved, on specimens that differ from rule to "
             "rule. Blue: each epoch's table on the validation specimens, with standard errors; "
-            "an open dot was rolled back. Triangles: a rule was divided."
+            "an open dot was rolled back. Triangles: a rule was divided, or (upside "
+            "down) rules were merged."
         ),
     )
     for step, steps in content.history.rests:
