@@ -163,13 +163,13 @@ def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> Ru
     """The table of start number `start`, from 0 to `STARTS` - 1."""
     axes = [axis_of(signal) for signal in spec.signals]
     if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
-        return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start])
+        return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
     action = first_action(spec, _WINDOW_MULTIPLES[start])
     nodes: list[Node] = [([], action)]
     if is_mended(spec):
         # Otherwise the first rule is that of a whole region, and is applied again at each ACK of
         # an earlier on period.
-        nodes = [_measured_something(axes), ([], start_action(spec)), *nodes]
+        nodes = [_measured_something(axes), ([], start_action(spec, space)), *nodes]
     table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))
 
@@ -203,7 +203,7 @@ def has_start_rule(table: RuleTable) -> bool:
     )
 
 
-def start_action(spec: spec_pb2.DesignSpec) -> Action:
+def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     """The start rule's: most of a fair share of the smallest path at once, and no window to keep.
 
     It is applied again at each ACK of an earlier on period, where a window that it kept would grow
@@ -214,7 +214,8 @@ def start_action(spec: spec_pb2.DesignSpec) -> Action:
     most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(spec.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
     burst = round(min(max(_SHARE_OF_PATH * packets, _FEWEST_PACKETS), _MOST_PACKETS))
-    return (0.0, float(burst), max(_senders_on(spec) / fastest / 2, _SHORTEST_MS))
+    intersend_ms = max(_senders_on(spec) / fastest / 2, _SHORTEST_MS)
+    return (0.0, float(burst), min(intersend_ms, space.bounds.intersend_maximum_ms))
 
 
 _SHARE_OF_PATH, _FEWEST_PACKETS, _MOST_PACKETS = 0.8, 4.0, 100.0
@@ -245,7 +246,7 @@ def _measured_something(axes: Sequence[int]) -> Node:
 
 
 def _scale_free_start(
-    spec: spec_pb2.DesignSpec, axes: Sequence[int], window_multiple: float
+    spec: spec_pb2.DesignSpec, axes: Sequence[int], window_multiple: float, space: ActionSpace
 ) -> RuleTable:
     def follow(percent: float, pace: float, grown: float = 1.0) -> Action:
         increment = float(round(percent * (1 - window_multiple) * grown))
@@ -267,7 +268,7 @@ def _scale_free_start(
     if RTT_RATIO in axes:
         queueing: Node = ([], follow(_QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE))
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
-    nodes = [_measured_something(axes), ([], start_action(spec)), *nodes]
+    nodes = [_measured_something(axes), ([], start_action(spec, space)), *nodes]
     return RuleTable(axes, nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
 
 
