@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/choice.h"
+#include "senders/clock.h"
+#include "senders/traffic.h"
+
+namespace remy {
+
+// A link with the queue before it. Bernoulli loss happens behind it.
+struct LinkDescription {
+  double rate_packets_per_ms = 1;               // of packets of NetworkDescription::packet_bytes
+  double delay_ms = 0;                          // behind it
+  std::optional<std::uint32_t> buffer_packets;  // that wait; none: infinite
+  Choice queue = {"drop-tail", "", {}};         // elements/queues.h
+  double loss_probability = 0;
+};
+
+// Which links a sender's packets cross, and its ACKs on the way back, in order; and constant delays
+// before and behind them, all of a packet's way and of its ACK's.
+struct RouteDescription {
+  std::vector<std::uint32_t> links;
+  std::vector<std::uint32_t> return_links;
+  double delay_ms = 0;
+  double return_delay_ms = 0;
+};
+
+// One sender: a RemyCC, by its table's index, or a protocol.
+struct SenderDescription {
+  std::optional<std::uint32_t> table;
+  Choice protocol;  // where there is no table
+  // What carries it (senders/body.h): for a RemyCC "datagram", "ns2" or "tcp"; a protocol is always
+  // on "tcp".
+  Choice body;
+  Traffic traffic;
+  RouteDescription route;
+};
+
+// A network on which senders of different kinds meet.
+struct NetworkDescription {
+  std::uint64_t key = 0;  // names its random streams, as a specimen's does
+  double packet_bytes = 1500;
+  double ack_bytes = 0;  // 0: ACKs take no time on a link
+  std::vector<LinkDescription> links;
+  MeasurementNoise measurement;
+  std::vector<SenderDescription> senders;
+};
+
+}  // namespace remy

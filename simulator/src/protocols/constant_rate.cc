@@ -1,0 +1,42 @@
+#include "protocols/protocol.h"
+
+namespace remy {
+
+namespace {
+
+// Sends at one rate, whatever happens: what a network does to others' packets is seen beside it.
+class ConstantRate : public Controller {
+ public:
+  explicit ConstantRate(double rate_packets_per_ms) {
+    window_packets_ = kWindow;
+    intersend_ms_ = 1 / rate_packets_per_ms;
+  }
+
+  void start(double) override {}
+  void acknowledged(const Ack&) override {}
+  void lost(const Loss&) override {}
+  void timed_out(const Timeout&) override {}
+
+ private:
+  static constexpr double kWindow = 1e6;
+};
+
+}  // namespace
+
+Protocol constant_rate() {
+  return {
+      .name = "constant-rate",
+      .title = "Constant rate",
+      .variants = {{
+          .name = "constant-rate",
+          .source = "",
+          .parameters = {{"rate_packets_per_ms", "packets a ms", 1, 1e-3, 1e4}},
+      }},
+      .needs = {},
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+        return std::make_unique<ConstantRate>(chosen["rate_packets_per_ms"]);
+      },
+  };
+}
+
+}  // namespace remy

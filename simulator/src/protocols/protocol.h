@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/choice.h"
+#include "senders/controller.h"
+
+namespace remy {
+
+// What the transport has to do for a protocol, beside what it does for all.
+struct TransportNeeds {
+  bool is_ecn_capable = false;
+  bool needs_xcp_router = false;
+};
+
+// A congestion control that senders can run.
+struct Protocol {
+  std::string_view name;
+  std::string_view title;         // "CUBIC"
+  std::vector<Variant> variants;  // the usual one first
+  TransportNeeds needs;
+  // `key` names the draws of the sender's controller.
+  std::unique_ptr<Controller> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
+};
+
+// All of them, by name.
+std::span<const Protocol> protocols();
+
+// Throws std::invalid_argument with one sentence if there is none.
+const Protocol& find_protocol(std::string_view name);
+
+}  // namespace remy

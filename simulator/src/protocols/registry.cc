@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "protocols/protocol.h"
+
+namespace remy {
+
+// One a file of this folder.
+Protocol constant_rate();
+
+std::span<const Protocol> protocols() {
+  static const std::vector<Protocol> kProtocols = {
+      constant_rate(),
+  };
+  return kProtocols;
+}
+
+const Protocol& find_protocol(std::string_view name) {
+  const auto found = std::ranges::find(protocols(), name, &Protocol::name);
+  if (found == protocols().end()) {
+    throw std::invalid_argument("there is no protocol \"" + std::string(name) +
+                                "\"; there are: " + names_of(protocols()));
+  }
+  return *found;
+}
+
+}  // namespace remy
