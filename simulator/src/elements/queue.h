@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "elements/segment.h"
+#include "senders/segment.h"
 
 namespace remy {
 

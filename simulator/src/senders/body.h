@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "elements/segment.h"
+#include "senders/segment.h"
 
 namespace remy {
 
