@@ -8,10 +8,12 @@
 namespace remy {
 
 // One a file of this folder.
+Protocol bbr();
 Protocol constant_rate();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
+      bbr(),
       constant_rate(),
   };
   return kProtocols;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/choice.h"
+#include "senders/controller.h"
+
+namespace remy {
+
+// BBR's versions, one a file.
+Variant bbr_v1_variant();
+std::unique_ptr<Controller> make_bbr_v1(const Chosen& chosen, std::uint64_t key);
+
+}  // namespace remy
