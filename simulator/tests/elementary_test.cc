@@ -73,6 +73,33 @@ TEST(Exponential, IsWithinTwoUnitsInTheLastPlace) {
   }
 }
 
+TEST(CubeRoot, IsWithinTwoUnitsInTheLastPlace) {
+  double largest = 0;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    const double x = sample(i);
+    const double error = error_in_ulp(cube_root(x), std::cbrt(static_cast<long double>(x)));
+    largest = std::max(largest, error);
+    ASSERT_LT(error, 2) << x;
+    ASSERT_EQ(cube_root(-x), -cube_root(x));
+  }
+  RecordProperty("largest_error_in_ulp", std::to_string(largest));
+}
+
+TEST(CubeRoot, HasItsLimits) {
+  EXPECT_EQ(cube_root(0), 0);
+  EXPECT_EQ(cube_root(kInfinity), kInfinity);
+  EXPECT_EQ(cube_root(-kInfinity), -kInfinity);
+  EXPECT_TRUE(std::isnan(cube_root(std::nan(""))));
+  EXPECT_EQ(cube_root(std::numeric_limits<double>::denorm_min()), 0x1p-358);
+  EXPECT_LT(error_in_ulp(cube_root(std::numeric_limits<double>::max()),
+                         std::cbrt(static_cast<long double>(std::numeric_limits<double>::max()))),
+            2);
+  for (int e = -300; e < 300; ++e) {
+    EXPECT_EQ(cube_root(std::ldexp(1.0, 3 * e)), std::ldexp(1.0, e));
+  }
+  EXPECT_EQ(cube_root(27), 3);
+}
+
 TEST(ElementaryFunctions, HaveTheirLimits) {
   EXPECT_EQ(natural_logarithm(0), -kInfinity);
   EXPECT_EQ(natural_logarithm(kInfinity), kInfinity);
@@ -93,6 +120,8 @@ TEST(ElementaryFunctions, HaveTheseBitsEverywhere) {
   EXPECT_EQ(natural_logarithm(10), 0x1.26bb1bbb55516p+1);
   EXPECT_EQ(exponential(1), 0x1.5bf0a8b14576ap+1);
   EXPECT_EQ(binary_logarithm(3), 0x1.95c01a39fbd69p+0);
+  EXPECT_EQ(cube_root(10), 0x1.13c484138704fp+1);
+  EXPECT_EQ(cube_root(0.1), 0x1.db4c7760bcff3p-2);
 }
 
 }  // namespace

@@ -147,6 +147,36 @@ double exponential(double x) {
 
 double power(double x, double y) { return exponential(y * natural_logarithm(x)); }
 
+double cube_root(double x) {
+  if (x == 0 || !std::isfinite(x)) {
+    return x;
+  }
+  double magnitude = std::fabs(x);
+  std::int64_t scale = 0;
+  if (magnitude < std::numeric_limits<double>::min()) {
+    magnitude *= 0x1p54;
+    scale = -18;
+  }
+  auto bits = std::bit_cast<std::uint64_t>(magnitude);
+  const std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
+  // Rounded down, also below zero: what is left of the number lies in [1, 8).
+  const std::int64_t third = (exponent + 1023) / 3 - 341;
+  bits -= static_cast<std::uint64_t>(third * 3) << 52;
+  const double fraction = std::bit_cast<double>(bits);
+  // A third of the bits, shifted by two thirds of the exponent's bias, is the root within 4 %.
+  double root = std::bit_cast<double>(bits / 3 + 0x2a9f789300000000ULL);
+  // Two steps of Halley's, which triples the digits, and one of Newton's, whose correction is so
+  // small that only its sum is rounded.
+  for (int step = 0; step < 2; ++step) {
+    const double cube = root * root * root;
+    root = root * ((cube + 2 * fraction) / (2 * cube + fraction));
+  }
+  root -= (root - fraction / (root * root)) / 3;
+  const double power_of_two =
+      std::bit_cast<double>(static_cast<std::uint64_t>(third + scale + 1023) << 52);
+  return (x < 0 ? -root : root) * power_of_two;
+}
+
 double exact_sum(std::span<const double> values) {
   // Numbers that do not overlap, by increasing size: together they are the sum so far, exactly.
   std::vector<double> parts;

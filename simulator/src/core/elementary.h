@@ -25,6 +25,9 @@ double exponential(double x);
 // logarithm of the result.
 double power(double x, double y);
 
+// Cube root; odd, so that of a negative number it is negative.
+double cube_root(double x);
+
 // The sum as if it had been computed exactly and then rounded once to nearest, ties to even; not a
 // number if an intermediate sum is not finite (Shewchuk 1997, "Adaptive Precision Floating-Point
 // Arithmetic").

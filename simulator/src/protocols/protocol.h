@@ -27,6 +27,11 @@ struct Protocol {
   std::unique_ptr<Controller> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
 };
 
+// What a protocol sends before it has heard anything, where it can be told.
+inline Parameter initial_window_packets(double usual) {
+  return {"initial_window_packets", "packets that may leave before the first ACK", usual, 1, 1000};
+}
+
 // All of them, by name.
 std::span<const Protocol> protocols();
 

@@ -10,11 +10,13 @@ namespace remy {
 // One a file of this folder.
 Protocol bbr();
 Protocol constant_rate();
+Protocol cubic();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
       bbr(),
       constant_rate(),
+      cubic(),
   };
   return kProtocols;
 }

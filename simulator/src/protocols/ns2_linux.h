@@ -1,0 +1,127 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "senders/controller.h"
+
+namespace remy {
+
+// What carries a congestion control module of Linux 2.6.22 in ns-2.35 (tcp/tcp-linux.cc): whole
+// packets, three states, and the order in which a module is asked. Undoing a loss that was none is
+// not among it: nothing there calls it.
+class Ns2Linux : public Controller {
+ public:
+  void start(double now_ms) final {
+    state_ = State::kOpen;
+    recover_ = 0;
+    threshold_ = kNoThreshold;
+    credit_ = 0;
+    set_window(initial_window_);
+    restarted(now_ms);
+  }
+
+  void acknowledged(const Ack& ack) final {
+    acknowledged_ += ack.acknowledged;
+    measured(ack);
+    // The window grows in the state Loss, too, as a slow start, but not in Recovery.
+    if (ack.acknowledged > 0 && state_ != State::kRecovery) {
+      grow(ack);
+    }
+    if (state_ != State::kOpen && acknowledged_ >= recover_) {
+      // Where the window had gone below the threshold, it comes back to it, but not with a burst.
+      if (window_ < threshold_) {
+        set_window(std::min(threshold_, ack.in_flight + kBurst));
+      }
+      enter(State::kOpen);
+    }
+  }
+
+  void lost(const Loss& loss) final {
+    if (loss.starts_recovery) {
+      recover_ = sent_;
+      threshold_ = reduced_threshold();
+      credit_ = 0;
+      set_window(recovery_window());
+      enter(State::kRecovery);
+    }
+  }
+
+  // Every one sets the threshold anew, also where the window is that of the last one.
+  void timed_out(const Timeout&) final {
+    recover_ = sent_;
+    threshold_ = reduced_threshold();
+    credit_ = 0;
+    set_window(1);
+    enter(State::kLoss);
+  }
+
+  void sent(const Sent& sent) final { sent_ += sent.is_repetition ? 0 : 1; }
+
+ protected:
+  enum class State { kOpen, kRecovery, kLoss };
+
+  explicit Ns2Linux(double initial_window_packets)
+      : initial_window_(static_cast<std::uint64_t>(initial_window_packets)) {}
+
+  // The module.
+  virtual void restarted(double now_ms) = 0;
+  virtual void measured(const Ack& ack) = 0;  // before anything else
+  virtual void grow(const Ack& ack) = 0;
+  virtual std::uint64_t reduced_threshold() = 0;
+  virtual std::uint64_t recovery_window() const = 0;
+  virtual void state_changed() = 0;
+
+  void set_window(std::uint64_t packets) {
+    window_ = packets;
+    window_packets_ = static_cast<double>(packets);
+  }
+  bool is_full(const Ack& ack) const { return ack.prior_in_flight >= window_; }
+  bool in_slow_start() const { return window_ <= threshold_; }
+
+  // Slow start is by ACKs, not by the packets that they acknowledge.
+  void slow_start() { widen(); }
+
+  // A packet for so many ACKs and one.
+  void grow_by_acks(std::uint64_t acks) {
+    if (credit_ >= acks) {
+      widen();
+      credit_ = 0;
+    } else {
+      ++credit_;
+    }
+  }
+
+  std::uint64_t window() const { return window_; }
+  std::uint64_t threshold() const { return threshold_; }
+  void set_threshold(std::uint64_t packets) { threshold_ = packets; }
+  // Packets sent and acknowledged in order, over all time: both count from 0.
+  std::uint64_t sent() const { return sent_; }
+  std::uint64_t acknowledged() const { return acknowledged_; }
+  State state() const { return state_; }
+
+ private:
+  static constexpr std::uint64_t kNoThreshold = std::numeric_limits<std::uint64_t>::max() / 2;
+  static constexpr std::uint64_t kBurst = 3;
+
+  void widen() {
+    ++window_;
+    window_packets_ = static_cast<double>(window_);
+  }
+  void enter(State state) {
+    state_ = state;
+    state_changed();
+  }
+
+  std::uint64_t initial_window_;
+  State state_ = State::kOpen;
+  std::uint64_t window_ = 1;
+  std::uint64_t threshold_ = kNoThreshold;
+  std::uint64_t credit_ = 0;  // ACKs counted towards the next packet
+  std::uint64_t sent_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t recover_ = 0;  // Recovery and Loss end when so many are acknowledged
+};
+
+}  // namespace remy

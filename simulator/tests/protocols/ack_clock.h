@@ -1,0 +1,139 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "protocols/protocol.h"
+
+namespace remy {
+
+// A controller on a path that acknowledges every packet an RTT after it was sent, and keeps the
+// window full: what a protocol's own rules make of ACKs, losses and timeouts, without a network.
+class AckClock {
+ public:
+  // Who does not count what is sent need not be told, which takes most of the time.
+  AckClock(const Choice& choice, double rtt_ms, double start_ms = 0, bool tells_sent = true)
+      : controller_(make(choice)), rtt_ms_(rtt_ms), now_ms_(start_ms), tells_sent_(tells_sent) {
+    controller_->start(now_ms_);
+    fill();
+  }
+
+  double window() const { return controller_->window_packets(); }
+  double now_ms() const { return now_ms_; }
+  Controller& controller() { return *controller_; }
+  void set_rtt_ms(double rtt_ms) { rtt_ms_ = rtt_ms; }
+  void set_one_way_ms(double one_way_ms) { one_way_ms_ = one_way_ms; }
+  void set_in_recovery(bool in_recovery) { in_recovery_ = in_recovery; }
+
+  // An ACK for so many packets, after the time in which the window's share of an RTT passes.
+  void acknowledge(std::uint64_t packets = 1, std::uint64_t marked = 0) {
+    now_ms_ += rtt_ms_ * static_cast<double>(packets) / std::max(window(), 1.0);
+    acknowledge_now(packets, marked);
+  }
+
+  void acknowledge_now(std::uint64_t packets = 1, std::uint64_t marked = 0) {
+    const std::uint64_t prior = in_flight_;
+    packets = std::min(packets, in_flight_);
+    in_flight_ -= packets;
+    acknowledged_ += packets;
+    Ack ack;
+    ack.now_ms = now_ms_;
+    ack.sent_ms = now_ms_ - rtt_ms_;
+    ack.received_ms = ack.sent_ms + one_way_ms_;
+    ack.rtt_ms = rtt_ms_;
+    ack.serial = acknowledged_ - 1;
+    ack.acknowledged = packets;
+    ack.delivered = packets;
+    ack.marked = marked;
+    ack.total_delivered = acknowledged_;
+    ack.prior_in_flight = prior;
+    ack.in_flight = in_flight_;
+    ack.in_recovery = in_recovery_;
+    ack.is_window_limited = true;
+    controller_->acknowledged(ack);
+    fill();
+  }
+
+  // ACKs one by one until what was in flight at the beginning is acknowledged.
+  void round() {
+    for (std::uint64_t left = in_flight_; left > 0; --left) {
+      acknowledge();
+    }
+  }
+
+  void lose() {
+    Loss loss;
+    loss.now_ms = now_ms_;
+    loss.serial = acknowledged_;
+    loss.in_flight = in_flight_;
+    loss.starts_recovery = true;
+    controller_->lost(loss);
+  }
+
+  void time_out(bool is_first = true) {
+    controller_->timed_out({.now_ms = now_ms_, .in_flight = in_flight_, .is_first = is_first});
+    in_flight_ = 0;
+    fill();
+  }
+
+  void wait(double ms) { now_ms_ += ms; }
+
+ private:
+  static std::unique_ptr<Controller> make(const Choice& choice) {
+    const Protocol& protocol = find_protocol(choice.name);
+    return protocol.make(Chosen("protocol", protocol.variants, choice), 1);
+  }
+
+  void fill() {
+    const auto whole = static_cast<std::uint64_t>(std::max(window(), 1.0));
+    if (!tells_sent_) {
+      in_flight_ = std::max(in_flight_, whole);
+    }
+    while (in_flight_ < whole) {
+      ++in_flight_;
+      Sent sent;
+      sent.now_ms = now_ms_;
+      sent.serial = serial_++;
+      sent.in_flight = in_flight_;
+      controller_->sent(sent);
+    }
+  }
+
+  std::unique_ptr<Controller> controller_;
+  double rtt_ms_;
+  double one_way_ms_ = 0;
+  double now_ms_;
+  bool tells_sent_;
+  bool in_recovery_ = false;
+  std::uint64_t in_flight_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t serial_ = 0;
+};
+
+// The mean window where one packet is lost in so many, at equal distances: packets an RTT, over as
+// many losses, after a few. An ACK may stand for several packets, to save time.
+inline double mean_window(const Choice& choice, double rtt_ms, std::uint64_t packets_per_loss,
+                          std::uint64_t packets_per_ack, int losses = 60) {
+  AckClock clock(choice, rtt_ms, 0, packets_per_ack == 1);
+  // Not from slow start: its overshoot would be remembered for long.
+  while (clock.window() < 10) {
+    clock.acknowledge();
+  }
+  double start_ms = 0;
+  for (int loss = -losses; loss < losses; ++loss) {
+    if (loss == 0) {
+      start_ms = clock.now_ms();
+    }
+    clock.lose();
+    for (std::uint64_t left = packets_per_loss; left > 0;) {
+      const std::uint64_t packets = std::min<std::uint64_t>(
+          {left, packets_per_ack,
+           std::max<std::uint64_t>(static_cast<std::uint64_t>(clock.window()) / 32, 1)});
+      clock.acknowledge(packets);
+      left -= packets;
+    }
+  }
+  return static_cast<double>(packets_per_loss) * losses * rtt_ms / (clock.now_ms() - start_ms);
+}
+
+}  // namespace remy

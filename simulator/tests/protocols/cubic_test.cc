@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "protocols/ack_clock.h"
+
+namespace remy {
+namespace {
+
+const Choice kRfc = {"cubic", "rfc9438", {}};
+const Choice kOld = {"cubic", "linux-2.6.22", {}};
+const Choice kLinux = {"cubic", "linux", {}};
+const Choice kWithoutHyStart = {"cubic", "linux", {{"hystart", 0}}};
+
+// Slow start up to a window, without HyStart.
+void open(AckClock& clock, double window) {
+  while (clock.window() < window) {
+    clock.acknowledge();
+  }
+}
+
+// The window at a time after now.
+double window_after(AckClock& clock, double ms) {
+  const double until_ms = clock.now_ms() + ms;
+  while (clock.now_ms() < until_ms) {
+    clock.acknowledge();
+  }
+  return clock.window();
+}
+
+TEST(Cubic, StartsWithTheInitialWindowAndDoublesItEachRtt) {
+  AckClock clock(kRfc, 100);
+  EXPECT_EQ(clock.window(), 10);
+  clock.round();
+  EXPECT_EQ(clock.window(), 20);
+  clock.round();
+  EXPECT_EQ(clock.window(), 40);
+  EXPECT_EQ(AckClock(kOld, 100).window(), 2);
+  EXPECT_EQ(AckClock({"cubic", "linux", {{"initial_window_packets", 4}}}, 100).window(), 4);
+}
+
+// RFC 9438, section 4.2: W(0) = beta W_max, W(K) = W_max.
+TEST(Cubic, ComesBackToTheLastMaximumAfterKSeconds) {
+  AckClock clock(kRfc, 100);
+  open(clock, 1000);
+  clock.lose();
+  EXPECT_DOUBLE_EQ(clock.window(), 700);
+  const double k_ms = 1000 * std::cbrt(300 / 0.4);
+  EXPECT_NEAR(window_after(clock, k_ms / 2), 1000 - 300 / 8.0, 4);
+  EXPECT_NEAR(window_after(clock, k_ms / 2), 1000, 1);
+  // And beyond it as it came, mirrored.
+  EXPECT_NEAR(window_after(clock, k_ms / 2), 1000 + 300 / 8.0, 4);
+}
+
+TEST(Cubic, OfBothKernelsComesBackAfterKSeconds) {
+  AckClock clock(kWithoutHyStart, 100);
+  open(clock, 1000);
+  clock.lose();
+  EXPECT_EQ(clock.window(), 1000 * 717 / 1024);
+  EXPECT_NEAR(window_after(clock, 1000 * std::cbrt(300 / 0.4)), 1000, 5);
+
+  AckClock old(kOld, 100);
+  open(old, 1000);
+  old.lose();
+  EXPECT_EQ(old.window(), 1000 * 819 / 1024);
+  // It is there sooner: its growth is held to be by delayed ACKs.
+  EXPECT_NEAR(window_after(old, 1000 * std::cbrt(200 / 0.4)), 1000, 5);
+}
+
+// RFC 9438, section 4.7: a loss at 700 that comes before the maximum of 1000 is reached aims at
+// 700 (1 + beta) / 2.
+TEST(Cubic, MakesRoomWhereItDidNotReachItsLastMaximum) {
+  AckClock clock(kRfc, 100);
+  open(clock, 1000);
+  clock.lose();
+  clock.lose();
+  EXPECT_DOUBLE_EQ(clock.window(), 490);
+  const double k_ms = 1000 * std::cbrt((595 - 490) / 0.4);
+  EXPECT_NEAR(window_after(clock, k_ms), 595, 1);
+  AckClock without({"cubic", "rfc9438", {{"fast_convergence", 0}}}, 100);
+  open(without, 1000);
+  without.lose();
+  without.lose();
+  EXPECT_NEAR(window_after(without, 1000 * std::cbrt((700 - 490) / 0.4)), 700, 1);
+}
+
+// RFC 9438, section 4.3: where Reno would be faster, as an AIMD of 3 (1 - beta) / (1 + beta) =
+// 0.529 packets an RTT.
+TEST(Cubic, IsAsFastAsRenoInSmallWindows) {
+  AckClock clock(kRfc, 10);
+  open(clock, 100);
+  clock.lose();
+  for (int round = 0; round < 20; ++round) {
+    clock.round();
+  }
+  EXPECT_NEAR(clock.window(), 70 + 20 * 9.0 / 17, 0.6);
+  // From the window on at which the loss was, by a whole packet.
+  while (clock.window() < 101) {
+    clock.round();
+  }
+  const double before = clock.window();
+  for (int round = 0; round < 20; ++round) {
+    clock.round();
+  }
+  EXPECT_NEAR(clock.window(), before + 20, 0.6);
+}
+
+// RFC 9438, section 4.8.
+TEST(Cubic, AfterATimeoutStartsSlowlyUpToTheReducedWindow) {
+  AckClock clock(kRfc, 100);
+  open(clock, 100);
+  clock.time_out();
+  EXPECT_EQ(clock.window(), 1);
+  clock.time_out(false);
+  for (int round = 0; round < 6; ++round) {
+    clock.round();
+  }
+  EXPECT_EQ(clock.window(), 64);
+  clock.round();
+  // Then by the curve from its bottom: after 1 s 0.4 packets more, so Reno's estimate is faster.
+  EXPECT_NEAR(clock.window(), 70, 1);
+  EXPECT_NEAR(window_after(clock, 1000), 70 + 10 * 9.0 / 17, 1);
+}
+
+TEST(Cubic, DoesNotGrowInRecovery) {
+  for (const Choice& choice : {kRfc, kLinux}) {
+    AckClock clock(choice, 100);
+    open(clock, 30);
+    clock.lose();
+    const double window = clock.window();
+    clock.set_in_recovery(true);
+    for (int round = 0; round < 5; ++round) {
+      clock.round();
+    }
+    EXPECT_EQ(clock.window(), window);
+  }
+}
+
+// RFC 9438, table 1 (RTT 0.1 s) and table 2 (0.01 s): windows where one packet in 1/p is lost, of
+// the curve, or of Reno where that is more. The tables suppose that each maximum is the last one
+// again; fast convergence stays 2 to 6 % below.
+TEST(Cubic, HasTheMeanWindowsOfTheRfcsTables) {
+  const auto expect_mean = [](double rtt_ms, double p, double window) {
+    const auto packets = static_cast<std::uint64_t>(std::llround(1 / p));
+    EXPECT_NEAR(mean_window(kRfc, rtt_ms, packets, 100'000) / window, 1, 0.06) << p;
+  };
+  expect_mean(100, 1e-2, 12);
+  expect_mean(100, 1e-3, 38);
+  expect_mean(100, 1e-4, 187);
+  expect_mean(100, 1e-5, 1054);
+  expect_mean(100, 1e-6, 5926);
+  expect_mean(100, 1e-7, 33325);
+  expect_mean(100, 1e-8, 187400);
+  expect_mean(10, 1e-2, 12);
+  expect_mean(10, 1e-3, 38);
+  expect_mean(10, 1e-4, 120);
+  expect_mean(10, 1e-5, 379);
+  expect_mean(10, 1e-6, 1200);
+  expect_mean(10, 1e-7, 5926);
+  expect_mean(10, 1e-8, 33325);
+}
+
+// The same of the kernels by the general formula of section 5.2, C (3 + beta) / (4 (1 - beta)) to
+// the 1/4 times RTT/p to the 3/4. Whole packets grow faster in small windows.
+TEST(Cubic, OfBothKernelsHasTheMeanWindowsOfTheFormula) {
+  const auto formula = [](double beta, double rtt_s, double p) {
+    return std::pow(0.4 * (3 + beta) / (4 * (1 - beta)), 0.25) * std::pow(rtt_s / p, 0.75);
+  };
+  const double today = 717 / 1024.0;
+  EXPECT_NEAR(mean_window(kLinux, 100, 100'000, 1000) / formula(today, 0.1, 1e-5), 1, 0.12);
+  EXPECT_NEAR(mean_window(kLinux, 100, 1'000'000, 10'000) / formula(today, 0.1, 1e-6), 1, 0.05);
+  EXPECT_NEAR(mean_window(kLinux, 100, 10'000'000, 100'000) / formula(today, 0.1, 1e-7), 1, 0.05);
+  const double then = 819 / 1024.0;
+  EXPECT_NEAR(mean_window(kOld, 100, 100'000, 1, 20) / formula(then, 0.1, 1e-5), 1, 0.12);
+  EXPECT_NEAR(mean_window(kOld, 100, 1'000'000, 1, 5) / formula(then, 0.1, 1e-6), 1, 0.05);
+}
+
+// Before the first loss after a reset, 50 ACKs a packet; the kernel's filter of delayed ACKs makes
+// 800 / 31 of it, and a counter that begins at 0 one more.
+TEST(Cubic, OfLinux2622GrowsSlowlyWhereNoLossIsKnown) {
+  AckClock clock(kOld, 100);
+  open(clock, 100);
+  clock.time_out();
+  open(clock, 100 * 819 / 1024 + 1);
+  int acks = 0;
+  const double window = clock.window();
+  while (clock.window() < window + 2) {
+    clock.acknowledge();
+    ++acks;
+  }
+  EXPECT_NEAR(acks, 2 * 26, 1);
+}
+
+// Far beyond the last maximum at most 16 packets in 100 ms, which the same filter nearly doubles.
+TEST(Cubic, OfLinux2622GrowsByAMaximumPerRtt) {
+  AckClock clock(kOld, 100, 2000);
+  open(clock, 1000);
+  clock.lose();
+  window_after(clock, 25'000);
+  const double before = clock.window();
+  EXPECT_NEAR(window_after(clock, 100) - before, 31, 2);
+}
+
+TEST(Cubic, HyStartEndsSlowStartAtATrainOfAcks) {
+  // At 50 packets an RTT of 100 ms, ACKs are 2 ms apart.
+  AckClock clock(kLinux, 100);
+  for (int round = 0; round < 6; ++round) {
+    clock.round();
+  }
+  EXPECT_GT(clock.window(), 50);
+  EXPECT_LT(clock.window(), 160);
+  AckClock without(kWithoutHyStart, 100);
+  for (int round = 0; round < 6; ++round) {
+    without.round();
+  }
+  EXPECT_EQ(without.window(), 640);
+}
+
+TEST(Cubic, HyStartEndsSlowStartWhenTheRttGrowsByAnEighth) {
+  const auto after = [](double rtt_ms) {
+    AckClock clock(kLinux, 1000);
+    open(clock, 20);
+    clock.round();
+    clock.set_rtt_ms(rtt_ms);
+    clock.round();
+    return clock.window();
+  };
+  EXPECT_EQ(after(1015), 80);
+  // At most 16 ms.
+  EXPECT_LT(after(1017), 75);
+}
+
+}  // namespace
+}  // namespace remy
