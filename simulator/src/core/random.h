@@ -62,6 +62,7 @@ enum class Purpose : std::uint64_t {
   kPerturbation = 3,
   kRounding = 4,
   kJitter = 5,
+  kController = 6,
 };
 
 }  // namespace remy

@@ -36,6 +36,7 @@ struct SenderDescription {
   // on "tcp".
   Choice body;
   Traffic traffic;
+  std::optional<double> first_on_ms;  // none: after an off period that is drawn
   RouteDescription route;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "senders/segment.h"
 
@@ -32,7 +33,7 @@ struct AckContent {
 // called again before it returns.
 class Outlet {
  public:
-  // The network sets sender, slot and hop.
+  // The network sets sender, slot, hop and lost_behind_hop.
   virtual void send(const Segment& segment, double now_ms) = 0;
 
  protected:
@@ -47,6 +48,12 @@ struct BodyResults {
   std::uint64_t packets_repeated = 0;  // transmissions of what had been sent before
   std::uint64_t packets_marked = 0;    // received with a mark
   std::uint64_t timeouts = 0;
+};
+
+// What a sender keeps to, for recordings.
+struct Pace {
+  double window_packets = 0;
+  double intersend_ms = 0;
 };
 
 // A sender with its receiver, without the network between them: what carries a controller. It
@@ -71,6 +78,7 @@ class Body {
   virtual void act(double now_ms, Outlet& outlet) = 0;
   // The on period by packets is over, as the body counts; the network then switches it off.
   virtual bool is_done() const = 0;
+  virtual Pace pace() const = 0;
   // A data packet is lost on its way: where that counts, though no sender is told.
   virtual void lost(const Segment&, double) {}
 
@@ -78,6 +86,10 @@ class Body {
 
   // A data packet arrived; none if it is not acknowledged, or not yet.
   virtual std::optional<AckContent> received(const Segment& segment, double now_ms) = 0;
+  // When an ACK leaves that was kept back for a second packet, and that; its segment is that of the
+  // packet which waits.
+  virtual double next_ack_ms() const { return kNever; }
+  virtual std::optional<std::pair<Segment, AckContent>> delayed_ack(double) { return {}; }
 
   const BodyResults& results() const { return results_; }
 

@@ -149,4 +149,14 @@ class RemyController {
   alignas(16) double ratios_[kAnyRules ? kSignals : 1] = {};
 };
 
+// Sees every look-up of senders in a network.
+class RuleObserver {
+ public:
+  virtual void used(std::uint32_t sender, const RemyController<true>& controller,
+                    std::uint32_t rule) = 0;
+
+ protected:
+  ~RuleObserver() = default;
+};
+
 }  // namespace remy

@@ -23,6 +23,8 @@ struct Segment {
   std::uint32_t bytes = 0;  // on the wire
   std::uint32_t slot = 0;   // of what the network keeps for it
   std::uint16_t hop = 0;    // how many links it has crossed
+  // Behind which of these it is lost, which is drawn when it leaves; 0: behind none.
+  std::uint16_t lost_behind_hop = 0;
   bool is_ack = false;
   bool is_ecn_capable = false;
   bool is_marked = false;  // congestion experienced (RFC 3168)

@@ -20,7 +20,7 @@ double Schedule::on_ms(std::uint64_t period) const {
   return exponential_variate(std::get<ExponentialTime>(traffic_.on).mean_ms, 2 * period + 1);
 }
 
-std::uint64_t Schedule::on_packets(std::uint64_t period) const {
+std::uint64_t Schedule::on_packets(std::uint64_t period, double packet_bytes) const {
   double bytes = 0;
   if (const auto* const exponential = std::get_if<ExponentialBytes>(&traffic_.on)) {
     bytes = exponential_variate(exponential->mean_bytes, 2 * period + 1);
@@ -31,7 +31,7 @@ std::uint64_t Schedule::on_packets(std::uint64_t period) const {
                      pareto.maximum_bytes) +
             pareto.extra_bytes;
   }
-  return static_cast<std::uint64_t>(std::clamp(std::ceil(bytes / kPacketBytes), 1.0, 0x1p62));
+  return static_cast<std::uint64_t>(std::clamp(std::ceil(bytes / packet_bytes), 1.0, 0x1p62));
 }
 
 }  // namespace remy

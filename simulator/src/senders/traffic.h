@@ -5,6 +5,9 @@
 
 namespace remy {
 
+// Where nothing says otherwise.
+inline constexpr double kPacketBytes = 1500;
+
 // On for an exponentially distributed time.
 struct ExponentialTime {
   double mean_ms = 0;
@@ -43,7 +46,7 @@ class Schedule {
   // Length of on period number `period` of traffic by time, ms.
   double on_ms(std::uint64_t period) const;
   // Length of on period number `period` of traffic by bytes, whole packets, at least one.
-  std::uint64_t on_packets(std::uint64_t period) const;
+  std::uint64_t on_packets(std::uint64_t period, double packet_bytes = kPacketBytes) const;
 
  private:
   double exponential_variate(double mean, std::uint64_t counter) const;
@@ -51,7 +54,5 @@ class Schedule {
   Traffic traffic_;
   std::uint64_t key_;
 };
-
-inline constexpr double kPacketBytes = 1500;
 
 }  // namespace remy

@@ -1,0 +1,29 @@
+#include "elements/drop_tail.h"
+
+namespace remy {
+
+void DropTail::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  const bool has_room = packets() < limits_.packets && bytes() + segment.bytes <= limits_.bytes;
+  if (!has_room && !is_link_idle_) {
+    drops.dropped(segment, now_ms);
+    return;
+  }
+  Segment& kept = waiting_.push();
+  kept = segment;
+  kept.queued_ms = now_ms;
+  is_link_idle_ = false;
+  joined(segment);
+}
+
+std::optional<Segment> DropTail::depart(double, DropListener&) {
+  if (waiting_.empty()) {
+    is_link_idle_ = true;
+    return std::nullopt;
+  }
+  const std::optional<Segment> departing = waiting_.front();
+  waiting_.pop();
+  left(*departing);
+  return departing;
+}
+
+}  // namespace remy

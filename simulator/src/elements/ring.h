@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace remy {
+
+// A first-in first-out queue that grows as needed and keeps its room, so that it allocates nothing
+// once it has been as long as it gets.
+template <class Item>
+class Ring {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+
+  Item& front() { return items_[head_]; }
+  const Item& front() const { return items_[head_]; }
+  Item& back() { return items_[(head_ + size_ - 1) & (items_.size() - 1)]; }
+
+  // A place behind the last, for the caller to fill.
+  [[gnu::always_inline]] Item& push() {
+    if (size_ == items_.size()) [[unlikely]] {
+      grow();
+    }
+    return items_[(head_ + size_++) & (items_.size() - 1)];
+  }
+  void push(const Item& item) { push() = item; }
+
+  void pop() {
+    head_ = (head_ + 1) & (items_.size() - 1);
+    --size_;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+
+ private:
+  static constexpr std::size_t kInitialPlaces = 16;
+
+  [[gnu::noinline]] void grow() {
+    std::vector<Item> larger(items_.empty() ? kInitialPlaces : 2 * items_.size());
+    for (std::size_t i = 0; i < size_; ++i) {
+      larger[i] = std::move(items_[(head_ + i) & (items_.size() - 1)]);
+    }
+    items_ = std::move(larger);
+    head_ = 0;
+  }
+
+  std::vector<Item> items_;  // a power of two
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace remy

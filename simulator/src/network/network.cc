@@ -1,0 +1,672 @@
+#include "network/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "core/random.h"
+#include "elements/packet_ring.h"
+#include "elements/queues.h"
+#include "elements/ring.h"
+#include "network/timers.h"
+#include "protocols/protocol.h"
+#include "senders/bodies.h"
+
+namespace remy {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// One run. Everything that will happen is in one tree of timers, in the order of ties: departures
+// from links, queues' own acts, bodies' own acts, switches, delayed ACKs, arrivals.
+class Network final : private Outlet, private DropListener {
+ public:
+  Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
+          std::uint64_t seed, const NetworkOptions& options);
+
+  NetworkResults run(double duration_ms);
+
+ private:
+  // Segments between a link and what lies behind it, at a constant distance.
+  struct Lane {
+    struct InFlight {
+      double arrives_ms;
+      Segment segment;
+    };
+    Ring<InFlight> in_flight;
+    double delay_ms = 0;
+    std::uint32_t link = 0;
+  };
+
+  struct Link {
+    std::unique_ptr<Queue> queue;
+    double service_ms = 1;  // of a whole packet
+    bool is_busy = false;
+    Segment transmitted;
+    LinkResults results;
+  };
+
+  // A step of a route: over the link, then along the lane.
+  struct Hop {
+    std::uint32_t link;
+    std::uint32_t lane;
+  };
+
+  // A way from one end to the other. Loss is drawn for a segment when it leaves.
+  struct Route {
+    struct LossyHop {
+      std::uint16_t behind_hop;
+      double probability;
+      std::uint64_t key;
+    };
+    std::vector<Hop> hops;
+    std::vector<LossyHop> lossy_hops;
+  };
+
+  // What ends the on period that a sender is in.
+  enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
+
+  struct Sender {
+    Sender(const SenderDescription& description, std::uint64_t traffic_key, std::uint32_t index)
+        : flow(index), schedule(description.traffic, traffic_key) {}
+
+    std::unique_ptr<Body> body;
+    double act_ms = kNever;  // as the tree has it
+    double delayed_ack_ms = kNever;
+    Mode mode = Mode::kOff;
+    // Packets are received and their ACKs arrive in one event, where nothing can happen to ACKs but
+    // their delay.
+    bool has_constant_return = true;
+    double return_delay_ms = 0;
+    double rtt_ms = 0;  // the last
+    Route route;
+    Route return_route;
+    FlowTag flow;                      // names losses
+    std::uint32_t sent_in_period = 0;  // likewise
+    std::uint64_t acks_sent = 0;       // likewise
+    NetworkSenderResults results;
+    Schedule schedule;
+    bool counts_every_packet = false;
+    std::uint64_t period = 0;
+    double on_since_ms = 0;
+    double share_at_on_ms = 0;
+    std::uint64_t flow_packets = 0;
+  };
+
+  static constexpr std::uint64_t kEventsPerLook = 4096;
+
+  std::uint32_t timer_of_tick(std::size_t link) const {
+    return static_cast<std::uint32_t>(links_.size() + link);
+  }
+  std::uint32_t timer_of_act(std::size_t sender) const {
+    return static_cast<std::uint32_t>(2 * links_.size() + sender);
+  }
+  std::uint32_t timer_of_switch(std::size_t sender) const {
+    return static_cast<std::uint32_t>(2 * links_.size() + senders_.size() + sender);
+  }
+  std::uint32_t timer_of_delayed_ack(std::size_t sender) const {
+    return static_cast<std::uint32_t>(2 * links_.size() + 2 * senders_.size() + sender);
+  }
+  std::uint32_t timer_of_lane(std::uint32_t lane) const { return first_lane_timer_ + lane; }
+
+  void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
+                  const MeasurementNoise& measurement, RuleObserver* observer);
+  Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
+
+  void send(const Segment& segment, double now_ms) override;
+  void dropped(const Segment& segment, double now_ms) override;
+
+  void fire(std::uint32_t timer, double now_ms);
+  void enqueue(std::uint32_t link, const Segment& segment, double now_ms);
+  void begin_transmission(std::uint32_t link, double now_ms);
+  void transmission_ended(std::uint32_t link, double now_ms);
+  void arrived(std::uint32_t lane, double now_ms);
+  void data_arrived(Sender& sender, const Segment& segment, double now_ms);
+  void ack_leaves(Sender& sender, const Segment& echo, const AckContent& content, double now_ms);
+  void ack_arrived(Sender& sender, const Segment& ack, double now_ms);
+  void switch_sender(Sender& sender, double now_ms);
+  void switch_on(Sender& sender, double now_ms);
+  void switch_off(Sender& sender, double now_ms);
+  // After every call of a body: it may want to act at another time, or be done.
+  void settle(Sender& sender, double now_ms);
+  void tell_of_losses(double now_ms);
+  void advance_share(double now_ms);
+  void stop_counting(Sender& sender, double now_ms);
+  void record(double until_ms);
+  NetworkResults finish(double duration_ms);
+
+  std::uint32_t index_of(const Sender& sender) const {
+    return static_cast<std::uint32_t>(&sender - senders_.data());
+  }
+
+  const NetworkDescription& description_;
+  std::uint64_t key_;
+  NetworkOptions options_;
+  std::uint32_t packet_bytes_;
+  std::uint32_t ack_bytes_;
+  std::vector<Link> links_;
+  std::vector<Lane> lanes_;
+  std::map<std::pair<std::uint32_t, double>, std::uint32_t> lane_of_;  // by link and delay
+  std::vector<Sender> senders_;
+  std::uint32_t first_lane_timer_ = 0;
+  Timers timers_{1};
+  std::uint32_t sending_ = 0;             // whose body is called
+  std::vector<Segment> untold_losses_;    // of packets that bodies have yet to hear of
+  std::vector<AckContent> ack_contents_;  // by slot
+  std::vector<std::uint32_t> free_slots_;
+  std::size_t under_way_ = 0;  // packets
+  std::uint64_t packets_since_look_ = 0;
+  std::uint64_t events_ = 0;
+  double next_record_ms_ = kNever;
+  std::vector<SenderSample> sender_samples_;
+  std::vector<LinkSample> link_samples_;
+  std::size_t senders_on_ = 0;
+  // Integral from 0 of dt / (number of senders on), over the time when any is.
+  double share_ms_ = 0;
+  double share_until_ms_ = 0;
+};
+
+Network::Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
+                 std::uint64_t seed, const NetworkOptions& options)
+    : description_(description),
+      key_(derive_key(seed, description.key)),
+      options_(options),
+      packet_bytes_(static_cast<std::uint32_t>(description.packet_bytes)),
+      ack_bytes_(static_cast<std::uint32_t>(description.ack_bytes)) {
+  for (const LinkDescription& each : description.links) {
+    const QueueDiscipline& discipline = find_queue_discipline(each.queue.name);
+    Link link;
+    link.queue =
+        discipline.make(Chosen("queue", discipline.variants, each.queue),
+                        {each.buffer_packets, each.rate_packets_per_ms, description.packet_bytes});
+    link.service_ms = 1 / each.rate_packets_per_ms;
+    links_.push_back(std::move(link));
+  }
+  senders_.reserve(description.senders.size());
+  for (const SenderDescription& each : description.senders) {
+    add_sender(each, tables, description.measurement, options.observer);
+  }
+  first_lane_timer_ = static_cast<std::uint32_t>(2 * links_.size() + 3 * senders_.size());
+  timers_ = Timers(static_cast<std::uint32_t>(first_lane_timer_ + lanes_.size()));
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    const std::optional<double> first_on_ms = description.senders[i].first_on_ms;
+    timers_.set(timer_of_switch(i), first_on_ms ? *first_on_ms : senders_[i].schedule.off_ms(0));
+  }
+  if (options.recorder != nullptr) {
+    next_record_ms_ = 0;
+    sender_samples_.resize(senders_.size());
+    link_samples_.resize(links_.size());
+  }
+}
+
+void Network::add_sender(const SenderDescription& description,
+                         std::span<const CompiledTable> tables, const MeasurementNoise& measurement,
+                         RuleObserver* observer) {
+  const auto index = static_cast<std::uint32_t>(senders_.size());
+  Sender& sender = senders_.emplace_back(
+      description, derive_key(key_, {static_cast<std::uint64_t>(Purpose::kTraffic), index}), index);
+  const BodyKind& kind = find_body_kind(description.body.name);
+  sender.counts_every_packet = kind.counts_every_packet;
+  BodySetting setting;
+  setting.sender = index;
+  setting.packet_bytes = description_.packet_bytes;
+  setting.measurement = measurement;
+  setting.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
+  if (description.table) {
+    setting.table = &tables[*description.table];
+    setting.observer = observer;
+  } else {
+    const Protocol& protocol = find_protocol(description.protocol.name);
+    setting.is_ecn_capable = protocol.needs.is_ecn_capable;
+    setting.controller =
+        protocol.make(Chosen("protocol", protocol.variants, description.protocol),
+                      derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));
+  }
+  sender.body = kind.make(Chosen("body", kind.variants, description.body), std::move(setting));
+  const RouteDescription& way = description.route;
+  sender.has_constant_return = way.return_links.empty();
+  sender.return_delay_ms = way.return_delay_ms;
+  if (sender.has_constant_return) {
+    sender.route = route(way.links, way.delay_ms + way.return_delay_ms, false);
+  } else {
+    sender.route = route(way.links, way.delay_ms, false);
+    sender.return_route = route(way.return_links, way.return_delay_ms, true);
+  }
+}
+
+// `delay_ms` comes on top of the last link's.
+Network::Route Network::route(const std::vector<std::uint32_t>& links, double delay_ms,
+                              bool is_return) {
+  Route route;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::uint32_t link = links[i];
+    const LinkDescription& description = description_.links[link];
+    const double lane_ms = description.delay_ms + (i + 1 == links.size() ? delay_ms : 0);
+    const auto [lane, is_new] =
+        lane_of_.try_emplace({link, lane_ms}, static_cast<std::uint32_t>(lanes_.size()));
+    if (is_new) {
+      lanes_.push_back({{}, lane_ms, link});
+    }
+    route.hops.push_back({link, lane->second});
+    if (description.loss_probability > 0) {
+      // The first link's are named as the dumbbell's are.
+      std::uint64_t key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kLoss));
+      if (link > 0 || is_return) {
+        key = derive_key(key, {link, is_return ? 1U : 0U});
+      }
+      route.lossy_hops.push_back(
+          {static_cast<std::uint16_t>(i + 1), description.loss_probability, key});
+    }
+  }
+  return route;
+}
+
+NetworkResults Network::run(double duration_ms) {
+  for (Sender& sender : senders_) {
+    sender.results.traffic.first_on_ms = duration_ms;
+  }
+  const double end_ms = std::nextafter(duration_ms, kNever);
+  for (;;) {
+    const double now_ms = timers_.earliest();
+    if (now_ms > next_record_ms_) [[unlikely]] {
+      record(std::min(now_ms, end_ms));
+    }
+    if (now_ms >= end_ms) {
+      return finish(duration_ms);
+    }
+    if (++events_ % kEventsPerLook == 0 && options_.interruption != nullptr) [[unlikely]] {
+      options_.interruption->look(std::exchange(packets_since_look_, 0));
+    }
+    fire(timers_.first(), now_ms);
+    if (!untold_losses_.empty()) [[unlikely]] {
+      tell_of_losses(now_ms);
+    }
+  }
+}
+
+void Network::fire(std::uint32_t timer, double now_ms) {
+  if (timer >= first_lane_timer_) {
+    arrived(timer - first_lane_timer_, now_ms);
+  } else if (timer < links_.size()) {
+    transmission_ended(timer, now_ms);
+  } else if (timer >= timer_of_delayed_ack(0)) {
+    Sender& sender = senders_[timer - timer_of_delayed_ack(0)];
+    sending_ = index_of(sender);
+    if (const auto ack = sender.body->delayed_ack(now_ms)) {
+      ack_leaves(sender, ack->first, ack->second, now_ms);
+    }
+    settle(sender, now_ms);
+  } else if (timer >= timer_of_switch(0)) {
+    switch_sender(senders_[timer - timer_of_switch(0)], now_ms);
+  } else if (timer >= timer_of_act(0)) {
+    Sender& sender = senders_[timer - timer_of_act(0)];
+    sending_ = index_of(sender);
+    sender.body->act(now_ms, *this);
+    settle(sender, now_ms);
+  } else {
+    Link& link = links_[timer - links_.size()];
+    link.queue->tick(now_ms);
+    timers_.set(timer, link.queue->next_ms());
+  }
+}
+
+// Of the body whose function is called.
+void Network::send(const Segment& segment, double now_ms) {
+  Sender& sender = senders_[sending_];
+  Segment leaving = segment;
+  leaving.sender = sending_;
+  leaving.hop = 0;
+  const std::uint64_t name = std::uint64_t{sender.flow.word()} << 32 | sender.sent_in_period++;
+  ++sender.results.traffic.packets_sent;
+  for (const Route::LossyHop& lossy : sender.route.lossy_hops) {
+    if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
+      leaving.lost_behind_hop = lossy.behind_hop;
+      break;
+    }
+  }
+  ++under_way_;
+  // Windows end at 1e6 packets; beyond this bound a flood can only waste memory.
+  if (under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
+    dropped(leaving, now_ms);
+    return;
+  }
+  enqueue(sender.route.hops.front().link, leaving, now_ms);
+}
+
+void Network::dropped(const Segment& segment, double) {
+  const Sender& sender = senders_[segment.sender];
+  const Route& route = segment.is_ack ? sender.return_route : sender.route;
+  ++links_[route.hops[segment.hop].link].results.dropped;
+  untold_losses_.push_back(segment);
+}
+
+void Network::enqueue(std::uint32_t index, const Segment& segment, double now_ms) {
+  Link& link = links_[index];
+  link.queue->accept(segment, now_ms, *this);
+  if (!link.is_busy) {
+    begin_transmission(index, now_ms);
+  }
+  if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) [[unlikely]] {
+    timers_.set(timer_of_tick(index), tick_ms);
+  }
+}
+
+void Network::begin_transmission(std::uint32_t index, double now_ms) {
+  Link& link = links_[index];
+  const std::optional<Segment> segment = link.queue->depart(now_ms, *this);
+  link.is_busy = segment.has_value();
+  if (!segment) {
+    timers_.set(index, kNever);
+    return;
+  }
+  link.transmitted = *segment;
+  const double service_ms = segment->bytes == packet_bytes_
+                                ? link.service_ms
+                                : segment->bytes / description_.packet_bytes * link.service_ms;
+  timers_.set(index, now_ms + service_ms);
+}
+
+void Network::transmission_ended(std::uint32_t index, double now_ms) {
+  Link& link = links_[index];
+  ++link.results.transmitted;
+  const Sender& sender = senders_[link.transmitted.sender];
+  const Route& route = link.transmitted.is_ack ? sender.return_route : sender.route;
+  const std::uint32_t lane_index = route.hops[link.transmitted.hop].lane;
+  Lane& lane = lanes_[lane_index];
+  const double arrives_ms = now_ms + lane.delay_ms;
+  if (lane.in_flight.empty()) {
+    timers_.set(timer_of_lane(lane_index), arrives_ms);
+  }
+  Lane::InFlight& flying = lane.in_flight.push();
+  flying.arrives_ms = arrives_ms;
+  flying.segment = link.transmitted;
+  ++flying.segment.hop;
+  begin_transmission(index, now_ms);
+}
+
+void Network::arrived(std::uint32_t lane_index, double now_ms) {
+  Lane& lane = lanes_[lane_index];
+  const Segment segment = lane.in_flight.front().segment;
+  lane.in_flight.pop();
+  timers_.set(timer_of_lane(lane_index),
+              lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
+  if (segment.lost_behind_hop == segment.hop) [[unlikely]] {
+    ++links_[lane.link].results.lost;
+    untold_losses_.push_back(segment);
+    return;
+  }
+  Sender& sender = senders_[segment.sender];
+  const Route& route = segment.is_ack ? sender.return_route : sender.route;
+  if (segment.hop < route.hops.size()) {
+    enqueue(route.hops[segment.hop].link, segment, now_ms);
+  } else if (segment.is_ack) {
+    ack_arrived(sender, segment, now_ms);
+  } else {
+    data_arrived(sender, segment, now_ms);
+  }
+}
+
+void Network::data_arrived(Sender& sender, const Segment& segment, double now_ms) {
+  --under_way_;
+  ++packets_since_look_;
+  ++sender.results.traffic.packets_received;
+  sending_ = segment.sender;
+  if (!sender.has_constant_return) {
+    if (const auto content = sender.body->received(segment, now_ms)) {
+      ack_leaves(sender, segment, *content, now_ms);
+    }
+    settle(sender, now_ms);
+    return;
+  }
+  sender.rtt_ms = now_ms - segment.sent_ms;
+  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+  const auto content = sender.body->received(segment, now_ms - sender.return_delay_ms);
+  if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) {
+    switch_off(sender, now_ms);
+  }
+  if (content) {
+    sender.body->acknowledged(segment, *content, now_ms, *this);
+  }
+  settle(sender, now_ms);
+}
+
+void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& content,
+                         double now_ms) {
+  if (sender.has_constant_return) {
+    sender.body->acknowledged(echo, content, now_ms, *this);
+    return;
+  }
+  Segment ack = echo;
+  ack.sender = index_of(sender);
+  ack.is_ack = true;
+  ack.is_marked = false;
+  ack.is_ecn_capable = false;
+  ack.bytes = ack_bytes_;
+  ack.hop = 0;
+  ack.lost_behind_hop = 0;
+  const std::uint64_t name = std::uint64_t{ack.sender} << 40 ^ sender.acks_sent++;
+  for (const Route::LossyHop& lossy : sender.return_route.lossy_hops) {
+    if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
+      ack.lost_behind_hop = lossy.behind_hop;
+      break;
+    }
+  }
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(ack_contents_.size()));
+    ack_contents_.emplace_back();
+  }
+  ack.slot = free_slots_.back();
+  free_slots_.pop_back();
+  ack_contents_[ack.slot] = content;
+  enqueue(sender.return_route.hops.front().link, ack, now_ms);
+}
+
+void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
+  sending_ = ack.sender;
+  sender.rtt_ms = now_ms - ack.sent_ms;
+  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+  ++sender.results.delay_samples;
+  free_slots_.push_back(ack.slot);
+  // Kept, as what the body sends at once may take the slot.
+  const AckContent content = ack_contents_[ack.slot];
+  sender.body->acknowledged(ack, content, now_ms, *this);
+  settle(sender, now_ms);
+}
+
+void Network::switch_sender(Sender& sender, double now_ms) {
+  if (options_.interruption != nullptr) {
+    options_.interruption->look(std::exchange(packets_since_look_, 0));
+  }
+  sending_ = index_of(sender);
+  if (sender.mode == Mode::kOff) {
+    switch_on(sender, now_ms);
+  } else {
+    switch_off(sender, now_ms);
+  }
+  settle(sender, now_ms);
+}
+
+void Network::switch_on(Sender& sender, double now_ms) {
+  advance_share(now_ms);
+  ++senders_on_;
+  sender.on_since_ms = now_ms;
+  sender.share_at_on_ms = share_ms_;
+  SenderResults& results = sender.results.traffic;
+  results.first_on_ms = std::min(results.first_on_ms, now_ms);
+  sender.flow.next_period();
+  sender.sent_in_period = 0;
+  std::optional<std::uint64_t> packets;
+  double off_ms = kNever;
+  if (sender.schedule.by_time()) {
+    sender.mode = Mode::kOnForTime;
+    off_ms = now_ms + sender.schedule.on_ms(sender.period);
+  } else {
+    sender.mode = Mode::kOnForPackets;
+    packets = sender.schedule.on_packets(sender.period, description_.packet_bytes);
+    sender.flow_packets = *packets;
+  }
+  ++sender.period;
+  timers_.set(timer_of_switch(sending_), off_ms);
+  sender.body->switch_on(packets, now_ms, *this);
+}
+
+void Network::switch_off(Sender& sender, double now_ms) {
+  if (sender.mode == Mode::kOnForPackets) {
+    sender.results.flows.push_back({sender.flow_packets, now_ms - sender.on_since_ms});
+  }
+  stop_counting(sender, now_ms);
+  --senders_on_;
+  sender.mode = Mode::kOff;
+  sender.body->switch_off(now_ms);
+  timers_.set(timer_of_switch(index_of(sender)), now_ms + sender.schedule.off_ms(sender.period));
+}
+
+void Network::settle(Sender& sender, double now_ms) {
+  if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) [[unlikely]] {
+    switch_off(sender, now_ms);
+  }
+  if (const double act_ms = sender.body->next_ms(); act_ms != sender.act_ms) {
+    sender.act_ms = act_ms;
+    timers_.set(timer_of_act(index_of(sender)), std::max(act_ms, now_ms));
+  }
+  if (const double ack_ms = sender.body->next_ack_ms(); ack_ms != sender.delayed_ack_ms)
+      [[unlikely]] {
+    sender.delayed_ack_ms = ack_ms;
+    timers_.set(timer_of_delayed_ack(index_of(sender)),
+                sender.has_constant_return ? ack_ms + sender.return_delay_ms : ack_ms);
+  }
+}
+
+void Network::tell_of_losses(double now_ms) {
+  // Bodies may send, and lose, more meanwhile.
+  for (std::size_t i = 0; i < untold_losses_.size(); ++i) {
+    const Segment segment = untold_losses_[i];
+    if (segment.is_ack) {
+      free_slots_.push_back(segment.slot);
+      continue;
+    }
+    --under_way_;
+    ++packets_since_look_;
+    Sender& sender = senders_[segment.sender];
+    ++sender.results.traffic.packets_lost;
+    sending_ = segment.sender;
+    sender.body->lost(segment, now_ms);
+    settle(sender, now_ms);
+  }
+  untold_losses_.clear();
+}
+
+void Network::advance_share(double now_ms) {
+  if (senders_on_ > 0) {
+    share_ms_ += (now_ms - share_until_ms_) / static_cast<double>(senders_on_);
+  }
+  share_until_ms_ = now_ms;
+}
+
+void Network::stop_counting(Sender& sender, double now_ms) {
+  advance_share(now_ms);
+  sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
+  sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+}
+
+void Network::record(double until_ms) {
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    const Sender& sender = senders_[i];
+    sender_samples_[i] = {sender.mode != Mode::kOff, sender.body->pace(), sender.rtt_ms,
+                          sender.body->results()};
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    link_samples_[i] = {link.queue->packets(), link.queue->bytes(), link.results.dropped};
+  }
+  // Nothing has changed since the last event.
+  for (; next_record_ms_ < until_ms; next_record_ms_ += options_.record_every_ms) {
+    options_.recorder->sample(next_record_ms_, sender_samples_, link_samples_);
+  }
+}
+
+NetworkResults Network::finish(double duration_ms) {
+  NetworkResults results;
+  for (Sender& sender : senders_) {
+    if (sender.mode != Mode::kOff) {
+      stop_counting(sender, duration_ms);
+    }
+    sender.results.body = sender.body->results();
+    if (sender.has_constant_return) {
+      sender.results.delay_samples = sender.results.traffic.packets_received;
+    }
+    sender.results.throughput_packets = sender.counts_every_packet
+                                            ? sender.results.traffic.packets_received
+                                            : sender.results.body.packets_in_order;
+    results.senders.push_back(std::move(sender.results));
+  }
+  for (const Link& link : links_) {
+    results.links.push_back(link.results);
+  }
+  return results;
+}
+
+}  // namespace
+
+CompletionSummary summarize(std::span<const FlowCompletion> flows) {
+  if (flows.empty()) {
+    return {};
+  }
+  std::vector<double> times_ms;
+  double sum_ms = 0;
+  for (const FlowCompletion& flow : flows) {
+    times_ms.push_back(flow.time_ms);
+    sum_ms += flow.time_ms;
+  }
+  std::ranges::sort(times_ms);
+  const std::size_t count = times_ms.size();
+  return {count, sum_ms / static_cast<double>(count),
+          (times_ms[(count - 1) / 2] + times_ms[count / 2]) / 2,
+          times_ms[(99 * count + 99) / 100 - 1]};
+}
+
+void validate(const NetworkDescription& network, std::size_t tables) {
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    const SenderDescription& sender = network.senders[i];
+    const std::string who = "sender " + std::to_string(i);
+    if (sender.table && *sender.table >= tables) {
+      throw std::invalid_argument(who + " runs table " + std::to_string(*sender.table) +
+                                  " but there are " + std::to_string(tables));
+    }
+    const BodyKind& body = find_body_kind(sender.body.name);
+    if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
+      throw std::invalid_argument(who + " has the body \"" + sender.body.name +
+                                  "\", which carries no " + (sender.table ? "RemyCC" : "protocol"));
+    }
+    if (!network.measurement.is_exact() && !body.takes_noise) {
+      throw std::invalid_argument(who + " has the body \"" + sender.body.name +
+                                  "\", which measures exactly");
+    }
+    if (sender.route.links.empty()) {
+      throw std::invalid_argument(who + " has a route of no links");
+    }
+    for (const auto* const links : {&sender.route.links, &sender.route.return_links}) {
+      for (const std::uint32_t link : *links) {
+        if (link >= network.links.size()) {
+          throw std::invalid_argument(who + " has link " + std::to_string(link) +
+                                      " in its route but there are " +
+                                      std::to_string(network.links.size()));
+        }
+      }
+    }
+  }
+}
+
+NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
+                           double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
+  validate(network, tables.size());
+  return Network(network, tables, seed, options).run(duration_ms);
+}
+
+}  // namespace remy

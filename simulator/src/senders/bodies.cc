@@ -1,0 +1,28 @@
+#include "senders/bodies.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace remy {
+
+// One a file of this folder.
+BodyKind datagram();
+
+std::span<const BodyKind> body_kinds() {
+  static const std::vector<BodyKind> kKinds = {
+      datagram(),
+  };
+  return kKinds;
+}
+
+const BodyKind& find_body_kind(std::string_view name) {
+  const auto found = std::ranges::find(body_kinds(), name, &BodyKind::name);
+  if (found == body_kinds().end()) {
+    throw std::invalid_argument("there is no body \"" + std::string(name) +
+                                "\"; there are: " + names_of(body_kinds()));
+  }
+  return *found;
+}
+
+}  // namespace remy
