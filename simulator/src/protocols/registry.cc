@@ -8,15 +8,19 @@
 namespace remy {
 
 // One a file of this folder.
+Protocol aimd();
 Protocol bbr();
 Protocol constant_rate();
 Protocol cubic();
+Protocol newreno();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
+      aimd(),
       bbr(),
       constant_rate(),
       cubic(),
+      newreno(),
   };
   return kProtocols;
 }

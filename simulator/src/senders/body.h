@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "senders/rtt_statistics.h"
 #include "senders/segment.h"
 
 namespace remy {
@@ -21,6 +22,7 @@ struct SackBlock {
 // it, which it echoes.
 struct AckContent {
   double received_ms = 0;        // when that packet was
+  double time_stamp_ms = 0;      // when the packet left that last moved what is in order (RFC 7323)
   std::uint64_t cumulative = 0;  // all packets before are received
   std::uint32_t packets = 1;     // how many it stands for
   std::uint32_t marked = 0;      // how many of these were marked
@@ -48,6 +50,13 @@ struct BodyResults {
   std::uint64_t packets_repeated = 0;  // transmissions of what had been sent before
   std::uint64_t packets_marked = 0;    // received with a mark
   std::uint64_t timeouts = 0;
+  RttStatistics rtt;  // none where the body takes no samples
+};
+
+// What a sender keeps to, for recordings.
+struct Pace {
+  double window_packets = 0;
+  double intersend_ms = 0;
 };
 
 // What a sender keeps to, for recordings.

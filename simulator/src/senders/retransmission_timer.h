@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace remy {
+
+// What a retransmission timer can be told.
+struct RetransmissionTimeouts {
+  double initial_ms = 1000;  // before the first sample of the RTT (RFC 6298, section 2.1)
+  double minimum_ms = 200;
+  double maximum_ms = 60000;  // section 2.5
+  double granularity_ms = 1;  // of the clock: the G of section 2.3
+  // Linux holds the term of the variation, not the sum, to the minimum.
+  bool is_minimum_of_variation = false;
+};
+
+// When to give a packet up (RFC 6298): smoothed RTT, its variation, and the timeout of these, which
+// doubles at every expiry.
+class RetransmissionTimer {
+ public:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts) : timeouts_(timeouts) {
+    forget();
+  }
+
+  // Nothing is measured, and the timer is off.
+  void forget() {
+    has_sample_ = false;
+    smoothed_ms_ = 0;
+    variation_ms_ = 0;
+    timeout_ms_ = timeouts_.initial_ms;
+    expiry_ms_ = kNever;
+  }
+
+  void sample(double rtt_ms) {
+    if (!has_sample_) [[unlikely]] {
+      // Section 2.2: SRTT = R, RTTVAR = R / 2.
+      has_sample_ = true;
+      smoothed_ms_ = rtt_ms;
+      variation_ms_ = rtt_ms / 2;
+    } else {
+      // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
+      variation_ms_ += (std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_) / 4;
+      smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
+    }
+    const double variation = std::max(timeouts_.granularity_ms, 4 * variation_ms_);
+    timeout_ms_ = timeouts_.is_minimum_of_variation
+                      ? smoothed_ms_ + std::max(timeouts_.minimum_ms, variation)
+                      : std::max(timeouts_.minimum_ms, smoothed_ms_ + variation);
+    timeout_ms_ = std::min(timeout_ms_, timeouts_.maximum_ms);
+  }
+
+  // Section 5.5: the timeout doubles.
+  void back_off() { timeout_ms_ = std::min(2 * timeout_ms_, timeouts_.maximum_ms); }
+
+  void restart(double now_ms) { expiry_ms_ = now_ms + timeout_ms_; }
+  void stop() { expiry_ms_ = kNever; }
+  bool is_running() const { return expiry_ms_ < kNever; }
+
+  double expiry_ms() const { return expiry_ms_; }
+  double timeout_ms() const { return timeout_ms_; }
+  double smoothed_ms() const { return smoothed_ms_; }  // 0: nothing is measured yet
+  double variation_ms() const { return variation_ms_; }
+
+ private:
+  RetransmissionTimeouts timeouts_;
+  bool has_sample_ = false;
+  double smoothed_ms_ = 0;
+  double variation_ms_ = 0;
+  double timeout_ms_ = 0;
+  double expiry_ms_ = kNever;
+};
+
+}  // namespace remy

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace remy {
+
+// Two means of the samples of the RTT that a sender takes: over packets that are received, of the
+// latest sample by then; and over time, of the latest in every 5 ms that brought news, where what
+// is long in coming weighs more.
+class RttStatistics {
+ public:
+  void packet_came() {
+    sum_ms_ += last_ms_;
+    count_ += last_ms_ > 0 ? 1 : 0;
+  }
+  // A new sample, or the last one again with other news.
+  void sampled(double rtt_ms, double now_ms) {
+    const double step = std::floor(now_ms / kStepMs);
+    if (step > step_) {
+      sum_over_time_ms_ += last_ms_;
+      count_over_time_ += last_ms_ > 0 ? 1 : 0;
+      step_ = step;
+    }
+    last_ms_ = rtt_ms;
+  }
+
+  double last_ms() const { return last_ms_; }  // 0: none yet
+  double mean_ms() const { return count_ > 0 ? sum_ms_ / static_cast<double>(count_) : 0; }
+  double mean_over_time_ms() const {
+    return count_over_time_ > 0 ? sum_over_time_ms_ / static_cast<double>(count_over_time_) : 0;
+  }
+
+ private:
+  static constexpr double kStepMs = 5;
+
+  double last_ms_ = 0;
+  double sum_ms_ = 0;
+  std::uint64_t count_ = 0;
+  double step_ = -1;
+  double sum_over_time_ms_ = 0;
+  std::uint64_t count_over_time_ = 0;
+};
+
+}  // namespace remy

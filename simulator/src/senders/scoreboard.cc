@@ -1,0 +1,34 @@
+#include "senders/scoreboard.h"
+
+namespace remy {
+
+std::uint64_t Scoreboard::lose_all() {
+  const std::uint64_t in_flight_before = in_flight();
+  for (std::uint64_t packet = first_; packet < end_; ++packet) {
+    if (!sacked_.test(packet) && !lost_.test(packet)) {
+      lose(packet);
+    }
+  }
+  loss_end_ = end_;
+  return in_flight_before;
+}
+
+void Scoreboard::abandon() {
+  sacked_.clear(first_, end_);
+  lost_.clear(first_, end_);
+  first_ = end_;
+  sacked_count_ = 0;
+  lost_count_ = 0;
+}
+
+void Scoreboard::grow() {
+  std::vector<Transmission> larger(2 * transmissions_.size());
+  for (std::uint64_t packet = first_; packet < end_; ++packet) {
+    larger[packet & (larger.size() - 1)] = at(packet);
+  }
+  transmissions_.swap(larger);
+  sacked_.make_room(first_, end_, first_ + transmissions_.size());
+  lost_.make_room(first_, end_, first_ + transmissions_.size());
+}
+
+}  // namespace remy

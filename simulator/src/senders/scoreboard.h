@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "senders/body.h"
+#include "senders/controller.h"
+#include "senders/packet_bits.h"
+
+namespace remy {
+
+// What a sender knows of its packets that are not yet acknowledged in order (RFC 6675, section 3):
+// received beyond a gap, lost and waiting to be sent again, or in flight. A packet is in flight
+// once however often it was sent.
+class Scoreboard {
+ public:
+  // The last transmission of a packet.
+  struct Transmission {
+    SendState state;
+    std::uint64_t serial = 0;
+  };
+
+  Scoreboard() : transmissions_(kInitialPackets) {}
+
+  std::uint64_t first() const { return first_; }  // not yet acknowledged
+  std::uint64_t end() const { return end_; }      // the next that is new
+  bool is_empty() const { return first_ == end_; }
+  std::uint64_t in_flight() const { return end_ - first_ - sacked_count_ - lost_count_; }
+  bool has_lost() const { return lost_count_ > 0; }
+  bool is_sacked(std::uint64_t packet) const { return sacked_.test(packet); }
+  bool is_lost(std::uint64_t packet) const { return lost_.test(packet); }
+  const Transmission& at(std::uint64_t packet) const {
+    return transmissions_[packet & (transmissions_.size() - 1)];
+  }
+  // All packets before, but for those received, have once been found to be lost.
+  std::uint64_t loss_end() const { return std::max(first_, loss_end_); }
+
+  // The next new packet is sent.
+  void send(const Transmission& transmission) {
+    if (end_ - first_ == transmissions_.size()) [[unlikely]] {
+      grow();
+    }
+    transmissions_[end_ & (transmissions_.size() - 1)] = transmission;
+    ++end_;
+  }
+
+  // A lost packet is sent again.
+  void repeat(std::uint64_t packet, const Transmission& transmission) {
+    transmissions_[packet & (transmissions_.size() - 1)] = transmission;
+    lost_.clear(packet);
+    --lost_count_;
+    lost_from_ = packet + 1;
+  }
+
+  // The lowest of the lost packets, which there must be.
+  std::uint64_t first_lost() {
+    lost_from_ = lost_.find(std::max(lost_from_, first_), end_, true);
+    return lost_from_;
+  }
+
+  // All before `cumulative` are received. Calls `delivered` for each of which that is news.
+  template <class Delivered>
+  void acknowledge(std::uint64_t cumulative, Delivered delivered) {
+    if ((sacked_count_ | lost_count_) == 0) [[likely]] {
+      for (; first_ < cumulative; ++first_) {
+        delivered(at(first_));
+      }
+      return;
+    }
+    const std::uint64_t first = first_;
+    for (; first_ < cumulative; ++first_) {
+      if (sacked_.test(first_)) {
+        --sacked_count_;
+        continue;
+      }
+      lost_count_ -= lost_.test(first_) ? 1 : 0;
+      delivered(at(first_));
+    }
+    sacked_.clear(first, cumulative);
+    lost_.clear(first, cumulative);
+  }
+
+  // The packets of a block are received. Calls `delivered` for each of which that is news. Blocks
+  // that say nothing about what is outstanding are old.
+  template <class Delivered>
+  void acknowledge(const SackBlock& block, Delivered delivered) {
+    const std::uint64_t first = std::max(block.first, first_);
+    const std::uint64_t end = std::min(block.end, end_);
+    if (first >= end) {
+      return;
+    }
+    sacked_.set(first, end, [this, &delivered](std::uint64_t packet) {
+      ++sacked_count_;
+      if (lost_.test(packet)) {
+        lost_.clear(packet);
+        --lost_count_;
+      }
+      delivered(at(packet));
+    });
+    sacked_end_ = std::max(sacked_end_, end);
+  }
+
+  // Takes for lost what at least `threshold` packets received lie beyond (RFC 6675, section 4,
+  // IsLost), each packet once. Calls `found` for each.
+  template <class Found>
+  void find_losses(std::uint64_t threshold, Found found) {
+    if (sacked_count_ < threshold) [[likely]] {
+      return;
+    }
+    std::uint64_t edge = sacked_end_;
+    for (std::uint64_t count = 0; count < threshold; ++count) {
+      edge = sacked_.find_last(loss_end(), edge, true);
+      if (edge == loss_end()) {
+        return;
+      }
+      --edge;
+    }
+    for (std::uint64_t packet = loss_end();; ++packet) {
+      packet = sacked_.find(packet, edge, false);
+      if (packet >= edge) {
+        break;
+      }
+      lose(packet);
+      found(packet);
+    }
+    loss_end_ = edge;
+  }
+
+  // A packet in flight is lost.
+  void lose(std::uint64_t packet) {
+    lost_.set(packet);
+    ++lost_count_;
+    lost_from_ = std::min(lost_from_, packet);
+    loss_end_ = std::max(loss_end_, packet + 1);
+  }
+
+  // Everything in flight is lost. How many these are.
+  std::uint64_t lose_all();
+
+  // Everything outstanding is gone.
+  void abandon();
+
+ private:
+  static constexpr std::size_t kInitialPackets = 256;
+
+  void grow();
+
+  std::vector<Transmission> transmissions_;  // by sequence number modulo its size, a power of two
+  PacketBits sacked_;
+  PacketBits lost_;  // and not yet sent again
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
+  std::uint64_t sacked_count_ = 0;
+  std::uint64_t lost_count_ = 0;
+  std::uint64_t sacked_end_ = 0;  // behind the highest that was received
+  std::uint64_t loss_end_ = 0;
+  std::uint64_t lost_from_ = 0;  // none is lost before
+};
+
+}  // namespace remy

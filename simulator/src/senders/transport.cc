@@ -1,0 +1,442 @@
+#include "senders/transport.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace remy {
+
+Transport::Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller)
+    : settings_(settings), controller_(std::move(controller)), timer_(settings.timeouts) {}
+
+void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
+  if (!has_started_ || !settings_.keeps_state) {
+    restart_connection(now_ms);
+  }
+  has_started_ = true;
+  data_end_ = packets ? scoreboard_.end() + *packets : kEndless;
+  send_what_may_leave(now_ms, outlet);
+}
+
+void Transport::switch_off(double) {
+  data_end_ = scoreboard_.end();
+  pacing_ms_ = scoreboard_.has_lost() ? pacing_ms_ : kNever;
+}
+
+void Transport::restart_connection(double now_ms) {
+  scoreboard_.abandon();
+  connection_start_ = scoreboard_.end();
+  reassembly_.start_at(connection_start_);
+  time_stamp_ms_ = 0;
+  timer_.forget();
+  phase_ = Phase::kOpen;
+  recovery_end_ = connection_start_;
+  must_repeat_ = false;
+  is_reducing_ = false;
+  timed_out_again_ = false;
+  duplicates_ = 0;
+  repetitions_.clear();
+  application_limited_until_ = 0;
+  window_limited_end_ = 0;
+  last_send_ms_ = -kNever;
+  pacing_ms_ = kNever;
+  controller_->start(now_ms);
+}
+
+void Transport::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                             Outlet& outlet) {
+  if (echo.sequence < connection_start_) {
+    return;
+  }
+  Ack ack;
+  ack.now_ms = now_ms;
+  ack.prior_in_flight = in_flight();
+  const std::uint64_t first_before = scoreboard_.first();
+  const Scoreboard::Transmission* newest = nullptr;
+  const auto delivered = [&ack, &newest](const Scoreboard::Transmission& transmission) {
+    ++ack.delivered;
+    if (newest == nullptr || transmission.serial > newest->serial) {
+      newest = &transmission;
+    }
+  };
+  scoreboard_.acknowledge(content.cumulative, delivered);
+  for (std::uint32_t block = 0; block < content.blocks; ++block) {
+    scoreboard_.acknowledge(content.sacks[block], delivered);
+  }
+  ack.acknowledged = scoreboard_.first() - first_before;
+  ack.serial = echo.serial;
+  ack.received_ms = content.received_ms;
+  ack.sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms;
+  ack.rtt_ms = now_ms - ack.sent_ms;
+  newest_serial_ = std::max(newest_serial_, echo.serial);
+  if (!settings_.uses_sack) {
+    count_duplicates(content.cumulative == first_before, ack);
+  }
+  if (ack.acknowledged > 0 || (ack.delivered > 0 && !settings_.measures_by_time_stamps)) {
+    timer_.sample(ack.rtt_ms);
+    results_.rtt.sampled(ack.rtt_ms, now_ms);
+  }
+  delivered_ += ack.delivered;
+  if (newest != nullptr) {
+    sample_rate(*newest, ack);
+  }
+  const bool was_in_recovery = phase_ == Phase::kRecovery;
+  if (phase_ != Phase::kOpen && ack.acknowledged > 0 && scoreboard_.first() >= recovery_end_) {
+    leave_recovery(ack.prior_in_flight, now_ms);
+  }
+  if (settings_.uses_sack) {
+    find_losses(ack.prior_in_flight, now_ms);
+  } else {
+    find_losses_without_sack(ack.acknowledged > 0 && was_in_recovery, ack.prior_in_flight, now_ms);
+  }
+  if (ack.acknowledged > 0) {
+    timed_out_again_ = false;
+    restart_timer(was_in_recovery, now_ms);
+  }
+  ack.marked = content.marked;
+  ack.feedback_packets = content.feedback_packets;
+  ack.total_delivered = delivered_;
+  ack.total_lost = lost_;
+  ack.in_flight = in_flight();
+  ack.in_recovery = phase_ == Phase::kRecovery;
+  ack.is_window_limited = first_before < window_limited_end_;
+  controller_->acknowledged(ack);
+  if (is_reducing_) {
+    reduce_in_proportion(ack.delivered);
+  }
+  send_what_may_leave(now_ms, outlet);
+}
+
+// RFC 6582: a duplicate ACK says that a packet has left the network, but not which.
+void Transport::count_duplicates(bool repeats_last, Ack& ack) {
+  if (ack.acknowledged > 0) {
+    // The packet that was sent again, and those behind it that duplicates have told of.
+    const std::uint64_t known = std::min(duplicates_, ack.acknowledged - 1);
+    ack.delivered = ack.acknowledged - known;
+    duplicates_ = phase_ == Phase::kRecovery ? duplicates_ - known : 0;
+  } else if (repeats_last && phase_ != Phase::kTimedOut && duplicates_ < scoreboard_.in_flight()) {
+    ++duplicates_;
+    ack.delivered = 1;
+  }
+}
+
+// draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3: over the longer of the times that the
+// packets since took to be sent and to be acknowledged.
+void Transport::sample_rate(const Scoreboard::Transmission& newest, Ack& ack) {
+  ack.packet = newest.state;
+  delivered_ms_ = ack.now_ms;
+  first_sent_ms_ = newest.state.sent_ms;
+  const double sending_ms = newest.state.sent_ms - newest.state.first_sent_ms;
+  const double acknowledging_ms = ack.now_ms - newest.state.delivered_ms;
+  ack.delivery_interval_ms = std::max(sending_ms, acknowledging_ms);
+  if (ack.delivery_interval_ms > 0) {
+    ack.delivery_rate_per_ms =
+        static_cast<double>(delivered_ - newest.state.delivered) / ack.delivery_interval_ms;
+  }
+}
+
+// RFC 6675, section 5: "RecoveryPoint" is what was sent when the first loss was found.
+void Transport::start_recovery() {
+  phase_ = Phase::kRecovery;
+  recovery_end_ = scoreboard_.end();
+  is_first_partial_ = true;
+  must_repeat_ = true;
+}
+
+void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
+  phase_ = Phase::kOpen;
+  must_repeat_ = false;
+  is_reducing_ = false;
+  duplicates_ = 0;
+  // What was sent in recovery and is known to be lost starts another.
+  if (scoreboard_.first() < scoreboard_.loss_end()) {
+    const std::uint64_t packet = scoreboard_.first();
+    start_recovery();
+    must_repeat_ = scoreboard_.is_lost(packet);
+    notify(packet, true, in_flight_before, now_ms);
+  }
+}
+
+void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t in_flight_before,
+                       double now_ms) {
+  const Scoreboard::Transmission& transmission = scoreboard_.at(packet);
+  controller_->lost({.now_ms = now_ms,
+                     .serial = transmission.serial,
+                     .in_flight = in_flight_before,
+                     .starts_recovery = starts_recovery,
+                     .packet = transmission.state});
+  if (starts_recovery) {
+    // A controller that lowers nothing keeps to its own bound in recovery, too.
+    is_reducing_ = settings_.reduces_in_proportion && window() < in_flight_before;
+    reduction_start_packets_ = std::max<std::uint64_t>(in_flight_before, 1);
+    reduction_delivered_ = 0;
+    reduction_sent_ = 0;
+    reduction_window_ = 0;
+    timer_.restart(now_ms);
+  }
+}
+
+void Transport::find_losses(std::uint64_t in_flight_before, double now_ms) {
+  scoreboard_.find_losses(settings_.duplicate_threshold, [&](std::uint64_t packet) {
+    found_lost(packet, in_flight_before, now_ms);
+  });
+  // RFC 8985, section 6.2, where packets keep their order: lost is what left before a packet that
+  // was received.
+  while (!repetitions_.empty() && repetitions_.front().serial < newest_serial_) {
+    const auto [packet, serial] = repetitions_.front();
+    repetitions_.pop_front();
+    if (packet >= scoreboard_.first() && !scoreboard_.is_sacked(packet) &&
+        !scoreboard_.is_lost(packet) && scoreboard_.at(packet).serial == serial) {
+      scoreboard_.lose(packet);
+      found_lost(packet, in_flight_before, now_ms);
+    }
+  }
+}
+
+void Transport::found_lost(std::uint64_t packet, std::uint64_t in_flight_before, double now_ms) {
+  ++lost_;
+  const bool starts = phase_ == Phase::kOpen;
+  if (starts) {
+    start_recovery();
+  }
+  notify(packet, starts, in_flight_before, now_ms);
+}
+
+// RFC 6582, section 3.2.
+void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_flight_before,
+                                         double now_ms) {
+  // Step 2: three duplicates start fast recovery, unless what they repeat lies within a recovery
+  // that was: these may be of packets sent again needlessly.
+  const bool starts = phase_ == Phase::kOpen && duplicates_ >= settings_.duplicate_threshold &&
+                      (scoreboard_.first() > recovery_end_ || recovery_end_ == connection_start_);
+  // Step 3: an ACK of some of what was sent before shows the next loss.
+  if (!starts && !(is_partial && phase_ == Phase::kRecovery)) {
+    return;
+  }
+  const std::uint64_t packet = scoreboard_.first();
+  if (scoreboard_.is_lost(packet)) {
+    return;
+  }
+  scoreboard_.lose(packet);
+  duplicates_ = std::min(duplicates_, scoreboard_.in_flight());
+  must_repeat_ = true;
+  found_lost(packet, in_flight_before, now_ms);
+}
+
+// RFC 6298, section 5.2 and 5.3; RFC 6582, section 3.2, step 3: in recovery without SACK only at
+// the first partial ACK.
+void Transport::restart_timer(bool was_in_recovery, double now_ms) {
+  if (scoreboard_.is_empty()) {
+    timer_.stop();
+    return;
+  }
+  const bool is_partial = was_in_recovery && phase_ == Phase::kRecovery && !settings_.uses_sack;
+  if (!is_partial || is_first_partial_ || !settings_.is_impatient) {
+    timer_.restart(now_ms);
+  }
+  is_first_partial_ = is_first_partial_ && !is_partial;
+}
+
+// RFC 6298, sections 5.4 to 5.6; RFC 5681, section 3.1: all in flight is taken for lost, and slow
+// start sends it again; what is selectively acknowledged is not (RFC 6675, section 5.1).
+void Transport::timer_expired(double now_ms) {
+  ++results_.timeouts;
+  const std::uint64_t before = in_flight();
+  lost_ += scoreboard_.lose_all();
+  duplicates_ = 0;
+  repetitions_.clear();
+  phase_ = Phase::kTimedOut;
+  recovery_end_ = scoreboard_.end();
+  must_repeat_ = true;
+  is_reducing_ = false;
+  timer_.back_off();
+  timer_.restart(now_ms);
+  controller_->timed_out({.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_again_});
+  timed_out_again_ = true;
+}
+
+// RFC 6937, section 3.1.
+void Transport::reduce_in_proportion(std::uint64_t delivered) {
+  reduction_delivered_ += delivered;
+  const std::uint64_t pipe = scoreboard_.in_flight();
+  const std::uint64_t target = controller_window();
+  std::uint64_t allowed = 0;
+  if (pipe > target) {
+    // sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+    const std::uint64_t due =
+        (reduction_delivered_ * target + reduction_start_packets_ - 1) / reduction_start_packets_;
+    allowed = due - std::min(due, reduction_sent_);
+  } else {
+    // limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS; sndcnt = MIN(ssthresh - pipe,
+    // limit)
+    const std::uint64_t unused =
+        reduction_delivered_ - std::min(reduction_delivered_, reduction_sent_);
+    allowed = std::min(target - pipe, std::max(unused, delivered) + 1);
+  }
+  reduction_window_ = pipe + allowed;
+}
+
+double Transport::next_ms() const {
+  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
+}
+
+void Transport::act(double now_ms, Outlet& outlet) {
+  if (controller_->next_tick_ms() <= now_ms) {
+    controller_->tick(now_ms);
+  }
+  if (timer_.expiry_ms() <= now_ms) {
+    timer_expired(now_ms);
+  }
+  send_what_may_leave(now_ms, outlet);
+}
+
+std::uint64_t Transport::controller_window() const {
+  const double window = std::min(controller_->window_packets(), kMaximumWindow);
+  return window >= 1 ? static_cast<std::uint64_t>(window) : 1;
+}
+
+std::uint64_t Transport::window() const {
+  return is_reducing_ ? reduction_window_ : controller_window();
+}
+
+void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
+  pacing_ms_ = kNever;
+  for (;;) {
+    const bool can_repeat = scoreboard_.has_lost();
+    const bool has_data = scoreboard_.end() < data_end_;
+    if (!can_repeat && !has_data) {
+      application_limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight(), 1);
+      return;
+    }
+    if (in_flight() >= window() && !(must_repeat_ && can_repeat)) {
+      window_limited_end_ = scoreboard_.end();
+      return;
+    }
+    if (!can_repeat &&
+        scoreboard_.end() - scoreboard_.first() >= settings_.receive_window_packets) {
+      return;
+    }
+    if (const double next_ms = last_send_ms_ + controller_->intersend_ms(); next_ms > now_ms) {
+      pacing_ms_ = next_ms;
+      return;
+    }
+    send_packet(can_repeat, now_ms, outlet);
+  }
+}
+
+void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
+  const std::uint64_t packet = is_repetition ? scoreboard_.first_lost() : scoreboard_.end();
+  const std::uint64_t others = in_flight();
+  if (others == 0) {
+    // A new flight is measured from its first packet.
+    first_sent_ms_ = now_ms;
+    delivered_ms_ = now_ms;
+  }
+  const Scoreboard::Transmission transmission = {
+      .state = {.sent_ms = now_ms,
+                .delivered = delivered_,
+                .delivered_ms = delivered_ms_,
+                .first_sent_ms = first_sent_ms_,
+                .in_flight = others + 1,
+                .lost = lost_,
+                .is_application_limited = delivered_ < application_limited_until_},
+      .serial = next_serial_++};
+  if (is_repetition) {
+    scoreboard_.repeat(packet, transmission);
+    must_repeat_ = false;
+    ++results_.packets_repeated;
+    if (settings_.finds_lost_repetitions) {
+      repetitions_.push_back({packet, transmission.serial});
+    }
+  } else {
+    scoreboard_.send(transmission);
+  }
+  ++reduction_sent_;
+  ++results_.packets_sent;
+  last_send_ms_ = now_ms;
+  if (!timer_.is_running()) {
+    timer_.restart(now_ms);
+  }
+  controller_->sent({.now_ms = now_ms,
+                     .serial = transmission.serial,
+                     .in_flight = others + 1,
+                     .is_repetition = is_repetition});
+  Segment segment;
+  segment.sent_ms = now_ms;
+  segment.sequence = packet;
+  segment.serial = transmission.serial;
+  segment.is_ecn_capable = settings_.is_ecn_capable;
+  if (settings_.asks_xcp_routers) {
+    segment.congestion = {.window_packets = controller_->window_packets(),
+                          .rtt_ms = timer_.smoothed_ms(),
+                          .feedback_packets = controller_->wanted_packets()};
+  }
+  outlet.send(segment, now_ms);
+}
+
+std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
+  ++results_.packets_received;
+  results_.packets_marked += segment.is_marked ? 1 : 0;
+  results_.rtt.packet_came();
+  if (segment.sequence < connection_start_) {
+    return std::nullopt;
+  }
+  const std::uint64_t in_order = reassembly_.in_order_end();
+  // RFC 7323, section 4.3: what is behind a gap does not move the time stamp.
+  if (segment.sequence <= in_order) {
+    time_stamp_ms_ = std::max(time_stamp_ms_, segment.sent_ms);
+  }
+  reassembly_.add(segment.sequence);
+  AckContent content;
+  content.received_ms = now_ms;
+  content.time_stamp_ms = time_stamp_ms_;
+  content.cumulative = reassembly_.in_order_end();
+  content.marked = segment.is_marked ? 1 : 0;
+  content.feedback_packets = segment.congestion.feedback_packets;
+  if (settings_.uses_sack) {
+    reassembly_.report(content);
+  }
+  results_.packets_in_order += content.cumulative - in_order;
+  return content;
+}
+
+std::span<const Variant> transport_variants() {
+  static const std::vector<Parameter> kRfc = {
+      {"keep_state", "1: window and RTT outlast an off period", 0, 0, 1},
+      {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
+      {"initial_rto_ms", "the same before an RTT is measured", 1000, 1, 60000},
+      {"receive_window_packets", "at most so many beyond the last in order", 1e6, 1, 1e6},
+  };
+  static const std::vector<Parameter> kNs2 = {
+      {"keep_state", "1: window and RTT outlast an off period", 1, 0, 1},
+      {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
+      {"initial_rto_ms", "the same before an RTT is measured", 3000, 1, 60000},
+      {"receive_window_packets", "at most so many beyond the last in order", 65536, 1, 1e6},
+  };
+  static const std::vector<Variant> kVariants = {
+      {"rfc", "RFC 5681, 6298, 6675", kRfc},
+      {"newreno", "RFC 5681, 6298, 6582: no SACK", kRfc},
+      {"linux", "Linux: RFC 6675, 6937, 8985", kRfc},
+      {"ns2", "ns-2.35, Agent/TCP/Newreno", kNs2},
+      {"ns2-linux", "ns-2.35, Agent/TCP/Linux", kNs2},
+  };
+  return kVariants;
+}
+
+TransportSettings transport_settings(const Chosen& chosen) {
+  TransportSettings settings;
+  const std::string_view variant = chosen.variant();
+  const bool is_ns2 = variant.starts_with("ns2");
+  settings.uses_sack = variant != "newreno" && variant != "ns2";
+  settings.finds_lost_repetitions = variant == "linux" || variant == "ns2-linux";
+  settings.reduces_in_proportion = variant == "linux";
+  settings.measures_by_time_stamps = is_ns2;
+  settings.keeps_state = chosen["keep_state"] != 0;
+  settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
+  settings.timeouts.initial_ms = chosen["initial_rto_ms"];
+  settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
+  settings.timeouts.granularity_ms = is_ns2 ? 0.1 : 1;
+  settings.timeouts.is_minimum_of_variation = variant == "linux" || variant == "ns2-linux";
+  return settings;
+}
+
+}  // namespace remy

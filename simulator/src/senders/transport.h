@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "core/choice.h"
+#include "senders/body.h"
+#include "senders/controller.h"
+#include "senders/reassembly.h"
+#include "senders/retransmission_timer.h"
+#include "senders/scoreboard.h"
+
+namespace remy {
+
+// How a transport repairs losses, and what it keeps.
+struct TransportSettings {
+  // Selective acknowledgements (RFC 2018) and their scoreboard (RFC 6675); else duplicate and
+  // partial ACKs (RFC 6582).
+  bool uses_sack = true;
+  // A packet sent again is lost if one is received that left after it (RFC 8985, section 6.2, with
+  // no reordering); else only a timeout shows that.
+  bool finds_lost_repetitions = false;
+  // In recovery packets leave in proportion to those delivered (RFC 6937).
+  bool reduces_in_proportion = false;
+  // Without SACK, recovery that outlasts the timer of its first partial ACK ends in a timeout ("
+  // impatient", RFC 6582, section 3.2); else every partial ACK restarts the timer.
+  bool is_impatient = true;
+  // RTTs are measured by the time stamp of the packet that last came in order (RFC 7323, section
+  // 4), and only by ACKs of new data; else by the transmission that caused the ACK.
+  bool measures_by_time_stamps = false;
+  // Window, threshold and RTT outlast an off period; else each on period is a new connection, for
+  // which all that was sent before is gone.
+  bool keeps_state = false;
+  std::uint64_t duplicate_threshold = 3;
+  std::uint64_t receive_window_packets = 1'000'000;
+  double delayed_ack_ms = 0;  // 0: every packet is acknowledged at once
+  RetransmissionTimeouts timeouts;
+  bool is_ecn_capable = false;
+  bool asks_xcp_routers = false;
+};
+
+// A TCP sender and its receiver: a window of packets numbered in order, acknowledged in order and
+// selectively, sent again when found to be lost; how many, a controller says. Packets count, bytes
+// do not: all are of one size.
+class Transport : public Body {
+ public:
+  Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller);
+
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override;
+  void switch_off(double now_ms) override;
+  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                    Outlet& outlet) override;
+  double next_ms() const override;
+  void act(double now_ms, Outlet& outlet) override;
+  bool is_done() const override { return scoreboard_.first() >= data_end_; }
+  Pace pace() const override {
+    return {controller_->window_packets(), controller_->intersend_ms()};
+  }
+  std::optional<AckContent> received(const Segment& segment, double now_ms) override;
+
+  // What a record of the simulation shows.
+  const Controller& controller() const { return *controller_; }
+  const RetransmissionTimer& timer() const { return timer_; }
+  std::uint64_t in_flight() const { return scoreboard_.in_flight() - duplicates_; }
+  bool in_recovery() const { return phase_ == Phase::kRecovery; }
+
+ private:
+  // Nothing is missing; a loss was found, and everything up to recovery_end_ is not yet
+  // acknowledged; the same after a timeout.
+  enum class Phase : std::uint8_t { kOpen, kRecovery, kTimedOut };
+
+  static constexpr double kMaximumWindow = 1e6;
+  static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t controller_window() const;
+  std::uint64_t window() const;
+  void restart_connection(double now_ms);
+  void count_duplicates(bool repeats_last, Ack& ack);
+  void sample_rate(const Scoreboard::Transmission& newest, Ack& ack);
+  void start_recovery();
+  void leave_recovery(std::uint64_t in_flight_before, double now_ms);
+  // Tells the controller of a packet that was found to be lost.
+  void notify(std::uint64_t packet, bool starts_recovery, std::uint64_t in_flight_before,
+              double now_ms);
+  void find_losses(std::uint64_t in_flight_before, double now_ms);
+  void find_losses_without_sack(bool is_partial, std::uint64_t in_flight_before, double now_ms);
+  void found_lost(std::uint64_t packet, std::uint64_t in_flight_before, double now_ms);
+  void restart_timer(bool was_in_recovery, double now_ms);
+  void timer_expired(double now_ms);
+  void reduce_in_proportion(std::uint64_t delivered);
+  void send_what_may_leave(double now_ms, Outlet& outlet);
+  void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
+
+  TransportSettings settings_;
+  std::unique_ptr<Controller> controller_;
+
+  // The sender.
+  Scoreboard scoreboard_;
+  RetransmissionTimer timer_;
+  bool has_started_ = false;
+  std::uint64_t connection_start_ = 0;  // the first packet of this connection
+  std::uint64_t data_end_ = 0;          // behind the last packet that may be sent
+  std::uint64_t next_serial_ = 0;
+  double last_send_ms_ = -std::numeric_limits<double>::infinity();
+  double pacing_ms_ = kNever;  // when a packet may leave for which there is room
+
+  Phase phase_ = Phase::kOpen;
+  std::uint64_t recovery_end_ = 0;
+  // The lowest lost packet leaves at once, window or not (RFC 5681, section 3.2).
+  bool must_repeat_ = false;
+  std::uint64_t duplicates_ = 0;   // ACKs that say a packet has left, but not which
+  bool is_first_partial_ = false;  // no partial ACK has come yet in this recovery
+  bool timed_out_again_ = false;
+  // Of the proportional rate reduction.
+  bool is_reducing_ = false;
+  std::uint64_t reduction_start_packets_ = 0;  // RecoverFS
+  std::uint64_t reduction_delivered_ = 0;
+  std::uint64_t reduction_sent_ = 0;
+  std::uint64_t reduction_window_ = 0;
+  // Transmissions of lost packets, in the order of serials.
+  struct Repetition {
+    std::uint64_t packet;
+    std::uint64_t serial;
+  };
+  std::deque<Repetition> repetitions_;
+  std::uint64_t newest_serial_ = 0;  // of those known to be received
+
+  // Delivery.
+  std::uint64_t delivered_ = 0;
+  std::uint64_t lost_ = 0;
+  double delivered_ms_ = 0;
+  double first_sent_ms_ = 0;
+  std::uint64_t application_limited_until_ = 0;  // delivered_ by then
+  std::uint64_t window_limited_end_ = 0;  // packets before left with the window full, or since
+
+  // The receiver.
+  Reassembly reassembly_;
+  double time_stamp_ms_ = 0;
+};
+
+// The variants of the body "tcp", and one of them.
+std::span<const Variant> transport_variants();
+TransportSettings transport_settings(const Chosen& chosen);
+
+}  // namespace remy
