@@ -24,8 +24,7 @@ TEST_P(AgainstTheDumbbell, SameBits) {
   const auto [rules, seed] = GetParam();
   RandomCase random(seed + 1000);
   const RuleTable table = random.table(rules);
-  Specimen specimen = random.specimen();
-  specimen.measurement = {};
+  const Specimen specimen = random.specimen();
   const double duration_ms = 3000;
   const SpecimenOutcome dumbbell =
       evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)

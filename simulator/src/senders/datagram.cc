@@ -1,17 +1,22 @@
 #include "senders/datagram.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace remy {
 
 DatagramBody::DatagramBody(const BodySetting& setting)
     : controller_(*setting.table),
+      clock_(setting.measurement, setting.jitter_key),
+      is_exact_(setting.measurement.is_exact()),
+      flow_(setting.sender),
       observer_(setting.observer),
       sender_(setting.sender),
       packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {}
 
 void DatagramBody::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
   is_on_ = true;
+  flow_.next_period();
   // Everything sent earlier counts as delivered.
   period_begin_ = results_.packets_sent;
   acknowledged_end_ = period_begin_;
@@ -28,6 +33,9 @@ void DatagramBody::switch_off(double) {
   is_on_ = false;
   is_counted_ = false;
   next_ms_ = kNever;
+  reader_ = {};
+  unacknowledged_.reset();
+  next_ack_ms_ = kNever;
 }
 
 void DatagramBody::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
@@ -38,7 +46,8 @@ void DatagramBody::acknowledged(const Segment& echo, const AckContent& content, 
   }
   if (is_of_this_period(echo)) {
     acknowledged_end_ = echo.serial + 1;
-    used(controller_.acknowledge(echo.sent_ms, now_ms, now_ms - echo.sent_ms, content.packets));
+    const AckTimes seen = read(echo, now_ms);
+    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets));
   } else {
     used(controller_.acknowledge_earlier_period());
   }
@@ -61,7 +70,28 @@ std::optional<AckContent> DatagramBody::received(const Segment& segment, double 
   AckContent content;
   content.received_ms = now_ms;
   content.marked = segment.is_marked ? 1 : 0;
+  // What an earlier on period has sent is never kept waiting.
+  if (clock_.noise().delays_acks() && is_on_ && !is_done() && is_of_this_period(segment)) {
+    if (!unacknowledged_) {
+      unacknowledged_ = segment;
+      next_ack_ms_ = now_ms + clock_.noise().delayed_ack_ms;
+      return std::nullopt;
+    }
+    content.packets = 2;
+    content.marked += unacknowledged_->is_marked ? 1 : 0;
+    unacknowledged_.reset();
+    next_ack_ms_ = kNever;
+  }
   return content;
+}
+
+std::optional<std::pair<Segment, AckContent>> DatagramBody::delayed_ack(double now_ms) {
+  std::pair<Segment, AckContent> ack = {*unacknowledged_, {}};
+  ack.second.received_ms = now_ms;
+  ack.second.marked = ack.first.is_marked ? 1 : 0;
+  unacknowledged_.reset();
+  next_ack_ms_ = kNever;
+  return ack;
 }
 
 void DatagramBody::used(std::uint32_t rule) {
@@ -76,6 +106,27 @@ void DatagramBody::resolve(const Segment& segment) {
   }
 }
 
+AckTimes DatagramBody::read(const Segment& echo, double now_ms) {
+  if (is_exact_) {
+    return {echo.sent_ms, now_ms, now_ms - echo.sent_ms};
+  }
+  const auto sequence = static_cast<std::uint32_t>(echo.serial - period_begin_);
+  return clock_.read(reader_, echo.sent_ms, sequence, flow_, now_ms);
+}
+
+std::uint32_t DatagramBody::bunch() const {
+  if (results_.packets_sent >= window_end_) {
+    return 0;
+  }
+  if (clock_.noise().bunch_packets == 1) {
+    return 1;
+  }
+  const std::uint64_t unsent =
+      is_counted_ ? flow_end_ - results_.packets_sent : std::numeric_limits<std::uint64_t>::max();
+  return clock_.bunch(static_cast<std::int32_t>(window_end_ - results_.packets_sent),
+                      controller_.window_packets(), unsent);
+}
+
 void DatagramBody::open_window() {
   window_end_ = acknowledged_end_ + controller_.window_packets();
   if (is_counted_) {
@@ -87,19 +138,23 @@ void DatagramBody::open_window() {
 // close the window, but no faster than one segment every r milliseconds" (TCP ex Machina, section
 // 4.2).
 void DatagramBody::send_what_may_leave(double now_ms, Outlet& outlet) {
-  while (results_.packets_sent < window_end_) {
-    const double next_ms = last_send_ms_ + controller_.intersend_ms();
+  while (const std::uint32_t packets = bunch()) {
+    // As long as all of the last bunch are worth.
+    const double next_ms = last_send_ms_ + controller_.intersend_ms() * reader_.bunch;
     if (next_ms > now_ms) {
       next_ms_ = next_ms;
       return;
     }
+    last_send_ms_ = now_ms;
+    reader_.bunch = packets;
     Segment segment;
     segment.sent_ms = now_ms;
-    segment.sequence = results_.packets_sent;
-    segment.serial = results_.packets_sent++;
     segment.bytes = packet_bytes_;
-    last_send_ms_ = now_ms;
-    outlet.send(segment, now_ms);
+    for (std::uint32_t left = packets; left > 0; --left) {
+      segment.sequence = results_.packets_sent;
+      segment.serial = results_.packets_sent++;
+      outlet.send(segment, now_ms);
+    }
   }
   next_ms_ = kNever;
 }
@@ -114,7 +169,7 @@ BodyKind datagram() {
           .parameters = {},
       }},
       .carries_tables = true,
-      .takes_noise = false,
+      .takes_noise = true,
       .counts_every_packet = true,
       .make = [](const Chosen&, BodySetting setting) -> std::unique_ptr<Body> {
         return std::make_unique<DatagramBody>(setting);

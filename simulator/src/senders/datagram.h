@@ -21,6 +21,8 @@ class DatagramBody final : public Body {
   Pace pace() const override;
   void lost(const Segment& segment, double now_ms) override;
   std::optional<AckContent> received(const Segment& segment, double now_ms) override;
+  double next_ack_ms() const override { return next_ack_ms_; }
+  std::optional<std::pair<Segment, AckContent>> delayed_ack(double now_ms) override;
 
  private:
   static constexpr double kLongAgo = -kNever;
@@ -28,15 +30,25 @@ class DatagramBody final : public Body {
   void used(std::uint32_t rule);
   bool is_of_this_period(const Segment& segment) const { return segment.serial >= period_begin_; }
   void resolve(const Segment& segment);
+  AckTimes read(const Segment& echo, double now_ms);
+  // How many packets leave together as soon as pacing lets them; none if the window has no room.
+  std::uint32_t bunch() const;
   // Up to where the window, and what there is to send, let it send.
   void open_window();
   void send_what_may_leave(double now_ms, Outlet& outlet);
 
   RemyController<true> controller_;
+  NoisyClock clock_;
+  const bool is_exact_;
+  NoisyClock::Reader reader_;
+  FlowTag flow_;  // names the clock's draws
   RuleObserver* observer_;
   std::uint32_t sender_;
   std::uint32_t packet_bytes_;
   double next_ms_ = kNever;
+  // A packet that was received and has no ACK yet.
+  std::optional<Segment> unacknowledged_;
+  double next_ack_ms_ = kNever;
   double last_send_ms_ = kLongAgo;  // in this on period
   // Serials: of the first packet of this on period, behind the largest acknowledged, behind the
   // last that may be sent.
