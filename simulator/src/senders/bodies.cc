@@ -8,10 +8,14 @@ namespace remy {
 
 // One a file of this folder.
 BodyKind datagram();
+BodyKind ns2();
+BodyKind tcp();
 
 std::span<const BodyKind> body_kinds() {
   static const std::vector<BodyKind> kKinds = {
       datagram(),
+      ns2(),
+      tcp(),
   };
   return kKinds;
 }

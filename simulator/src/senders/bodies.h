@@ -22,6 +22,7 @@ struct BodySetting {
   RuleObserver* observer = nullptr;      // of the table's rules; may be null
   std::unique_ptr<Controller> controller;
   bool is_ecn_capable = false;
+  bool asks_xcp_routers = false;
   MeasurementNoise measurement;
   std::uint64_t jitter_key = 0;  // names the draws of its jitter
 };

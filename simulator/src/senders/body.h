@@ -59,12 +59,6 @@ struct Pace {
   double intersend_ms = 0;
 };
 
-// What a sender keeps to, for recordings.
-struct Pace {
-  double window_packets = 0;
-  double intersend_ms = 0;
-};
-
 // A sender with its receiver, without the network between them: what carries a controller. It
 // decides what an ACK means, what is sent again, and what outlasts an off period.
 class Body {

@@ -364,6 +364,7 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
   segment.sent_ms = now_ms;
   segment.sequence = packet;
   segment.serial = transmission.serial;
+  segment.bytes = settings_.packet_bytes;
   segment.is_ecn_capable = settings_.is_ecn_capable;
   if (settings_.asks_xcp_routers) {
     segment.congestion = {.window_packets = controller_->window_packets(),
@@ -397,46 +398,6 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
   }
   results_.packets_in_order += content.cumulative - in_order;
   return content;
-}
-
-std::span<const Variant> transport_variants() {
-  static const std::vector<Parameter> kRfc = {
-      {"keep_state", "1: window and RTT outlast an off period", 0, 0, 1},
-      {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
-      {"initial_rto_ms", "the same before an RTT is measured", 1000, 1, 60000},
-      {"receive_window_packets", "at most so many beyond the last in order", 1e6, 1, 1e6},
-  };
-  static const std::vector<Parameter> kNs2 = {
-      {"keep_state", "1: window and RTT outlast an off period", 1, 0, 1},
-      {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
-      {"initial_rto_ms", "the same before an RTT is measured", 3000, 1, 60000},
-      {"receive_window_packets", "at most so many beyond the last in order", 65536, 1, 1e6},
-  };
-  static const std::vector<Variant> kVariants = {
-      {"rfc", "RFC 5681, 6298, 6675", kRfc},
-      {"newreno", "RFC 5681, 6298, 6582: no SACK", kRfc},
-      {"linux", "Linux: RFC 6675, 6937, 8985", kRfc},
-      {"ns2", "ns-2.35, Agent/TCP/Newreno", kNs2},
-      {"ns2-linux", "ns-2.35, Agent/TCP/Linux", kNs2},
-  };
-  return kVariants;
-}
-
-TransportSettings transport_settings(const Chosen& chosen) {
-  TransportSettings settings;
-  const std::string_view variant = chosen.variant();
-  const bool is_ns2 = variant.starts_with("ns2");
-  settings.uses_sack = variant != "newreno" && variant != "ns2";
-  settings.finds_lost_repetitions = variant == "linux" || variant == "ns2-linux";
-  settings.reduces_in_proportion = variant == "linux";
-  settings.measures_by_time_stamps = is_ns2;
-  settings.keeps_state = chosen["keep_state"] != 0;
-  settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
-  settings.timeouts.initial_ms = chosen["initial_rto_ms"];
-  settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
-  settings.timeouts.granularity_ms = is_ns2 ? 0.1 : 1;
-  settings.timeouts.is_minimum_of_variation = variant == "linux" || variant == "ns2-linux";
-  return settings;
 }
 
 }  // namespace remy

@@ -5,9 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 
-#include "core/choice.h"
 #include "senders/body.h"
 #include "senders/controller.h"
 #include "senders/reassembly.h"
@@ -39,6 +37,7 @@ struct TransportSettings {
   std::uint64_t receive_window_packets = 1'000'000;
   double delayed_ack_ms = 0;  // 0: every packet is acknowledged at once
   RetransmissionTimeouts timeouts;
+  std::uint32_t packet_bytes = 1500;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
 };
@@ -141,9 +140,5 @@ class Transport : public Body {
   Reassembly reassembly_;
   double time_stamp_ms_ = 0;
 };
-
-// The variants of the body "tcp", and one of them.
-std::span<const Variant> transport_variants();
-TransportSettings transport_settings(const Chosen& chosen);
 
 }  // namespace remy

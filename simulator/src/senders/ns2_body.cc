@@ -1,0 +1,169 @@
+#include "senders/ns2_body.h"
+
+#include <algorithm>
+
+namespace remy {
+
+namespace {
+
+// "granularity 0.1 s": RTO = srtt + max(0.1 s, 4 rttvar), at least 0.2 s; 1 s before the first
+// sample; doubled without a ceiling.
+constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
+                                              .minimum_ms = 200,
+                                              .maximum_ms = 1e300,
+                                              .granularity_ms = 100,
+                                              .is_minimum_of_variation = false};
+
+}  // namespace
+
+Ns2Body::Ns2Body(const BodySetting& setting)
+    : controller_(*setting.table),
+      observer_(setting.observer),
+      sender_(setting.sender),
+      packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
+      timer_(kTimeouts) {}
+
+void Ns2Body::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
+  data_end_ = packets ? next_sequence_ + *packets : kEndless;
+  period_begin_ = results_.packets_sent;
+  last_send_ms_ = -kNever;
+  used(controller_.start());
+  set_send_timer(now_ms);
+  act(now_ms, outlet);
+}
+
+// Repetitions go on.
+void Ns2Body::switch_off(double now_ms) {
+  data_end_ = next_sequence_;
+  set_send_timer(now_ms);
+}
+
+void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                           Outlet& outlet) {
+  latest_serial_end_ = std::max(latest_serial_end_, echo.serial + 1);
+  const double rtt_ms = now_ms - echo.sent_ms;
+  timer_.sample(rtt_ms);
+  results_.rtt.sampled(rtt_ms, now_ms);
+  if (content.cumulative > acknowledged_end_) {
+    acknowledged_end_ = content.cumulative;
+    missing_.erase(missing_.begin(), missing_.lower_bound(acknowledged_end_));
+    if (acknowledged_end_ < next_sequence_) {
+      timer_.restart(now_ms);
+    } else {
+      timer_.stop();
+    }
+  }
+  find_missing(echo.sequence);
+  if (echo.serial >= period_begin_) {
+    used(controller_.acknowledge(echo.sent_ms, content.received_ms, rtt_ms, 1));
+  } else {
+    used(controller_.acknowledge_earlier_period());
+  }
+  set_send_timer(now_ms);
+  act(now_ms, outlet);
+}
+
+// A packet beyond all others that were received shows what is missing before it: each to be sent
+// again once.
+void Ns2Body::find_missing(std::uint64_t sequence) {
+  for (std::uint64_t packet = std::max(received_end_, acknowledged_end_); packet < sequence;
+       ++packet) {
+    missing_.insert(missing_.end(), packet);
+  }
+  received_end_ = std::max(received_end_, sequence + 1);
+}
+
+// At every ACK the time of the last sending and the present r say when the next opportunity is.
+void Ns2Body::set_send_timer(double now_ms) {
+  next_send_ms_ = has_room() && has_something()
+                      ? std::max(now_ms, last_send_ms_ + controller_.intersend_ms())
+                      : kNever;
+}
+
+void Ns2Body::act(double now_ms, Outlet& outlet) {
+  if (timer_.expiry_ms() <= now_ms) {
+    // The lowest packet not acknowledged leaves at once, window or not.
+    ++results_.timeouts;
+    timer_.back_off();
+    timer_.restart(now_ms);
+    missing_.erase(acknowledged_end_);
+    send(acknowledged_end_, now_ms, outlet);
+    set_send_timer(now_ms);
+  }
+  // One packet an opportunity; without pacing there is always another.
+  while (next_send_ms_ <= now_ms) {
+    send_next(now_ms, outlet);
+    set_send_timer(now_ms);
+  }
+}
+
+void Ns2Body::send_next(double now_ms, Outlet& outlet) {
+  if (missing_.empty()) {
+    send(next_sequence_, now_ms, outlet);
+    return;
+  }
+  const std::uint64_t packet = *missing_.begin();
+  missing_.erase(missing_.begin());
+  send(packet, now_ms, outlet);
+}
+
+void Ns2Body::send(std::uint64_t sequence, double now_ms, Outlet& outlet) {
+  if (sequence == next_sequence_) {
+    ++next_sequence_;
+  } else {
+    ++results_.packets_repeated;
+  }
+  Segment segment;
+  segment.sent_ms = now_ms;
+  segment.sequence = sequence;
+  segment.serial = results_.packets_sent++;
+  segment.bytes = packet_bytes_;
+  last_send_ms_ = now_ms;
+  if (!timer_.is_running()) {
+    timer_.restart(now_ms);
+  }
+  outlet.send(segment, now_ms);
+}
+
+Pace Ns2Body::pace() const {
+  return {static_cast<double>(controller_.window_packets()), controller_.intersend_ms()};
+}
+
+std::optional<AckContent> Ns2Body::received(const Segment& segment, double now_ms) {
+  ++results_.packets_received;
+  results_.packets_marked += segment.is_marked ? 1 : 0;
+  results_.rtt.packet_came();
+  const std::uint64_t in_order = reassembly_.in_order_end();
+  reassembly_.add(segment.sequence);
+  AckContent content;
+  content.received_ms = now_ms;
+  content.cumulative = reassembly_.in_order_end();
+  content.marked = segment.is_marked ? 1 : 0;
+  results_.packets_in_order += content.cumulative - in_order;
+  return content;
+}
+
+void Ns2Body::used(std::uint32_t rule) {
+  if (observer_ != nullptr) {
+    observer_->used(sender_, controller_, rule);
+  }
+}
+
+BodyKind ns2() {
+  return {
+      .name = "ns2",
+      .title = "RemyCC in ns-2",
+      .variants = {{
+          .name = "learnability",
+          .source = "ns-2 as used for \"An Experimental Study of the Learnability of Congestion "
+                    "Control\"",
+          .parameters = {},
+      }},
+      .carries_tables = true,
+      .make = [](const Chosen&, BodySetting setting) -> std::unique_ptr<Body> {
+        return std::make_unique<Ns2Body>(setting);
+      },
+  };
+}
+
+}  // namespace remy

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "senders/bodies.h"
+#include "senders/reassembly.h"
+#include "senders/remy_controller.h"
+#include "senders/retransmission_timer.h"
+
+namespace remy {
+
+// A RemyCC as "An Experimental Study of the Learnability of Congestion Control" ran it in ns-2. The
+// window counts transmissions, new or repeated, by their serial numbers: those before the latest
+// that was acknowledged are gone. What is missing is sent again once, when it is first seen to be
+// missing, and after that only by timeouts; the receiver hands on in order. Neither changes window
+// or memory. What is in flight or missing outlasts off periods, and still fills the window.
+class Ns2Body final : public Body {
+ public:
+  explicit Ns2Body(const BodySetting& setting);
+
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override;
+  void switch_off(double now_ms) override;
+  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                    Outlet& outlet) override;
+  double next_ms() const override { return std::min(next_send_ms_, timer_.expiry_ms()); }
+  void act(double now_ms, Outlet& outlet) override;
+  bool is_done() const override { return acknowledged_end_ >= data_end_; }
+  Pace pace() const override;
+  std::optional<AckContent> received(const Segment& segment, double now_ms) override;
+
+ private:
+  static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
+
+  void used(std::uint32_t rule);
+  void find_missing(std::uint64_t sequence);
+  bool has_room() const {
+    return results_.packets_sent < latest_serial_end_ + controller_.window_packets();
+  }
+  bool has_something() const { return !missing_.empty() || next_sequence_ < data_end_; }
+  void set_send_timer(double now_ms);
+  void send_next(double now_ms, Outlet& outlet);
+  void send(std::uint64_t sequence, double now_ms, Outlet& outlet);
+
+  RemyController<true> controller_;
+  RuleObserver* observer_;
+  std::uint32_t sender_;
+  std::uint32_t packet_bytes_;
+
+  RetransmissionTimer timer_;
+  double last_send_ms_ = -kNever;
+  double next_send_ms_ = kNever;
+  // Sequence numbers: of what is new, behind the last that may be sent, behind what is acknowledged
+  // in order, behind the highest that was received.
+  std::uint64_t next_sequence_ = 0;
+  std::uint64_t data_end_ = 0;
+  std::uint64_t acknowledged_end_ = 0;
+  std::uint64_t received_end_ = 0;
+  std::set<std::uint64_t> missing_;  // and waits to be sent again
+  // Serials: behind the latest acknowledged, the first of this on period.
+  std::uint64_t latest_serial_end_ = 0;
+  std::uint64_t period_begin_ = 0;
+
+  Reassembly reassembly_;
+};
+
+}  // namespace remy

@@ -1,0 +1,94 @@
+#include "senders/bodies.h"
+#include "senders/transport.h"
+
+namespace remy {
+
+namespace {
+
+// A RemyCC on a transport, as it would be in a kernel: every ACK is looked up by the times that it
+// echoes, and sets window and pacing. A loss or a timeout changes neither: the transport repairs
+// it. An on period starts with an empty memory, unless the transport keeps its state.
+class RemyInTransport final : public Controller {
+ public:
+  RemyInTransport(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
+      : controller_(table), observer_(observer), sender_(sender) {}
+
+  void start(double) override { used(controller_.start()); }
+  void acknowledged(const Ack& ack) override {
+    used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
+  }
+  void lost(const Loss&) override {}
+  void timed_out(const Timeout&) override {}
+
+ private:
+  void used(std::uint32_t rule) {
+    if (observer_ != nullptr) {
+      observer_->used(sender_, controller_, rule);
+    }
+    window_packets_ = controller_.window_packets();
+    intersend_ms_ = controller_.intersend_ms();
+  }
+
+  RemyController<true> controller_;
+  RuleObserver* observer_;
+  std::uint32_t sender_;
+};
+
+std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
+                                  double receive_window_packets) {
+  return {
+      {"keep_state", "1: window and RTT outlast an off period", keep_state, 0, 1},
+      {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
+      {"initial_rto_ms", "the same before an RTT is measured", initial_rto_ms, 1, 60000},
+      {"receive_window_packets", "at most so many beyond the last in order", receive_window_packets,
+       1, 1e6},
+  };
+}
+
+TransportSettings settings(const Chosen& chosen) {
+  TransportSettings settings;
+  const std::string_view variant = chosen.variant();
+  const bool is_ns2 = variant == "ns-2" || variant == "ns-2-linux";
+  const bool is_linux = variant == "linux" || variant == "ns-2-linux";
+  settings.uses_sack = variant != "newreno" && variant != "ns-2";
+  settings.finds_lost_repetitions = is_linux;
+  settings.reduces_in_proportion = variant == "linux";
+  settings.measures_by_time_stamps = is_ns2;
+  settings.keeps_state = chosen["keep_state"] != 0;
+  settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
+  settings.timeouts.initial_ms = chosen["initial_rto_ms"];
+  settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
+  settings.timeouts.granularity_ms = is_ns2 ? 0.1 : 1;
+  settings.timeouts.is_minimum_of_variation = variant == "linux";
+  return settings;
+}
+
+}  // namespace
+
+BodyKind tcp() {
+  return {
+      .name = "tcp",
+      .title = "TCP",
+      .variants = {{"rfc", "RFC 5681, 6298, 6675", parameters(0, 1000, 1e6)},
+                   {"newreno", "RFC 5681, 6298, 6582: no SACK", parameters(0, 1000, 1e6)},
+                   {"linux", "Linux: RFC 6675, 6937, 8985", parameters(0, 1000, 1e6)},
+                   {"ns-2", "ns-2.35, Agent/TCP/Newreno", parameters(1, 3000, 65536)},
+                   {"ns-2-linux", "ns-2.35, Agent/TCP/Linux", parameters(1, 3000, 65536)}},
+      .carries_tables = true,
+      .carries_controllers = true,
+      .make = [](const Chosen& chosen, BodySetting setting) -> std::unique_ptr<Body> {
+        TransportSettings transport = settings(chosen);
+        transport.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
+        transport.is_ecn_capable = setting.is_ecn_capable;
+        transport.asks_xcp_routers = setting.asks_xcp_routers;
+        std::unique_ptr<Controller> controller = std::move(setting.controller);
+        if (setting.table != nullptr) {
+          controller =
+              std::make_unique<RemyInTransport>(*setting.table, setting.observer, setting.sender);
+        }
+        return std::make_unique<Transport>(transport, std::move(controller));
+      },
+  };
+}
+
+}  // namespace remy
