@@ -11,5 +11,7 @@ namespace remy {
 // BBR's versions, one a file.
 Variant bbr_v1_variant();
 std::unique_ptr<Controller> make_bbr_v1(const Chosen& chosen, std::uint64_t key);
+Variant bbr_v3_variant();
+std::unique_ptr<Controller> make_bbr_v3(const Chosen& chosen, std::uint64_t key);
 
 }  // namespace remy
