@@ -11,8 +11,8 @@ namespace {
 
 // BBR version 3: the model of version 1, bounded by what losses say about the path, for long (what
 // may be in flight) and for short (until the next probe). Sections are those of revision 06 of the
-// draft. Nothing takes back what a loss has done that turns out to be none (5.5.11), as no transport
-// here finds that out.
+// draft. Nothing takes back what a loss has done that turns out to be none (5.5.11), as no
+// transport here finds that out.
 class BbrV3 final : public Controller {
  public:
   BbrV3(const Chosen& chosen, std::uint64_t key)
@@ -240,9 +240,7 @@ class BbrV3 final : public Controller {
 
   void start_round() { next_round_delivered_ = delivered_; }
 
-  double max_bandwidth() const {
-    return std::max(model_.last_max_bandwidth, model_.max_bandwidth);
-  }
+  double max_bandwidth() const { return std::max(model_.last_max_bandwidth, model_.max_bandwidth); }
 
   // 5.6.4.2.
   double path_packets(double gain) const {
@@ -250,8 +248,8 @@ class BbrV3 final : public Controller {
                                        : gain * model_.bandwidth * model_.min_rtt_ms;
   }
 
-  // 5.5.8.1 and 5.6.3: three times a ms's worth, at least two packets and at most 64 kB; and 5.6.4.2:
-  // two more where bandwidth is probed.
+  // 5.5.8.1 and 5.6.3: three times a ms's worth, at least two packets and at most 64 kB;
+  // and 5.6.4.2: two more where bandwidth is probed.
   double with_budget(double packets) const {
     const double quantum = std::max(std::min(rate_per_ms_, 65536 / kPacketBytes), 2.0);
     return std::max({packets, 3 * quantum, kMinimumWindow}) + (mode_ == Mode::kUp ? 2 : 0);
@@ -280,8 +278,8 @@ class BbrV3 final : public Controller {
     }
   }
 
-  // 5.5.1 and 5.5.5: rounds are counted in packets; the bandwidth is the largest delivery rate of two
-  // cycles, to which a sample that the application limited belongs only if it is larger.
+  // 5.5.1 and 5.5.5: rounds are counted in packets; the bandwidth is the largest delivery rate of
+  // two cycles, to which a sample that the application limited belongs only if it is larger.
   void update_congestion_signals(const Ack& ack, bool is_limited) {
     is_round_start_ = ack.packet.delivered >= next_round_delivered_;
     if (is_round_start_) {
@@ -311,10 +309,8 @@ class BbrV3 final : public Controller {
     if (model_.short_term_in_flight == kNever) {
       model_.short_term_in_flight = window_packets_;
     }
-    model_.short_term_bandwidth =
-        std::max(latest_.bandwidth, beta_ * model_.short_term_bandwidth);
-    model_.short_term_in_flight =
-        std::max(latest_.in_flight, beta_ * model_.short_term_in_flight);
+    model_.short_term_bandwidth = std::max(latest_.bandwidth, beta_ * model_.short_term_bandwidth);
+    model_.short_term_in_flight = std::max(latest_.in_flight, beta_ * model_.short_term_in_flight);
   }
 
   void reset_short_term_bounds() {
@@ -370,8 +366,8 @@ class BbrV3 final : public Controller {
 
   // 5.3.2: what startup has queued goes, for three rounds at most.
   void check_drain_done(const Ack& ack) {
-    if (mode_ == Mode::kDrain && (static_cast<double>(ack.in_flight) <= inflight(1) ||
-                                  round_ > drain_start_round_ + 3)) {
+    if (mode_ == Mode::kDrain &&
+        (static_cast<double>(ack.in_flight) <= inflight(1) || round_ > drain_start_round_ + 3)) {
       start_down();
     }
   }
@@ -461,8 +457,7 @@ class BbrV3 final : public Controller {
   // 5.3.3.7: at once where the last probe lost too much at this bound; or when the pipe is full,
   // which cannot be told while the bound limits the window.
   bool is_time_to_go_down(const Ack& ack) {
-    if (probe_.was_too_high &&
-        static_cast<double>(ack.in_flight) >= model_.long_term_in_flight) {
+    if (probe_.was_too_high && static_cast<double>(ack.in_flight) >= model_.long_term_in_flight) {
       probe_.was_precautionary = true;
       return true;
     }
