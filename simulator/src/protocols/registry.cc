@@ -10,17 +10,29 @@ namespace remy {
 // One a file of this folder.
 Protocol aimd();
 Protocol bbr();
+Protocol compound();
 Protocol constant_rate();
 Protocol cubic();
+Protocol dctcp();
+Protocol hybla();
+Protocol illinois();
+Protocol ledbat();
 Protocol newreno();
+Protocol vegas();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
       aimd(),
       bbr(),
+      compound(),
       constant_rate(),
       cubic(),
+      dctcp(),
+      hybla(),
+      illinois(),
+      ledbat(),
       newreno(),
+      vegas(),
   };
   return kProtocols;
 }

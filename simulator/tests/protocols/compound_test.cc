@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "protocols/ack_clock.h"
+
+namespace remy {
+namespace {
+
+const Choice kPaper = {"compound", "paper", {}};
+const Choice kLinux = {"compound", "linux", {}};
+
+// In congestion avoidance at a window, without a delay-based part that matters.
+void settle(AckClock& clock, double window) {
+  while (clock.window() < 2 * window) {
+    clock.acknowledge();
+  }
+  clock.lose();
+}
+
+TEST(Compound, StartsSlowlyAsEver) {
+  AckClock clock(kPaper, 100);
+  clock.round();
+  clock.round();
+  EXPECT_EQ(clock.window(), 40);
+  AckClock linux(kLinux, 100);
+  linux.round();
+  EXPECT_EQ(linux.window(), 4);
+}
+
+// At a window of 256 and without a queue: 256^(3/4) / 8 - 1 = 7, and Reno's packet.
+TEST(Compound, GrowsByEightPacketsAnRttAtAWindowOf256) {
+  AckClock clock(kPaper, 100);
+  settle(clock, 256);
+  EXPECT_NEAR(clock.window(), 256, 0.5);
+  clock.round();
+  clock.round();
+  const double before = clock.window();
+  clock.round();
+  const double by = std::pow(before, 0.75) / 8 - 1 + 1;
+  EXPECT_NEAR(clock.window() - before, by, 0.05);
+  EXPECT_NEAR(by, 8, 0.5);
+}
+
+// Above gamma it gives way, down to Reno alone.
+TEST(Compound, IsRenoWhileMoreThanGammaPacketsAreQueued) {
+  for (const Choice& choice : {kPaper, kLinux}) {
+    AckClock clock(choice, 100);
+    settle(clock, 256);
+    for (int round = 0; round < 30; ++round) {
+      clock.round();
+    }
+    EXPECT_GT(clock.window(), 400) << choice.variant;
+    // A queue of a fifth of the window.
+    clock.set_rtt_ms(125);
+    for (int round = 0; round < 20; ++round) {
+      clock.round();
+    }
+    const double before = clock.window();
+    for (int round = 0; round < 10; ++round) {
+      clock.round();
+    }
+    EXPECT_NEAR(clock.window() - before, 10, 1) << choice.variant;
+  }
+}
+
+// Equation 5: the whole window halves, Reno's part by itself and the other to what is left.
+TEST(Compound, HalvesTheWholeWindowAtALoss) {
+  AckClock clock(kPaper, 100);
+  settle(clock, 100);
+  for (int round = 0; round < 30; ++round) {
+    clock.round();
+  }
+  const double before = clock.window();
+  clock.lose();
+  EXPECT_NEAR(clock.window(), before / 2, 1e-9);
+  AckClock third({"compound", "paper", {{"beta", 0.25}}}, 100);
+  settle(third, 100);
+  for (int round = 0; round < 30; ++round) {
+    third.round();
+  }
+  const double previous = third.window();
+  third.lose();
+  EXPECT_NEAR(third.window(), 0.75 * previous, 1e-9);
+}
+
+TEST(Compound, AfterATimeoutHasOnePacketAndNoDelayWindow) {
+  for (const Choice& choice : {kPaper, kLinux}) {
+    AckClock clock(choice, 100);
+    settle(clock, 100);
+    for (int round = 0; round < 30; ++round) {
+      clock.round();
+    }
+    clock.time_out();
+    EXPECT_EQ(clock.window(), 1) << choice.variant;
+    clock.round();
+    EXPECT_EQ(clock.window(), 2) << choice.variant;
+  }
+}
+
+// The module counts the packets of the last round, in whole numbers: 256 of them are 7 more, and
+// Reno's.
+TEST(Compound, OfLinuxGrowsByWholePackets) {
+  AckClock clock(kLinux, 100);
+  settle(clock, 200);
+  for (int round = 0; round < 8; ++round) {
+    clock.round();
+  }
+  double last = clock.window();
+  for (int round = 0; round < 12; ++round) {
+    clock.round();
+    const double growth = clock.window() - last;
+    last = clock.window();
+    EXPECT_EQ(growth, std::floor(growth));
+    EXPECT_NEAR(growth, std::floor(std::floor(std::pow(last, 0.75)) / 8) - 1 + 1, 1);
+  }
+}
+
+// Halved by Reno's rule, with a quarter in recovery; then the loss window is the whole less the
+// delay window, where that is possible.
+TEST(Compound, OfLinuxHalvesAsReno) {
+  AckClock clock(kLinux, 100);
+  settle(clock, 200);
+  for (int round = 0; round < 20; ++round) {
+    clock.round();
+  }
+  const double before = clock.window();
+  clock.lose();
+  EXPECT_EQ(clock.window(), std::floor(std::floor(before / 2) / 2));
+}
+
+}  // namespace
+}  // namespace remy
