@@ -29,7 +29,7 @@ Protocol constant_rate() {
       .title = "Constant rate",
       .variants = {{
           .name = "constant-rate",
-          .source = "",
+          .source = "no congestion control: RFC 8085, section 3.1.3, says why none should use it",
           .parameters = {{"rate_packets_per_ms", "packets a ms", 1, 1e-3, 1e4}},
       }},
       .needs = {},

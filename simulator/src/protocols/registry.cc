@@ -12,6 +12,7 @@ Protocol aimd();
 Protocol bbr();
 Protocol compound();
 Protocol constant_rate();
+Protocol copa();
 Protocol cubic();
 Protocol dctcp();
 Protocol hybla();
@@ -26,6 +27,7 @@ std::span<const Protocol> protocols() {
       bbr(),
       compound(),
       constant_rate(),
+      copa(),
       cubic(),
       dctcp(),
       hybla(),
