@@ -23,8 +23,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// One run. Everything that will happen is in one tree of timers, in the order of ties: departures
-// from links, queues' own acts, bodies' own acts, switches, delayed ACKs, arrivals.
+// One run. What happens to packets on their way, departures from links and arrivals behind them, is
+// kept apart from what is rare, or often put off before it happens.
 class Network final : private Outlet, private DropListener {
  public:
   Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
@@ -48,7 +48,6 @@ class Network final : private Outlet, private DropListener {
     std::unique_ptr<Queue> queue;
     double service_ms = 1;  // of a whole packet
     bool is_busy = false;
-    Segment transmitted;
     LinkResults results;
   };
 
@@ -58,14 +57,17 @@ class Network final : private Outlet, private DropListener {
     std::uint32_t lane;
   };
 
+  // Of a route, a link with loss.
+  struct LossyHop {
+    std::uint16_t behind_hop;
+    double probability;
+    std::uint64_t key;
+  };
+
   // A way from one end to the other. Loss is drawn for a segment when it leaves.
   struct Route {
-    struct LossyHop {
-      std::uint16_t behind_hop;
-      double probability;
-      std::uint64_t key;
-    };
-    std::vector<Hop> hops;
+    const Hop* hops = nullptr;
+    std::uint32_t length = 0;
     std::vector<LossyHop> lossy_hops;
   };
 
@@ -77,8 +79,10 @@ class Network final : private Outlet, private DropListener {
         : flow(index), schedule(description.traffic, traffic_key) {}
 
     std::unique_ptr<Body> body;
-    double act_ms = kNever;  // as the tree has it
-    double delayed_ack_ms = kNever;
+    // When the body's timer fires, which may be before it wants to act: a retransmission timer is
+    // put off at every ACK.
+    double act_timer_ms = kNever;
+    double ack_timer_ms = kNever;
     Mode mode = Mode::kOff;
     // Packets are received and their ACKs arrive in one event, where nothing can happen to ACKs but
     // their delay.
@@ -101,31 +105,44 @@ class Network final : private Outlet, private DropListener {
 
   static constexpr std::uint64_t kEventsPerLook = 4096;
 
-  std::uint32_t timer_of_tick(std::size_t link) const {
-    return static_cast<std::uint32_t>(links_.size() + link);
+  // Of the rare timers: ticks of queues, switches of senders, delayed ACKs.
+  std::uint32_t timer_of_switch(std::uint32_t sender) const {
+    return static_cast<std::uint32_t>(links_.size()) + sender;
   }
-  std::uint32_t timer_of_act(std::size_t sender) const {
-    return static_cast<std::uint32_t>(2 * links_.size() + sender);
+  std::uint32_t timer_of_delayed_ack(std::uint32_t sender) const {
+    return static_cast<std::uint32_t>(links_.size() + senders_.size()) + sender;
   }
-  std::uint32_t timer_of_switch(std::size_t sender) const {
-    return static_cast<std::uint32_t>(2 * links_.size() + senders_.size() + sender);
+  void set_rare(std::uint32_t timer, double due_ms) {
+    rare_.set(timer, due_ms);
+    find_horizon();
   }
-  std::uint32_t timer_of_delayed_ack(std::size_t sender) const {
-    return static_cast<std::uint32_t>(2 * links_.size() + 2 * senders_.size() + sender);
+  void set_act(Sender& sender, double due_ms) {
+    sender.act_timer_ms = due_ms;
+    acts_.set(index_of(sender), due_ms);
+    find_horizon();
   }
-  std::uint32_t timer_of_lane(std::uint32_t lane) const { return first_lane_timer_ + lane; }
+  void find_horizon() {
+    horizon_ms_ = std::min({acts_.earliest(), rare_.earliest(), next_sample_ms_, end_ms_});
+  }
 
   void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
                   const MeasurementNoise& measurement, RuleObserver* observer);
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
+  std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
+  const Route& route_of(const Sender& sender, const Segment& segment) const {
+    return segment.is_ack ? sender.return_route : sender.route;
+  }
 
   void send(const Segment& segment, double now_ms) override;
   void dropped(const Segment& segment, double now_ms) override;
 
-  void fire(std::uint32_t timer, double now_ms);
+  // The first of what is not on the way: false if the run is over.
+  bool fire_first(double departure_ms, double arrival_ms);
+  void act(Sender& sender, double now_ms);
+  void fire_rare(std::uint32_t timer, double now_ms);
   void enqueue(std::uint32_t link, const Segment& segment, double now_ms);
   void begin_transmission(std::uint32_t link, double now_ms);
-  void transmission_ended(std::uint32_t link, double now_ms);
+  void departed(std::uint32_t link, double now_ms);
   void arrived(std::uint32_t lane, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
   void ack_leaves(Sender& sender, const Segment& echo, const AckContent& content, double now_ms);
@@ -135,10 +152,12 @@ class Network final : private Outlet, private DropListener {
   void switch_off(Sender& sender, double now_ms);
   // After every call of a body: it may want to act at another time, or be done.
   void settle(Sender& sender, double now_ms);
+  void settle_delayed_ack(Sender& sender);
   void tell_of_losses(double now_ms);
   void advance_share(double now_ms);
   void stop_counting(Sender& sender, double now_ms);
-  void record(double until_ms);
+  void record();
+  void look();
   NetworkResults finish(double duration_ms);
 
   std::uint32_t index_of(const Sender& sender) const {
@@ -152,18 +171,23 @@ class Network final : private Outlet, private DropListener {
   std::uint32_t ack_bytes_;
   std::vector<Link> links_;
   std::vector<Lane> lanes_;
+  std::vector<std::vector<Hop>> hops_;                                 // of all routes
   std::map<std::pair<std::uint32_t, double>, std::uint32_t> lane_of_;  // by link and delay
   std::vector<Sender> senders_;
-  std::uint32_t first_lane_timer_ = 0;
-  Timers timers_{1};
+  Timers departures_{0};  // by link
+  Timers arrivals_{0};    // by lane
+  Timers acts_{0};        // by sender
+  Timers rare_{0};
+  double end_ms_ = 0;  // behind the last instant
+  double next_sample_ms_ = kNever;
+  double horizon_ms_ = 0;                 // of what is not on its way
   std::uint32_t sending_ = 0;             // whose body is called
   std::vector<Segment> untold_losses_;    // of packets that bodies have yet to hear of
   std::vector<AckContent> ack_contents_;  // by slot
   std::vector<std::uint32_t> free_slots_;
   std::size_t under_way_ = 0;  // packets
   std::uint64_t packets_since_look_ = 0;
-  std::uint64_t events_ = 0;
-  double next_record_ms_ = kNever;
+  std::uint64_t events_until_look_ = kEventsPerLook;
   std::vector<SenderSample> sender_samples_;
   std::vector<LinkSample> link_samples_;
   std::size_t senders_on_ = 0;
@@ -192,14 +216,18 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
   for (const SenderDescription& each : description.senders) {
     add_sender(each, tables, description.measurement, options.observer);
   }
-  first_lane_timer_ = static_cast<std::uint32_t>(2 * links_.size() + 3 * senders_.size());
-  timers_ = Timers(static_cast<std::uint32_t>(first_lane_timer_ + lanes_.size()));
-  for (std::size_t i = 0; i < senders_.size(); ++i) {
+  const auto links = static_cast<std::uint32_t>(links_.size());
+  const auto senders = static_cast<std::uint32_t>(senders_.size());
+  departures_ = Timers(links);
+  arrivals_ = Timers(static_cast<std::uint32_t>(lanes_.size()));
+  acts_ = Timers(senders);
+  rare_ = Timers(links + 2 * senders);
+  for (std::uint32_t i = 0; i < senders; ++i) {
     const std::optional<double> first_on_ms = description.senders[i].first_on_ms;
-    timers_.set(timer_of_switch(i), first_on_ms ? *first_on_ms : senders_[i].schedule.off_ms(0));
+    rare_.set(timer_of_switch(i), first_on_ms ? *first_on_ms : senders_[i].schedule.off_ms(0));
   }
   if (options.recorder != nullptr) {
-    next_record_ms_ = 0;
+    next_sample_ms_ = 0;
     sender_samples_.resize(senders_.size());
     link_samples_.resize(links_.size());
   }
@@ -245,6 +273,7 @@ void Network::add_sender(const SenderDescription& description,
 Network::Route Network::route(const std::vector<std::uint32_t>& links, double delay_ms,
                               bool is_return) {
   Route route;
+  std::vector<Hop>& hops = hops_.emplace_back();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::uint32_t link = links[i];
     const LinkDescription& description = description_.links[link];
@@ -254,7 +283,7 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
     if (is_new) {
       lanes_.push_back({{}, lane_ms, link});
     }
-    route.hops.push_back({link, lane->second});
+    hops.push_back({link, lane->second});
     if (description.loss_probability > 0) {
       // The first link's are named as the dumbbell's are.
       std::uint64_t key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kLoss));
@@ -265,56 +294,95 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
           {static_cast<std::uint16_t>(i + 1), description.loss_probability, key});
     }
   }
+  route.hops = hops.data();
+  route.length = static_cast<std::uint32_t>(hops.size());
   return route;
+}
+
+std::uint16_t Network::draw_loss(const Route& route, std::uint64_t name) const {
+  for (const LossyHop& lossy : route.lossy_hops) {
+    if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
+      return lossy.behind_hop;
+    }
+  }
+  return 0;
 }
 
 NetworkResults Network::run(double duration_ms) {
   for (Sender& sender : senders_) {
     sender.results.traffic.first_on_ms = duration_ms;
   }
-  const double end_ms = std::nextafter(duration_ms, kNever);
+  end_ms_ = std::nextafter(duration_ms, kNever);
+  find_horizon();
   for (;;) {
-    const double now_ms = timers_.earliest();
-    if (now_ms > next_record_ms_) [[unlikely]] {
-      record(std::min(now_ms, end_ms));
-    }
-    if (now_ms >= end_ms) {
+    const double departure_ms = departures_.earliest();
+    const double arrival_ms = arrivals_.earliest();
+    if (departure_ms <= arrival_ms && departure_ms < horizon_ms_) {
+      departed(departures_.first(), departure_ms);
+    } else if (arrival_ms < departure_ms && arrival_ms < horizon_ms_) {
+      arrived(arrivals_.first(), arrival_ms);
+    } else if (!fire_first(departure_ms, arrival_ms)) {
       return finish(duration_ms);
     }
-    if (++events_ % kEventsPerLook == 0 && options_.interruption != nullptr) [[unlikely]] {
-      options_.interruption->look(std::exchange(packets_since_look_, 0));
-    }
-    fire(timers_.first(), now_ms);
-    if (!untold_losses_.empty()) [[unlikely]] {
-      tell_of_losses(now_ms);
+    if (--events_until_look_ == 0) [[unlikely]] {
+      look();
     }
   }
 }
 
-void Network::fire(std::uint32_t timer, double now_ms) {
-  if (timer >= first_lane_timer_) {
-    arrived(timer - first_lane_timer_, now_ms);
-  } else if (timer < links_.size()) {
-    transmission_ended(timer, now_ms);
-  } else if (timer >= timer_of_delayed_ack(0)) {
+bool Network::fire_first(double departure_ms, double arrival_ms) {
+  const double now_ms = std::min({departure_ms, arrival_ms, acts_.earliest(), rare_.earliest()});
+  if (next_sample_ms_ < now_ms && next_sample_ms_ < end_ms_) {
+    record();
+  } else if (now_ms >= end_ms_) {
+    return false;
+  } else if (departure_ms == now_ms) {
+    departed(departures_.first(), now_ms);
+  } else if (acts_.earliest() == now_ms) {
+    act(senders_[acts_.first()], now_ms);
+  } else if (rare_.earliest() == now_ms) {
+    fire_rare(rare_.first(), now_ms);
+  } else {
+    arrived(arrivals_.first(), now_ms);
+  }
+  return true;
+}
+
+void Network::act(Sender& sender, double now_ms) {
+  sender.act_timer_ms = kNever;
+  if (sender.body->next_ms() <= now_ms) {
+    sending_ = index_of(sender);
+    sender.body->act(now_ms, *this);
+  }
+  settle(sender, now_ms);
+  if (sender.act_timer_ms == kNever) {
+    set_act(sender, kNever);
+  }
+  tell_of_losses(now_ms);
+}
+
+void Network::fire_rare(std::uint32_t timer, double now_ms) {
+  if (timer < timer_of_switch(0)) {
+    Queue& queue = *links_[timer].queue;
+    queue.tick(now_ms);
+    set_rare(timer, queue.next_ms());
+    return;
+  }
+  if (timer < timer_of_delayed_ack(0)) {
+    switch_sender(senders_[timer - timer_of_switch(0)], now_ms);
+  } else {
     Sender& sender = senders_[timer - timer_of_delayed_ack(0)];
     sending_ = index_of(sender);
-    if (const auto ack = sender.body->delayed_ack(now_ms)) {
+    // The on period may be over in which it was kept back.
+    const bool is_due = sender.body->next_ack_ms() < kNever;
+    const auto ack = is_due ? sender.body->delayed_ack(now_ms) : std::nullopt;
+    settle_delayed_ack(sender);
+    if (ack) {
       ack_leaves(sender, ack->first, ack->second, now_ms);
     }
     settle(sender, now_ms);
-  } else if (timer >= timer_of_switch(0)) {
-    switch_sender(senders_[timer - timer_of_switch(0)], now_ms);
-  } else if (timer >= timer_of_act(0)) {
-    Sender& sender = senders_[timer - timer_of_act(0)];
-    sending_ = index_of(sender);
-    sender.body->act(now_ms, *this);
-    settle(sender, now_ms);
-  } else {
-    Link& link = links_[timer - links_.size()];
-    link.queue->tick(now_ms);
-    timers_.set(timer, link.queue->next_ms());
   }
+  tell_of_losses(now_ms);
 }
 
 // Of the body whose function is called.
@@ -323,26 +391,22 @@ void Network::send(const Segment& segment, double now_ms) {
   Segment leaving = segment;
   leaving.sender = sending_;
   leaving.hop = 0;
-  const std::uint64_t name = std::uint64_t{sender.flow.word()} << 32 | sender.sent_in_period++;
-  ++sender.results.traffic.packets_sent;
-  for (const Route::LossyHop& lossy : sender.route.lossy_hops) {
-    if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
-      leaving.lost_behind_hop = lossy.behind_hop;
-      break;
-    }
+  const std::uint32_t number = sender.sent_in_period++;
+  if (!sender.route.lossy_hops.empty()) {
+    leaving.lost_behind_hop =
+        draw_loss(sender.route, std::uint64_t{sender.flow.word()} << 32 | number);
   }
-  ++under_way_;
+  ++sender.results.traffic.packets_sent;
   // Windows end at 1e6 packets; beyond this bound a flood can only waste memory.
-  if (under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
+  if (++under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
     dropped(leaving, now_ms);
     return;
   }
-  enqueue(sender.route.hops.front().link, leaving, now_ms);
+  enqueue(sender.route.hops->link, leaving, now_ms);
 }
 
 void Network::dropped(const Segment& segment, double) {
-  const Sender& sender = senders_[segment.sender];
-  const Route& route = segment.is_ack ? sender.return_route : sender.route;
+  const Route& route = route_of(senders_[segment.sender], segment);
   ++links_[route.hops[segment.hop].link].results.dropped;
   untold_losses_.push_back(segment);
 }
@@ -354,62 +418,67 @@ void Network::enqueue(std::uint32_t index, const Segment& segment, double now_ms
     begin_transmission(index, now_ms);
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) [[unlikely]] {
-    timers_.set(timer_of_tick(index), tick_ms);
+    set_rare(index, tick_ms);
   }
 }
 
+// The link is free; when it will be again, and when the segment arrives behind it, are known.
 void Network::begin_transmission(std::uint32_t index, double now_ms) {
   Link& link = links_[index];
   const std::optional<Segment> segment = link.queue->depart(now_ms, *this);
   link.is_busy = segment.has_value();
   if (!segment) {
-    timers_.set(index, kNever);
-    return;
+    departures_.set(index, kNever);
+  } else {
+    ++link.results.transmitted;
+    const double service_ms = segment->bytes == packet_bytes_
+                                  ? link.service_ms
+                                  : segment->bytes / description_.packet_bytes * link.service_ms;
+    const double departure_ms = now_ms + service_ms;
+    departures_.set(index, departure_ms);
+    const Route& route = route_of(senders_[segment->sender], *segment);
+    const std::uint32_t lane_index = route.hops[segment->hop].lane;
+    Lane& lane = lanes_[lane_index];
+    const double arrives_ms = departure_ms + lane.delay_ms;
+    if (lane.in_flight.empty()) {
+      arrivals_.set(lane_index, arrives_ms);
+    }
+    Lane::InFlight& flying = lane.in_flight.push();
+    flying.arrives_ms = arrives_ms;
+    flying.segment = *segment;
+    ++flying.segment.hop;
   }
-  link.transmitted = *segment;
-  const double service_ms = segment->bytes == packet_bytes_
-                                ? link.service_ms
-                                : segment->bytes / description_.packet_bytes * link.service_ms;
-  timers_.set(index, now_ms + service_ms);
 }
 
-void Network::transmission_ended(std::uint32_t index, double now_ms) {
-  Link& link = links_[index];
-  ++link.results.transmitted;
-  const Sender& sender = senders_[link.transmitted.sender];
-  const Route& route = link.transmitted.is_ack ? sender.return_route : sender.route;
-  const std::uint32_t lane_index = route.hops[link.transmitted.hop].lane;
-  Lane& lane = lanes_[lane_index];
-  const double arrives_ms = now_ms + lane.delay_ms;
-  if (lane.in_flight.empty()) {
-    timers_.set(timer_of_lane(lane_index), arrives_ms);
-  }
-  Lane::InFlight& flying = lane.in_flight.push();
-  flying.arrives_ms = arrives_ms;
-  flying.segment = link.transmitted;
-  ++flying.segment.hop;
+// The link has ended a transmission.
+void Network::departed(std::uint32_t index, double now_ms) {
   begin_transmission(index, now_ms);
+  if (!untold_losses_.empty()) [[unlikely]] {
+    tell_of_losses(now_ms);
+  }
 }
 
 void Network::arrived(std::uint32_t lane_index, double now_ms) {
   Lane& lane = lanes_[lane_index];
   const Segment segment = lane.in_flight.front().segment;
   lane.in_flight.pop();
-  timers_.set(timer_of_lane(lane_index),
-              lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
+  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
   if (segment.lost_behind_hop == segment.hop) [[unlikely]] {
     ++links_[lane.link].results.lost;
     untold_losses_.push_back(segment);
-    return;
-  }
-  Sender& sender = senders_[segment.sender];
-  const Route& route = segment.is_ack ? sender.return_route : sender.route;
-  if (segment.hop < route.hops.size()) {
-    enqueue(route.hops[segment.hop].link, segment, now_ms);
-  } else if (segment.is_ack) {
-    ack_arrived(sender, segment, now_ms);
   } else {
-    data_arrived(sender, segment, now_ms);
+    Sender& sender = senders_[segment.sender];
+    const Route& route = route_of(sender, segment);
+    if (segment.hop < route.length) {
+      enqueue(route.hops[segment.hop].link, segment, now_ms);
+    } else if (segment.is_ack) {
+      ack_arrived(sender, segment, now_ms);
+    } else {
+      data_arrived(sender, segment, now_ms);
+    }
+  }
+  if (!untold_losses_.empty()) [[unlikely]] {
+    tell_of_losses(now_ms);
   }
 }
 
@@ -419,7 +488,11 @@ void Network::data_arrived(Sender& sender, const Segment& segment, double now_ms
   ++sender.results.traffic.packets_received;
   sending_ = segment.sender;
   if (!sender.has_constant_return) {
-    if (const auto content = sender.body->received(segment, now_ms)) {
+    const auto content = sender.body->received(segment, now_ms);
+    if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
+      settle_delayed_ack(sender);
+    }
+    if (content) {
       ack_leaves(sender, segment, *content, now_ms);
     }
     settle(sender, now_ms);
@@ -428,6 +501,9 @@ void Network::data_arrived(Sender& sender, const Segment& segment, double now_ms
   sender.rtt_ms = now_ms - segment.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
   const auto content = sender.body->received(segment, now_ms - sender.return_delay_ms);
+  if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
+    settle_delayed_ack(sender);
+  }
   if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) {
     switch_off(sender, now_ms);
   }
@@ -451,12 +527,9 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
   ack.bytes = ack_bytes_;
   ack.hop = 0;
   ack.lost_behind_hop = 0;
-  const std::uint64_t name = std::uint64_t{ack.sender} << 40 ^ sender.acks_sent++;
-  for (const Route::LossyHop& lossy : sender.return_route.lossy_hops) {
-    if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
-      ack.lost_behind_hop = lossy.behind_hop;
-      break;
-    }
+  const std::uint64_t number = sender.acks_sent++;
+  if (!sender.return_route.lossy_hops.empty()) {
+    ack.lost_behind_hop = draw_loss(sender.return_route, std::uint64_t{ack.sender} << 40 ^ number);
   }
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(ack_contents_.size()));
@@ -465,7 +538,7 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
   ack.slot = free_slots_.back();
   free_slots_.pop_back();
   ack_contents_[ack.slot] = content;
-  enqueue(sender.return_route.hops.front().link, ack, now_ms);
+  enqueue(sender.return_route.hops->link, ack, now_ms);
 }
 
 void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
@@ -481,9 +554,7 @@ void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
 }
 
 void Network::switch_sender(Sender& sender, double now_ms) {
-  if (options_.interruption != nullptr) {
-    options_.interruption->look(std::exchange(packets_since_look_, 0));
-  }
+  look();
   sending_ = index_of(sender);
   if (sender.mode == Mode::kOff) {
     switch_on(sender, now_ms);
@@ -513,7 +584,7 @@ void Network::switch_on(Sender& sender, double now_ms) {
     sender.flow_packets = *packets;
   }
   ++sender.period;
-  timers_.set(timer_of_switch(sending_), off_ms);
+  set_rare(timer_of_switch(sending_), off_ms);
   sender.body->switch_on(packets, now_ms, *this);
 }
 
@@ -525,23 +596,24 @@ void Network::switch_off(Sender& sender, double now_ms) {
   --senders_on_;
   sender.mode = Mode::kOff;
   sender.body->switch_off(now_ms);
-  timers_.set(timer_of_switch(index_of(sender)), now_ms + sender.schedule.off_ms(sender.period));
+  set_rare(timer_of_switch(index_of(sender)), now_ms + sender.schedule.off_ms(sender.period));
 }
 
 void Network::settle(Sender& sender, double now_ms) {
   if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) [[unlikely]] {
     switch_off(sender, now_ms);
   }
-  if (const double act_ms = sender.body->next_ms(); act_ms != sender.act_ms) {
-    sender.act_ms = act_ms;
-    timers_.set(timer_of_act(index_of(sender)), std::max(act_ms, now_ms));
+  if (const double act_ms = sender.body->next_ms(); act_ms < sender.act_timer_ms) [[unlikely]] {
+    set_act(sender, std::max(act_ms, now_ms));
   }
-  if (const double ack_ms = sender.body->next_ack_ms(); ack_ms != sender.delayed_ack_ms)
-      [[unlikely]] {
-    sender.delayed_ack_ms = ack_ms;
-    timers_.set(timer_of_delayed_ack(index_of(sender)),
-                sender.has_constant_return ? ack_ms + sender.return_delay_ms : ack_ms);
+}
+
+void Network::settle_delayed_ack(Sender& sender) {
+  sender.ack_timer_ms = sender.body->next_ack_ms();
+  if (sender.has_constant_return) {
+    sender.ack_timer_ms += sender.return_delay_ms;
   }
+  set_rare(timer_of_delayed_ack(index_of(sender)), sender.ack_timer_ms);
 }
 
 void Network::tell_of_losses(double now_ms) {
@@ -576,7 +648,7 @@ void Network::stop_counting(Sender& sender, double now_ms) {
   sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
 }
 
-void Network::record(double until_ms) {
+void Network::record() {
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     const Sender& sender = senders_[i];
     sender_samples_[i] = {sender.mode != Mode::kOff, sender.body->pace(), sender.rtt_ms,
@@ -586,9 +658,15 @@ void Network::record(double until_ms) {
     const Link& link = links_[i];
     link_samples_[i] = {link.queue->packets(), link.queue->bytes(), link.results.dropped};
   }
-  // Nothing has changed since the last event.
-  for (; next_record_ms_ < until_ms; next_record_ms_ += options_.record_every_ms) {
-    options_.recorder->sample(next_record_ms_, sender_samples_, link_samples_);
+  options_.recorder->sample(next_sample_ms_, sender_samples_, link_samples_);
+  next_sample_ms_ += options_.record_every_ms;
+  find_horizon();
+}
+
+void Network::look() {
+  events_until_look_ = kEventsPerLook;
+  if (options_.interruption != nullptr) {
+    options_.interruption->look(std::exchange(packets_since_look_, 0));
   }
 }
 
