@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -42,12 +43,17 @@ struct SenderDescription {
 
 // A network on which senders of different kinds meet.
 struct NetworkDescription {
-  std::uint64_t key = 0;  // names its random streams, as a specimen's does
-  double packet_bytes = 1500;
-  double ack_bytes = 0;  // 0: ACKs take no time on a link
+  std::uint64_t key = 0;       // names its random streams, as a specimen's does
+  double packet_bytes = 1500;  // whole
+  double ack_bytes = 0;        // whole; 0: ACKs take no time on a link
   std::vector<LinkDescription> links;
   MeasurementNoise measurement;
   std::vector<SenderDescription> senders;
 };
+
+// Throws std::invalid_argument with one sentence if the network cannot be simulated with this many
+// tables: where a name or a parameter is unknown, a number is out of its range, a route leads
+// nowhere, or a sender needs what its links or its body do not have.
+void validate(const NetworkDescription& network, std::size_t tables);
 
 }  // namespace remy

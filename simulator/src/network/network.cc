@@ -6,8 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "core/random.h"
@@ -708,38 +706,6 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows) {
   return {count, sum_ms / static_cast<double>(count),
           (times_ms[(count - 1) / 2] + times_ms[count / 2]) / 2,
           times_ms[(99 * count + 99) / 100 - 1]};
-}
-
-void validate(const NetworkDescription& network, std::size_t tables) {
-  for (std::size_t i = 0; i < network.senders.size(); ++i) {
-    const SenderDescription& sender = network.senders[i];
-    const std::string who = "sender " + std::to_string(i);
-    if (sender.table && *sender.table >= tables) {
-      throw std::invalid_argument(who + " runs table " + std::to_string(*sender.table) +
-                                  " but there are " + std::to_string(tables));
-    }
-    const BodyKind& body = find_body_kind(sender.body.name);
-    if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
-      throw std::invalid_argument(who + " has the body \"" + sender.body.name +
-                                  "\", which carries no " + (sender.table ? "RemyCC" : "protocol"));
-    }
-    if (!network.measurement.is_exact() && !body.takes_noise) {
-      throw std::invalid_argument(who + " has the body \"" + sender.body.name +
-                                  "\", which measures exactly");
-    }
-    if (sender.route.links.empty()) {
-      throw std::invalid_argument(who + " has a route of no links");
-    }
-    for (const auto* const links : {&sender.route.links, &sender.route.return_links}) {
-      for (const std::uint32_t link : *links) {
-        if (link >= network.links.size()) {
-          throw std::invalid_argument(who + " has link " + std::to_string(link) +
-                                      " in its route but there are " +
-                                      std::to_string(network.links.size()));
-        }
-      }
-    }
-  }
 }
 
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,

@@ -86,10 +86,6 @@ struct NetworkOptions {
   Interruption* interruption = nullptr;
 };
 
-// Throws std::invalid_argument with one sentence if the network cannot be simulated with this many
-// tables.
-void validate(const NetworkDescription& network, std::size_t tables);
-
 // Simulates senders of any kind on a network of links, from 0 to duration_ms. Where all senders are
 // RemyCCs in the datagram body on one link with a drop-tail queue, results have the bits of the
 // dumbbell's (network/dumbbell.h).

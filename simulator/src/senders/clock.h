@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <variant>
 
 #include "core/elementary.h"
@@ -51,6 +52,9 @@ struct MeasurementNoise {
     return !has_jitter() && !has_resolution() && !delays_acks() && bunch_packets == 1;
   }
 };
+
+// Throws std::invalid_argument with one sentence, about `field`, if a number is out of its range.
+void validate(const MeasurementNoise& noise, const std::string& field);
 
 // What an ACK tells the memory of its sender.
 struct AckTimes {

@@ -5,6 +5,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
+#include "core/requirement.h"
 
 namespace remy {
 
@@ -32,6 +33,33 @@ std::uint64_t Schedule::on_packets(std::uint64_t period, double packet_bytes) co
             pareto.extra_bytes;
   }
   return static_cast<std::uint64_t>(std::clamp(std::ceil(bytes / packet_bytes), 1.0, 0x1p62));
+}
+
+void validate(const Traffic& traffic, const std::string& field) {
+  // Shorter periods would keep a simulation busy for ever.
+  constexpr double kShortestMeanMs = 0.001;
+  const auto require_period = [&](double mean_ms, const char* name) {
+    require(mean_ms >= kShortestMeanMs && std::isfinite(mean_ms), field + name, mean_ms,
+            "a number of at least 0.001");
+  };
+  const auto require_positive = [&](double value, const char* name) {
+    require(is_positive(value), field + name, value, kPositive);
+  };
+  require_period(traffic.mean_off_ms, ".mean_off_ms");
+  if (const auto* const time = std::get_if<ExponentialTime>(&traffic.on)) {
+    require_period(time->mean_ms, ".mean_on_ms");
+  } else if (const auto* const bytes = std::get_if<ExponentialBytes>(&traffic.on)) {
+    require_positive(bytes->mean_bytes, ".mean_on_bytes");
+  } else {
+    const auto& pareto = std::get<ParetoBytes>(traffic.on);
+    require_positive(pareto.scale_bytes, ".scale_bytes");
+    require_positive(pareto.shape, ".shape");
+    require_positive(pareto.maximum_bytes, ".maximum_bytes");
+    require(std::isfinite(pareto.shift_bytes), field + ".shift_bytes", pareto.shift_bytes,
+            "a finite number");
+    require(is_not_negative(pareto.extra_bytes), field + ".extra_bytes", pareto.extra_bytes,
+            kNotNegative);
+  }
 }
 
 }  // namespace remy

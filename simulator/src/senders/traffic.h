@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
 
 namespace remy {
@@ -32,6 +33,9 @@ struct Traffic {
   std::variant<ExponentialTime, ExponentialBytes, ParetoBytes> on;
   double mean_off_ms = 0;
 };
+
+// Throws std::invalid_argument with one sentence, about `field`, if a number is out of its range.
+void validate(const Traffic& traffic, const std::string& field);
 
 // One sender's schedule. Every period's length is a draw of its own, which nothing that happened
 // before can shift.

@@ -1,0 +1,125 @@
+#include "network/description.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "core/requirement.h"
+#include "elements/queues.h"
+#include "protocols/protocol.h"
+#include "senders/bodies.h"
+#include "senders/packet.h"
+
+namespace remy {
+
+namespace {
+
+// A run of a simulated second would take longer than anybody waits.
+constexpr double kFastestLinkPerMs = 1e6;
+constexpr double kLargestSegmentBytes = 1e6;
+constexpr std::size_t kLongestRoute = 1000;
+constexpr std::size_t kMostLinks = 100'000;
+
+bool is_whole(double value) { return value == std::floor(value); }
+
+void validate(const LinkDescription& link, const std::string& field) {
+  require(link.rate_packets_per_ms > 0 && link.rate_packets_per_ms <= kFastestLinkPerMs,
+          field + ".rate_packets_per_ms", link.rate_packets_per_ms,
+          "a positive number of at most 1000000");
+  require(is_not_negative(link.delay_ms), field + ".delay_ms", link.delay_ms, kNotNegative);
+  require(link.loss_probability >= 0 && link.loss_probability < 1, field + ".loss_probability",
+          link.loss_probability, "at least 0 and below 1");
+  Chosen("queue", find_queue_discipline(link.queue.name).variants, link.queue);
+}
+
+void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
+                    const std::string& field) {
+  if (links.size() > kLongestRoute) {
+    throw std::invalid_argument(field + " has " + std::to_string(links.size()) +
+                                " links but may have " + std::to_string(kLongestRoute));
+  }
+  for (const std::uint32_t link : links) {
+    if (link >= count) {
+      throw std::invalid_argument(field + " has link " + std::to_string(link) + " but there are " +
+                                  std::to_string(count) + ", from 0");
+    }
+  }
+}
+
+// Beside its route.
+void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
+                   std::size_t tables, const std::string& field) {
+  const BodyKind& body = find_body_kind(sender.body.name);
+  Chosen("body", body.variants, sender.body);
+  const std::string carried = sender.table ? "RemyCC" : "protocol";
+  if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
+    throw std::invalid_argument(field + " is a " + carried + " but the body \"" + sender.body.name +
+                                "\" carries none");
+  }
+  if (!network.measurement.is_exact() && !body.takes_noise) {
+    throw std::invalid_argument(field + " has the body \"" + sender.body.name +
+                                "\", which knows no measurement noise");
+  }
+  if (sender.table) {
+    if (*sender.table >= tables) {
+      throw std::invalid_argument(field + " runs table " + std::to_string(*sender.table) +
+                                  " but there are " + std::to_string(tables) + ", from 0");
+    }
+    return;
+  }
+  const Protocol& protocol = find_protocol(sender.protocol.name);
+  Chosen("protocol", protocol.variants, sender.protocol);
+  if (!protocol.needs.needs_xcp_router) {
+    return;
+  }
+  for (const std::uint32_t link : sender.route.links) {
+    if (const Choice& queue = network.links[link].queue;
+        !find_queue_discipline(queue.name).is_xcp_router) {
+      throw std::invalid_argument(field + " runs " + sender.protocol.name +
+                                  ", which needs an XCP router at every link of its route, but "
+                                  "link " +
+                                  std::to_string(link) + " has the queue \"" + queue.name + "\"");
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const NetworkDescription& network, std::size_t tables) {
+  require(network.packet_bytes >= 1 && network.packet_bytes <= kLargestSegmentBytes &&
+              is_whole(network.packet_bytes),
+          "packet_bytes", network.packet_bytes, "a whole number from 1 to 1000000");
+  require(network.ack_bytes >= 0 && network.ack_bytes <= kLargestSegmentBytes &&
+              is_whole(network.ack_bytes),
+          "ack_bytes", network.ack_bytes, "a whole number from 0 to 1000000");
+  validate(network.measurement, "measurement");
+  require(network.links.size() <= kMostLinks, "the number of links",
+          static_cast<double>(network.links.size()), "at most 100000");
+  for (std::size_t i = 0; i < network.links.size(); ++i) {
+    validate(network.links[i], "links[" + std::to_string(i) + "]");
+  }
+  require(!network.senders.empty() && network.senders.size() < FlowTag::kMaximumSenders,
+          "the number of senders", static_cast<double>(network.senders.size()), "from 1 to 16383");
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    const SenderDescription& sender = network.senders[i];
+    const std::string field = "senders[" + std::to_string(i) + "]";
+    const RouteDescription& route = sender.route;
+    if (route.links.empty()) {
+      throw std::invalid_argument(field + ".route.links is empty but must have a link");
+    }
+    validate_route(route.links, network.links.size(), field + ".route.links");
+    validate_route(route.return_links, network.links.size(), field + ".route.return_links");
+    require(is_not_negative(route.delay_ms), field + ".route.delay_ms", route.delay_ms,
+            kNotNegative);
+    require(is_not_negative(route.return_delay_ms), field + ".route.return_delay_ms",
+            route.return_delay_ms, kNotNegative);
+    validate(sender.traffic, field + ".traffic");
+    if (sender.first_on_ms) {
+      require(is_not_negative(*sender.first_on_ms), field + ".first_on_ms", *sender.first_on_ms,
+              kNotNegative);
+    }
+    validate_kind(sender, network, tables, field);
+  }
+}
+
+}  // namespace remy

@@ -1,0 +1,30 @@
+#include "senders/clock.h"
+
+#include "core/requirement.h"
+
+namespace remy {
+
+void validate(const MeasurementNoise& noise, const std::string& field) {
+  const auto require_size = [&](double value, const char* name) {
+    require(is_not_negative(value), field + name, value, kNotNegative);
+  };
+  if (const auto* const jitter = std::get_if<ExponentialJitter>(&noise.jitter)) {
+    require_size(jitter->mean_ms, ".exponential_jitter_mean_ms");
+  } else if (const auto* const uniform = std::get_if<UniformJitter>(&noise.jitter)) {
+    require_size(uniform->maximum_ms, ".uniform_jitter_maximum_ms");
+  } else {
+    const auto& log_normal = std::get<LogNormalJitter>(noise.jitter);
+    require(is_positive(log_normal.median_ms), field + ".log_normal_jitter.median_ms",
+            log_normal.median_ms, kPositive);
+    require(log_normal.percentile_99_ms >= log_normal.median_ms &&
+                is_positive(log_normal.percentile_99_ms),
+            field + ".log_normal_jitter.percentile_99_ms", log_normal.percentile_99_ms,
+            "a finite number not below the median");
+  }
+  require_size(noise.timestamp_resolution_ms, ".timestamp_resolution_ms");
+  require(noise.bunch_packets >= 1, field + ".bunch_packets", noise.bunch_packets,
+          "a number of at least 1");
+  require_size(noise.delayed_ack_ms, ".delayed_ack_ms");
+}
+
+}  // namespace remy
