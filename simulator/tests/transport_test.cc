@@ -61,7 +61,9 @@ struct TransportTest : testing::Test {
 };
 
 TEST_F(TransportTest, AFlowEndsWhenItsLastPacketIsAcknowledged) {
-  const auto body = transport(4);
+  TransportSettings settings;
+  settings.notes_idleness = false;
+  const auto body = transport(4, settings);
   OneBody path(*body);
   path.switch_on(10);
   path.run_to_the_end(1e6);

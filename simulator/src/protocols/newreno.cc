@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "protocols/protocol.h"
 
@@ -6,82 +7,126 @@ namespace remy {
 
 namespace {
 
-struct NewRenoSettings {
-  double initial_window_packets = 10;
-  bool is_paced = false;
-  // ns-2's: grows whether the window was used or not, and leaves recovery with no more than is
-  // outstanding.
-  bool is_ns2 = false;
-};
-
 // Slow start and congestion avoidance (RFC 5681); its recovery is the transport's.
 class NewReno : public Controller {
  public:
-  explicit NewReno(const NewRenoSettings& settings) : settings_(settings) {}
+  explicit NewReno(double initial_window, bool is_paced = false)
+      : initial_window_(initial_window), is_paced_(is_paced) {}
 
   void start(double) override {
-    window_packets_ = settings_.initial_window_packets;
+    window_packets_ = initial_window_;
     // RFC 5681, section 3.1: the initial threshold is arbitrarily high.
-    threshold_packets_ = kNoThreshold;
-    was_in_recovery_ = false;
+    threshold_ = kNoThreshold;
     intersend_ms_ = 0;
     smoothed_rtt_ms_ = 0;
   }
 
   void acknowledged(const Ack& ack) override {
-    if (settings_.is_paced) {
-      pace(ack.rtt_ms);
-    }
-    if (was_in_recovery_ && !ack.in_recovery && settings_.is_ns2) {
-      const auto outstanding = static_cast<double>(ack.in_flight);
-      window_packets_ = std::max(std::min(threshold_packets_, outstanding), 1.0);
-    } else if (ack.acknowledged > 0 && !ack.in_recovery && !was_in_recovery_ &&
-               (ack.is_window_limited || settings_.is_ns2)) {
+    if (ack.acknowledged > 0 && !ack.in_recovery && ack.is_window_limited) {
       grow();
     }
-    was_in_recovery_ = ack.in_recovery;
+    if (is_paced_) {
+      pace(ack.rtt_ms);
+    }
   }
 
   void lost(const Loss& loss) override {
     if (loss.starts_recovery) {
-      // RFC 5681, section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and the window with it.
-      threshold_packets_ = halved(static_cast<double>(loss.in_flight));
-      window_packets_ = threshold_packets_;
+      // Section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and the window with it.
+      threshold_ = std::max(static_cast<double>(loss.in_flight) / 2, 2.0);
+      window_packets_ = threshold_;
     }
   }
 
   void timed_out(const Timeout& timeout) override {
     // Section 3.1: half of what was in flight, once; then slow start from one packet.
     if (timeout.is_first) {
-      threshold_packets_ = halved(static_cast<double>(timeout.in_flight));
+      threshold_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
     }
     window_packets_ = 1;
-    was_in_recovery_ = false;
   }
 
- private:
+  void idled(double) override {
+    // Section 4.1: RW = min(IW, cwnd).
+    window_packets_ = std::min(initial_window_, window_packets_);
+  }
+
+ protected:
   static constexpr double kNoThreshold = 1e9;
 
-  double halved(double in_flight) const {
-    return std::max((settings_.is_ns2 ? window_packets_ : in_flight) / 2, 2.0);
-  }
+  // Section 3.1: slow start by a packet for every ACK, congestion avoidance by a packet every RTT.
+  void grow() { window_packets_ += window_packets_ < threshold_ ? 1 : 1 / window_packets_; }
 
-  void grow() {
-    // Section 3.1: slow start by a packet for every ACK, congestion avoidance by a packet every
-    // RTT.
-    window_packets_ += window_packets_ < threshold_packets_ ? 1 : 1 / window_packets_;
-  }
+  double initial_window_;
+  double threshold_ = kNoThreshold;
 
-  // A window every smoothed RTT, evenly spread (Aggarwal, Savage and Anderson 2000).
+ private:
+  // A window every smoothed RTT, evenly spread (Aggarwal, Savage and Anderson 2000, section 2).
   void pace(double rtt_ms) {
     smoothed_rtt_ms_ += smoothed_rtt_ms_ > 0 ? (rtt_ms - smoothed_rtt_ms_) / 8 : rtt_ms;
     intersend_ms_ = smoothed_rtt_ms_ / window_packets_;
   }
 
-  NewRenoSettings settings_;
-  double threshold_packets_ = kNoThreshold;
+  bool is_paced_;
   double smoothed_rtt_ms_ = 0;
-  bool was_in_recovery_ = false;
+};
+
+// As ns-2.35's Agent/TCP/Newreno: the window grows whether it was used or not, every timeout halves
+// the threshold, and partial ACKs shrink the window by what duplicates had not told of before.
+class Ns2NewReno final : public NewReno {
+ public:
+  explicit Ns2NewReno(double initial_window) : NewReno(initial_window) {}
+
+  void start(double now_ms) override {
+    NewReno::start(now_ms);
+    is_in_recovery_ = false;
+  }
+
+  void acknowledged(const Ack& ack) override {
+    if (!ack.in_recovery) {
+      if (ack.acknowledged > 0) {
+        grow();
+      }
+    } else if (ack.acknowledged > 0) {
+      deflate(static_cast<double>(ack.acknowledged));
+    } else if (is_in_recovery_) {
+      ++duplicates_;
+    }
+    is_in_recovery_ = ack.in_recovery;
+  }
+
+  void lost(const Loss& loss) override {
+    if (loss.starts_recovery) {
+      lower_threshold();
+      window_packets_ /= 2;
+      duplicates_ = kThreshold;
+    }
+  }
+
+  void timed_out(const Timeout&) override {
+    lower_threshold();
+    window_packets_ = 1;
+    is_in_recovery_ = false;
+  }
+
+  void idled(double) override { window_packets_ = 1; }
+
+ private:
+  static constexpr double kThreshold = 3;
+
+  void lower_threshold() { threshold_ = std::max(std::floor(window_packets_ / 2), 2.0); }
+
+  void deflate(double acknowledged) {
+    if (duplicates_ > acknowledged) {
+      duplicates_ -= acknowledged - 1;
+      return;
+    }
+    window_packets_ = std::max(window_packets_ - (acknowledged - duplicates_), 1.0);
+    duplicates_ = 1;
+  }
+
+  bool is_in_recovery_ = false;
+  double duplicates_ = 0;
 };
 
 }  // namespace
@@ -98,10 +143,11 @@ Protocol newreno() {
                    {"paced", "Aggarwal, Savage and Anderson 2000", {initial_window(10)}}},
       .needs = {},
       .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
-        return std::make_unique<NewReno>(
-            NewRenoSettings{.initial_window_packets = chosen["initial_window_packets"],
-                            .is_paced = chosen.variant() == "paced",
-                            .is_ns2 = chosen.variant() == "ns-2"});
+        const double initial_window = chosen["initial_window_packets"];
+        if (chosen.variant() == "ns-2") {
+          return std::make_unique<Ns2NewReno>(initial_window);
+        }
+        return std::make_unique<NewReno>(initial_window, chosen.variant() == "paced");
       },
   };
 }

@@ -80,6 +80,8 @@ class Controller {
   virtual void lost(const Loss& loss) = 0;
   virtual void timed_out(const Timeout& timeout) = 0;
   virtual void sent(const Sent&) {}
+  // Nothing has been in flight for a retransmission timeout (RFC 5681, section 4.1).
+  virtual void idled(double) {}
   // When the controller wants to act of itself, and that.
   virtual double next_tick_ms() const { return kNever; }
   virtual void tick(double) {}

@@ -132,14 +132,16 @@ Pace Ns2Body::pace() const {
 std::optional<AckContent> Ns2Body::received(const Segment& segment, double now_ms) {
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
-  results_.rtt.packet_came();
   const std::uint64_t in_order = reassembly_.in_order_end();
   reassembly_.add(segment.sequence);
   AckContent content;
   content.received_ms = now_ms;
   content.cumulative = reassembly_.in_order_end();
   content.marked = segment.is_marked ? 1 : 0;
-  results_.packets_in_order += content.cumulative - in_order;
+  if (content.cumulative > in_order) {
+    results_.packets_in_order += content.cumulative - in_order;
+    results_.rtt.handed_on();
+  }
   return content;
 }
 

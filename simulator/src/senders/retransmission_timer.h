@@ -14,6 +14,8 @@ struct RetransmissionTimeouts {
   double granularity_ms = 1;  // of the clock: the G of section 2.3
   // Linux holds the term of the variation, not the sum, to the minimum.
   bool is_minimum_of_variation = false;
+  // A sample does not end the back-off, as in ns-2; end_back_off() does.
+  bool keeps_back_off = false;
 };
 
 // When to give a packet up (RFC 6298): smoothed RTT, its variation, and the timeout of these, which
@@ -31,7 +33,8 @@ class RetransmissionTimer {
     has_sample_ = false;
     smoothed_ms_ = 0;
     variation_ms_ = 0;
-    timeout_ms_ = timeouts_.initial_ms;
+    base_ms_ = timeouts_.initial_ms;
+    back_off_ = 1;
     expiry_ms_ = kNever;
   }
 
@@ -47,21 +50,24 @@ class RetransmissionTimer {
       smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
     }
     const double variation = std::max(timeouts_.granularity_ms, 4 * variation_ms_);
-    timeout_ms_ = timeouts_.is_minimum_of_variation
-                      ? smoothed_ms_ + std::max(timeouts_.minimum_ms, variation)
-                      : std::max(timeouts_.minimum_ms, smoothed_ms_ + variation);
-    timeout_ms_ = std::min(timeout_ms_, timeouts_.maximum_ms);
+    base_ms_ = timeouts_.is_minimum_of_variation
+                   ? smoothed_ms_ + std::max(timeouts_.minimum_ms, variation)
+                   : std::max(timeouts_.minimum_ms, smoothed_ms_ + variation);
+    if (!timeouts_.keeps_back_off) {
+      back_off_ = 1;
+    }
   }
 
   // Section 5.5: the timeout doubles.
-  void back_off() { timeout_ms_ = std::min(2 * timeout_ms_, timeouts_.maximum_ms); }
+  void back_off() { back_off_ = timeout_ms() < timeouts_.maximum_ms ? 2 * back_off_ : back_off_; }
+  void end_back_off() { back_off_ = 1; }
 
-  void restart(double now_ms) { expiry_ms_ = now_ms + timeout_ms_; }
+  void restart(double now_ms) { expiry_ms_ = now_ms + timeout_ms(); }
   void stop() { expiry_ms_ = kNever; }
   bool is_running() const { return expiry_ms_ < kNever; }
 
   double expiry_ms() const { return expiry_ms_; }
-  double timeout_ms() const { return timeout_ms_; }
+  double timeout_ms() const { return std::min(base_ms_ * back_off_, timeouts_.maximum_ms); }
   double smoothed_ms() const { return smoothed_ms_; }  // 0: nothing is measured yet
   double variation_ms() const { return variation_ms_; }
 
@@ -70,7 +76,8 @@ class RetransmissionTimer {
   bool has_sample_ = false;
   double smoothed_ms_ = 0;
   double variation_ms_ = 0;
-  double timeout_ms_ = 0;
+  double base_ms_ = 0;
+  double back_off_ = 1;
   double expiry_ms_ = kNever;
 };
 

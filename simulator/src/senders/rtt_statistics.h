@@ -5,12 +5,12 @@
 
 namespace remy {
 
-// Two means of the samples of the RTT that a sender takes: over packets that are received, of the
-// latest sample by then; and over time, of the latest in every 5 ms that brought news, where what
-// is long in coming weighs more.
+// Two means of the samples of the RTT that a sender takes: over the times when a receiver hands
+// something on in order, of the latest sample by then; and over time, of the latest in every 5 ms
+// that brought news, where what is long in coming weighs more.
 class RttStatistics {
  public:
-  void packet_came() {
+  void handed_on() {
     sum_ms_ += last_ms_;
     count_ += last_ms_ > 0 ? 1 : 0;
   }

@@ -38,6 +38,7 @@ std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
                                   double receive_window_packets) {
   return {
       {"keep_state", "1: window and RTT outlast an off period", keep_state, 0, 1},
+      {"restart_after_idle", "1: an idle time of a timeout is told to the protocol", 1, 0, 1},
       {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
       {"initial_rto_ms", "the same before an RTT is measured", initial_rto_ms, 1, 60000},
       {"receive_window_packets", "at most so many beyond the last in order", receive_window_packets,
@@ -54,11 +55,14 @@ TransportSettings settings(const Chosen& chosen) {
   settings.finds_lost_repetitions = is_linux;
   settings.reduces_in_proportion = variant == "linux";
   settings.measures_by_time_stamps = is_ns2;
+  settings.has_ns2_partial_acks = variant == "ns-2";
   settings.keeps_state = chosen["keep_state"] != 0;
+  settings.notes_idleness = chosen["restart_after_idle"] != 0;
   settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
   settings.timeouts.initial_ms = chosen["initial_rto_ms"];
   settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
   settings.timeouts.granularity_ms = is_ns2 ? 0.1 : 1;
+  settings.timeouts.keeps_back_off = is_ns2;
   settings.timeouts.is_minimum_of_variation = variant == "linux";
   return settings;
 }

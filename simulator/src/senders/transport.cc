@@ -71,16 +71,19 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   if (!settings_.uses_sack) {
     count_duplicates(content.cumulative == first_before, ack);
   }
-  if (ack.acknowledged > 0 || (ack.delivered > 0 && !settings_.measures_by_time_stamps)) {
+  const bool was_in_recovery = phase_ == Phase::kRecovery;
+  const bool leaves = phase_ != Phase::kOpen && scoreboard_.first() >= recovery_end_;
+  if (takes_sample(ack, was_in_recovery && !leaves)) {
     timer_.sample(ack.rtt_ms);
     results_.rtt.sampled(ack.rtt_ms, now_ms);
+  } else if (ack.acknowledged > 0) {
+    results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
   }
   delivered_ += ack.delivered;
   if (newest != nullptr) {
     sample_rate(*newest, ack);
   }
-  const bool was_in_recovery = phase_ == Phase::kRecovery;
-  if (phase_ != Phase::kOpen && ack.acknowledged > 0 && scoreboard_.first() >= recovery_end_) {
+  if (leaves) {
     leave_recovery(ack.prior_in_flight, now_ms);
   }
   if (settings_.uses_sack) {
@@ -90,6 +93,9 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   }
   if (ack.acknowledged > 0) {
     timed_out_again_ = false;
+    if (scoreboard_.first() > recovery_end_) {
+      timer_.end_back_off();
+    }
     restart_timer(was_in_recovery, now_ms);
   }
   ack.marked = content.marked;
@@ -106,6 +112,32 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   send_what_may_leave(now_ms, outlet);
 }
 
+bool Transport::takes_sample(const Ack& ack, bool is_in_recovery) const {
+  if (!settings_.measures_by_time_stamps) {
+    return ack.delivered > 0;
+  }
+  return ack.acknowledged > 0 && !(settings_.has_ns2_partial_acks && is_in_recovery);
+}
+
+// The first two duplicates let a new packet leave each (RFC 3042), the third starts recovery where
+// that may be, and in recovery all count.
+std::uint64_t Transport::countable_duplicates() const {
+  if (phase_ == Phase::kTimedOut && !settings_.has_ns2_partial_acks) {
+    return 0;
+  }
+  const std::uint64_t bound = phase_ == Phase::kRecovery     ? kEndless
+                              : may_start_recovery_by_acks() ? settings_.duplicate_threshold
+                                                             : settings_.duplicate_threshold - 1;
+  return std::min(bound, scoreboard_.in_flight());
+}
+
+// RFC 6582, section 3.2, step 2: unless what duplicates repeat lies within a recovery that was;
+// these may be of packets sent again needlessly.
+bool Transport::may_start_recovery_by_acks() const {
+  return phase_ == Phase::kOpen &&
+         (scoreboard_.first() > recovery_end_ || recovery_end_ == connection_start_);
+}
+
 // RFC 6582: a duplicate ACK says that a packet has left the network, but not which.
 void Transport::count_duplicates(bool repeats_last, Ack& ack) {
   if (ack.acknowledged > 0) {
@@ -113,7 +145,12 @@ void Transport::count_duplicates(bool repeats_last, Ack& ack) {
     const std::uint64_t known = std::min(duplicates_, ack.acknowledged - 1);
     ack.delivered = ack.acknowledged - known;
     duplicates_ = phase_ == Phase::kRecovery ? duplicates_ - known : 0;
-  } else if (repeats_last && phase_ != Phase::kTimedOut && duplicates_ < scoreboard_.in_flight()) {
+    if (settings_.has_ns2_partial_acks && phase_ == Phase::kRecovery) {
+      duplicates_ = std::max<std::uint64_t>(duplicates_, 1);
+    }
+    return;
+  }
+  if (repeats_last && duplicates_ < countable_duplicates()) {
     ++duplicates_;
     ack.delivered = 1;
   }
@@ -204,10 +241,8 @@ void Transport::found_lost(std::uint64_t packet, std::uint64_t in_flight_before,
 // RFC 6582, section 3.2.
 void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_flight_before,
                                          double now_ms) {
-  // Step 2: three duplicates start fast recovery, unless what they repeat lies within a recovery
-  // that was: these may be of packets sent again needlessly.
-  const bool starts = phase_ == Phase::kOpen && duplicates_ >= settings_.duplicate_threshold &&
-                      (scoreboard_.first() > recovery_end_ || recovery_end_ == connection_start_);
+  // Step 2: three duplicates start fast recovery.
+  const bool starts = duplicates_ >= settings_.duplicate_threshold && may_start_recovery_by_acks();
   // Step 3: an ACK of some of what was sent before shows the next loss.
   if (!starts && !(is_partial && phase_ == Phase::kRecovery)) {
     return;
@@ -225,7 +260,7 @@ void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_fligh
 // RFC 6298, section 5.2 and 5.3; RFC 6582, section 3.2, step 3: in recovery without SACK only at
 // the first partial ACK.
 void Transport::restart_timer(bool was_in_recovery, double now_ms) {
-  if (scoreboard_.is_empty()) {
+  if (scoreboard_.is_empty() && !settings_.notes_idleness) {
     timer_.stop();
     return;
   }
@@ -239,6 +274,11 @@ void Transport::restart_timer(bool was_in_recovery, double now_ms) {
 // RFC 6298, sections 5.4 to 5.6; RFC 5681, section 3.1: all in flight is taken for lost, and slow
 // start sends it again; what is selectively acknowledged is not (RFC 6675, section 5.1).
 void Transport::timer_expired(double now_ms) {
+  if (scoreboard_.is_empty()) {
+    timer_.stop();
+    controller_->idled(now_ms);
+    return;
+  }
   ++results_.timeouts;
   const std::uint64_t before = in_flight();
   lost_ += scoreboard_.lose_all();
@@ -300,7 +340,10 @@ std::uint64_t Transport::window() const {
 
 void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   pacing_ms_ = kNever;
-  for (;;) {
+  const std::uint64_t burst_end = settings_.has_ns2_partial_acks && phase_ == Phase::kRecovery
+                                      ? results_.packets_sent + kNs2Burst + (must_repeat_ ? 1 : 0)
+                                      : kEndless;
+  while (results_.packets_sent < burst_end) {
     const bool can_repeat = scoreboard_.has_lost();
     const bool has_data = scoreboard_.end() < data_end_;
     if (!can_repeat && !has_data) {
@@ -326,6 +369,7 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
 void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
   const std::uint64_t packet = is_repetition ? scoreboard_.first_lost() : scoreboard_.end();
   const std::uint64_t others = in_flight();
+  const bool is_first = scoreboard_.is_empty();
   if (others == 0) {
     // A new flight is measured from its first packet.
     first_sent_ms_ = now_ms;
@@ -353,7 +397,7 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
   ++reduction_sent_;
   ++results_.packets_sent;
   last_send_ms_ = now_ms;
-  if (!timer_.is_running()) {
+  if (!timer_.is_running() || is_first) {
     timer_.restart(now_ms);
   }
   controller_->sent({.now_ms = now_ms,
@@ -377,7 +421,6 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
 std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
-  results_.rtt.packet_came();
   if (segment.sequence < connection_start_) {
     return std::nullopt;
   }
@@ -396,7 +439,10 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
   if (settings_.uses_sack) {
     reassembly_.report(content);
   }
-  results_.packets_in_order += content.cumulative - in_order;
+  if (content.cumulative > in_order) {
+    results_.packets_in_order += content.cumulative - in_order;
+    results_.rtt.handed_on();
+  }
   return content;
 }
 

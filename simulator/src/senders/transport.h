@@ -27,12 +27,18 @@ struct TransportSettings {
   // Without SACK, recovery that outlasts the timer of its first partial ACK ends in a timeout ("
   // impatient", RFC 6582, section 3.2); else every partial ACK restarts the timer.
   bool is_impatient = true;
+  // As ns-2's Newreno does: a partial ACK takes no sample of the RTT, and leaves at least one
+  // duplicate counted; in recovery at most two packets leave at an ACK; after a timeout the first
+  // two duplicates still let a packet leave.
+  bool has_ns2_partial_acks = false;
   // RTTs are measured by the time stamp of the packet that last came in order (RFC 7323, section
   // 4), and only by ACKs of new data; else by the transmission that caused the ACK.
   bool measures_by_time_stamps = false;
   // Window, threshold and RTT outlast an off period; else each on period is a new connection, for
   // which all that was sent before is gone.
   bool keeps_state = false;
+  // The controller hears of it when nothing was in flight for a timeout.
+  bool notes_idleness = true;
   std::uint64_t duplicate_threshold = 3;
   std::uint64_t receive_window_packets = 1'000'000;
   double delayed_ack_ms = 0;  // 0: every packet is acknowledged at once
@@ -73,11 +79,15 @@ class Transport : public Body {
   enum class Phase : std::uint8_t { kOpen, kRecovery, kTimedOut };
 
   static constexpr double kMaximumWindow = 1e6;
+  static constexpr std::uint64_t kNs2Burst = 2;
   static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
   std::uint64_t controller_window() const;
   std::uint64_t window() const;
   void restart_connection(double now_ms);
+  bool takes_sample(const Ack& ack, bool is_in_recovery) const;
+  std::uint64_t countable_duplicates() const;
+  bool may_start_recovery_by_acks() const;
   void count_duplicates(bool repeats_last, Ack& ack);
   void sample_rate(const Scoreboard::Transmission& newest, Ack& ack);
   void start_recovery();
