@@ -63,6 +63,7 @@ enum class Purpose : std::uint64_t {
   kRounding = 4,
   kJitter = 5,
   kController = 6,
+  kQueue = 7,
 };
 
 }  // namespace remy

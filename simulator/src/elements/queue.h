@@ -18,7 +18,7 @@ class DropListener {
 };
 
 // A queue discipline: what waits in front of a link, beside the segment that the link transmits.
-// It is told the time, which never runs backwards, and draws nothing.
+// It is told the time, which never runs backwards.
 class Queue {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();

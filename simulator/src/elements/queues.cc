@@ -1,12 +1,22 @@
 #include "elements/queues.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "elements/drop_tail.h"
 
 namespace remy {
+
+// One a file of this folder, but for RED and threshold marking, which share theirs.
+QueueDiscipline codel();
+QueueDiscipline fair_queueing();
+QueueDiscipline fq_codel();
+QueueDiscipline red();
+QueueDiscipline sfq_codel();
+QueueDiscipline threshold_marking();
+QueueDiscipline xcp_router();
 
 namespace {
 
@@ -39,9 +49,18 @@ QueueDiscipline drop_tail() {
 
 }  // namespace
 
+std::uint64_t limit_packets(std::string_view name, const QueueSetting& setting) {
+  if (setting.buffer_packets == 0) {
+    throw std::invalid_argument("queue " + std::string(name) +
+                                " needs a buffer of at least 1 packet, not 0");
+  }
+  return setting.buffer_packets.value_or(std::numeric_limits<std::uint32_t>::max());
+}
+
 std::span<const QueueDiscipline> queue_disciplines() {
   static const std::vector<QueueDiscipline> kDisciplines = {
-      drop_tail(),
+      codel(), drop_tail(), fair_queueing(),     fq_codel(),
+      red(),   sfq_codel(), threshold_marking(), xcp_router(),
   };
   return kDisciplines;
 }

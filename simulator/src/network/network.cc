@@ -204,9 +204,10 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
   for (const LinkDescription& each : description.links) {
     const QueueDiscipline& discipline = find_queue_discipline(each.queue.name);
     Link link;
-    link.queue =
-        discipline.make(Chosen("queue", discipline.variants, each.queue),
-                        {each.buffer_packets, each.rate_packets_per_ms, description.packet_bytes});
+    link.queue = discipline.make(
+        Chosen("queue", discipline.variants, each.queue),
+        {each.buffer_packets, each.rate_packets_per_ms, description.packet_bytes,
+         derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), links_.size()})});
     link.service_ms = 1 / each.rate_packets_per_ms;
     links_.push_back(std::move(link));
   }

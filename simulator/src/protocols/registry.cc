@@ -20,6 +20,7 @@ Protocol illinois();
 Protocol ledbat();
 Protocol newreno();
 Protocol vegas();
+Protocol xcp();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
@@ -35,6 +36,7 @@ std::span<const Protocol> protocols() {
       ledbat(),
       newreno(),
       vegas(),
+      xcp(),
   };
   return kProtocols;
 }

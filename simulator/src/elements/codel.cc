@@ -1,0 +1,64 @@
+#include "elements/codel.h"
+
+#include "elements/queues.h"
+
+namespace remy {
+
+void CoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  if (packets() >= limit_packets_) {
+    drops.dropped(segment, now_ms);
+    return;
+  }
+  Segment& kept = waiting_.push();
+  kept = segment;
+  kept.queued_ms = now_ms;
+  joined(segment);
+}
+
+std::optional<Segment> CoDelQueue::depart(double now_ms, DropListener& drops) {
+  Source source{*this};
+  return codel_.depart(parameters_, source, now_ms, drops);
+}
+
+bool CoDelQueue::Source::take(Segment& segment) {
+  if (queue.waiting_.empty()) {
+    return false;
+  }
+  segment = queue.waiting_.front();
+  queue.waiting_.pop();
+  queue.left(segment);
+  return true;
+}
+
+std::vector<Parameter> codel_parameters(bool has_ecn) {
+  std::vector<Parameter> parameters = {
+      {"target_ms", "time that a segment may wait", 5, 1e-3, 1e5},
+      {"interval_ms", "for which it may wait longer", 100, 1e-3, 1e6},
+  };
+  if (has_ecn) {
+    parameters.push_back(
+        {"ecn", "1: marks what is capable of ECN instead of dropping it", 1, 0, 1});
+  }
+  return parameters;
+}
+
+QueueDiscipline codel() {
+  return {
+      .name = "codel",
+      .title = "CoDel",
+      .variants = {{"rfc8289", "RFC 8289", codel_parameters(true)},
+                   {"ns2", "Nichols 2012, codel.cc of ns-2", codel_parameters(false)}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const bool is_rfc = chosen.variant() == "rfc8289";
+        return std::make_unique<CoDelQueue>(
+            CoDelParameters{.target_ms = chosen["target_ms"],
+                            .interval_ms = chosen["interval_ms"],
+                            .reentry = is_rfc ? CoDelReentry::kRfc8289 : CoDelReentry::kNs2,
+                            .uses_ecn = is_rfc && chosen["ecn"] != 0},
+            limit_packets("codel", setting), static_cast<std::uint32_t>(setting.packet_bytes));
+      },
+  };
+}
+
+}  // namespace remy

@@ -1,0 +1,82 @@
+#include "elements/fair_queueing.h"
+
+#include "elements/queues.h"
+
+namespace remy {
+
+void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  const std::uint32_t number = bins_.number_of(segment);
+  if (packets() >= limit_packets_) {
+    const Segment dropped = bins_.pop_back(bins_.longest());
+    left(dropped);
+    drops.dropped(dropped, now_ms);
+  }
+  Bins::Bin& bin = bins_[number];
+  bins_.push(bin, segment, now_ms);
+  joined(segment);
+  if (!bin.is_active) {
+    bin.is_active = true;
+    active_.push(number);
+  }
+}
+
+std::optional<Segment> FairQueue::depart(double, DropListener&) {
+  while (!active_.empty()) {
+    const std::uint32_t number = active_.front();
+    Bins::Bin& bin = bins_[number];
+    // An idle flow saves nothing for later (Shreedhar and Varghese 1995, section 3).
+    if (bin.waiting.empty()) {
+      bin.deficit_bytes = 0;
+      bin.has_turn = false;
+      bin.is_active = false;
+      active_.pop();
+      continue;
+    }
+    bool has_turn = true;
+    if (round_ == FairRound::kBytes) {
+      if (!bin.has_turn) {
+        bin.has_turn = true;
+        bin.deficit_bytes += quantum_bytes_;
+      }
+      has_turn = bin.waiting.front().bytes <= bin.deficit_bytes;
+    }
+    if (!has_turn) {
+      bin.has_turn = false;
+      active_.pop();
+      active_.push(number);
+      continue;
+    }
+    std::optional<Segment> departing(std::in_place);
+    bins_.pop(bin, *departing);
+    left(*departing);
+    if (round_ == FairRound::kBytes) {
+      bin.deficit_bytes -= departing->bytes;
+    } else {
+      active_.pop();
+      active_.push(number);
+    }
+    return departing;
+  }
+  return std::nullopt;
+}
+
+QueueDiscipline fair_queueing() {
+  return {
+      .name = "fair-queueing",
+      .title = "Fair queueing",
+      .variants = {{"drr",
+                    "Shreedhar and Varghese 1995",
+                    {{"quantum_bytes", "bytes a round of a flow", 1500, 1, 1e9}}},
+                   {"sfq", "McKenney 1990", {}}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const bool is_drr = chosen.variant() == "drr";
+        return std::make_unique<FairQueue>(
+            is_drr ? FairRound::kBytes : FairRound::kPackets,
+            is_drr ? static_cast<std::uint32_t>(chosen["quantum_bytes"]) : 0,
+            limit_packets("fair-queueing", setting));
+      },
+  };
+}
+
+}  // namespace remy

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "elements/flow_bins.h"
+#include "elements/queue.h"
+
+namespace remy {
+
+enum class FairRound : std::uint8_t {
+  kBytes,    // deficit round robin (Shreedhar and Varghese 1995)
+  kPackets,  // stochastic fairness queueing (McKenney 1990)
+};
+
+// Fair queueing and nothing else: a queue for each flow, served in turn, and one limit for all, at
+// which the longest queue loses its last packet ("buffer stealing", McKenney 1990, section 3).
+class FairQueue final : public Queue {
+ public:
+  static constexpr std::uint32_t kBins = 1024;
+
+  // Of rounds by bytes each flow gets a quantum in each.
+  FairQueue(FairRound round, std::uint32_t quantum_bytes, std::uint64_t limit_packets)
+      : round_(round), quantum_bytes_(quantum_bytes), limit_packets_(limit_packets), bins_(kBins) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+
+ private:
+  struct Flow {
+    std::uint64_t deficit_bytes = 0;  // that it may send in this round
+    bool is_active = false;
+    bool has_turn = false;  // has got its quantum of this round
+  };
+  using Bins = FlowBins<Flow>;
+
+  FairRound round_;
+  std::uint32_t quantum_bytes_;
+  std::uint64_t limit_packets_;
+  Bins bins_;
+  Ring<std::uint32_t> active_;  // numbers of bins, in the order of their turns
+};
+
+}  // namespace remy

@@ -1,0 +1,109 @@
+#include "elements/fq_codel.h"
+
+#include <algorithm>
+
+#include "elements/queues.h"
+
+namespace remy {
+
+void FqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  const std::uint32_t number = bins_.number_of(segment);
+  Bins::Bin& bin = bins_[number];
+  bins_.push(bin, segment, now_ms);
+  joined(segment);
+  // RFC 8290, section 4.1: a queue on neither list goes behind the new ones, with one quantum.
+  if (!bin.is_active) {
+    bin.is_active = true;
+    bin.credit_bytes = parameters_.quantum_bytes;
+    new_flows_.push(number);
+  }
+  if (packets() > parameters_.limit_packets) {
+    drop_from_fattest(now_ms, drops);
+  }
+}
+
+// RFC 8290, section 4.1: at the limit half of the packets of the queue with most bytes are dropped
+// from its head, up to a batch; so that it need not be found anew for each.
+void FqCoDelQueue::drop_from_fattest(double now_ms, DropListener& drops) {
+  Bins::Bin& fattest = bins_.fattest();
+  const std::uint64_t half = (fattest.waiting.size() + 1) / 2;
+  for (auto left_to_drop = std::min<std::uint64_t>(half, parameters_.drop_batch_packets);
+       left_to_drop > 0; --left_to_drop) {
+    Segment dropped;
+    bins_.pop(fattest, dropped);
+    left(dropped);
+    drops.dropped(dropped, now_ms);
+  }
+}
+
+std::optional<Segment> FqCoDelQueue::depart(double now_ms, DropListener& drops) {
+  for (;;) {
+    const bool is_new = !new_flows_.empty();
+    Ring<std::uint32_t>& list = is_new ? new_flows_ : old_flows_;
+    if (list.empty()) {
+      return std::nullopt;
+    }
+    const std::uint32_t number = list.front();
+    Bins::Bin& bin = bins_[number];
+    // RFC 8290, section 4.2: a queue without credit gets a quantum, and goes behind the old ones.
+    if (bin.credit_bytes <= 0) {
+      bin.credit_bytes += parameters_.quantum_bytes;
+      list.pop();
+      old_flows_.push(number);
+      continue;
+    }
+    Source source{*this, bin};
+    std::optional<Segment> departing = bin.codel.depart(parameters_.codel, source, now_ms, drops);
+    if (departing) {
+      bin.credit_bytes -= departing->bytes;
+      return departing;
+    }
+    // A new queue that is empty goes behind the old ones once, or a flow could stay new for ever by
+    // sending again at once; an old one is active no more.
+    list.pop();
+    if (is_new) {
+      old_flows_.push(number);
+    } else {
+      bin.is_active = false;
+    }
+  }
+}
+
+bool FqCoDelQueue::Source::take(Segment& segment) {
+  if (bin.waiting.empty()) {
+    return false;
+  }
+  queue.bins_.pop(bin, segment);
+  queue.left(segment);
+  return true;
+}
+
+QueueDiscipline fq_codel() {
+  std::vector<Parameter> parameters = codel_parameters(true);
+  parameters.push_back({"flows", "queues, one for each flow", 1024, 1, 65536});
+  parameters.push_back({"quantum_bytes", "bytes a round of a flow", 1514, 1, 1e9});
+  parameters.push_back({"limit_packets", "that may wait, or fewer as the buffer", 10240, 1, 1e9});
+  parameters.push_back({"drop_batch_packets", "dropped at once at the limit", 64, 1, 1e9});
+  return {
+      .name = "fq-codel",
+      .title = "FQ-CoDel",
+      .variants = {{"rfc8290", "RFC 8290", parameters}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const FqCoDelParameters parameters{
+            .codel = {.target_ms = chosen["target_ms"],
+                      .interval_ms = chosen["interval_ms"],
+                      .reentry = CoDelReentry::kRfc8289,
+                      .uses_ecn = chosen["ecn"] != 0},
+            .flows = static_cast<std::uint32_t>(chosen["flows"]),
+            .quantum_bytes = static_cast<std::uint32_t>(chosen["quantum_bytes"]),
+            .limit_packets = std::min(static_cast<std::uint64_t>(chosen["limit_packets"]),
+                                      limit_packets("fq-codel", setting)),
+            .drop_batch_packets = static_cast<std::uint32_t>(chosen["drop_batch_packets"])};
+        return std::make_unique<FqCoDelQueue>(parameters,
+                                              static_cast<std::uint32_t>(setting.packet_bytes));
+      },
+  };
+}
+
+}  // namespace remy

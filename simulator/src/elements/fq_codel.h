@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "elements/codel.h"
+#include "elements/flow_bins.h"
+#include "elements/queue.h"
+
+namespace remy {
+
+struct FqCoDelParameters {
+  CoDelParameters codel;
+  std::uint32_t flows = 1024;
+  std::uint32_t quantum_bytes = 1514;
+  std::uint64_t limit_packets = 10240;
+  std::uint32_t drop_batch_packets = 64;
+};
+
+// Flow queueing with CoDel (RFC 8290): deficit round robin by bytes over a queue for each flow, in
+// which flows that have just begun to wait come before the others, and CoDel on each.
+class FqCoDelQueue final : public Queue {
+ public:
+  FqCoDelQueue(const FqCoDelParameters& parameters, std::uint32_t largest_bytes)
+      : parameters_(parameters), largest_bytes_(largest_bytes), bins_(parameters.flows) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+
+ private:
+  struct Flow {
+    CoDel codel;
+    std::int64_t credit_bytes = 0;
+    bool is_active = false;  // on one of the lists
+  };
+  using Bins = FlowBins<Flow>;
+  struct Source {
+    FqCoDelQueue& queue;
+    Bins::Bin& bin;
+    bool take(Segment& segment);
+    bool is_short() const { return bin.bytes <= queue.largest_bytes_; }
+  };
+
+  void drop_from_fattest(double now_ms, DropListener& drops);
+
+  FqCoDelParameters parameters_;
+  std::uint32_t largest_bytes_;
+  Bins bins_;
+  // Numbers of bins.
+  Ring<std::uint32_t> new_flows_;
+  Ring<std::uint32_t> old_flows_;
+};
+
+}  // namespace remy

@@ -1,0 +1,147 @@
+#include "elements/red.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "core/random.h"
+#include "elements/queues.h"
+
+namespace remy {
+
+namespace {
+
+// By squaring, in the same bits everywhere.
+double whole_power(double base, std::uint64_t exponent) {
+  double result = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) {
+      result *= base;
+    }
+    base *= base;
+  }
+  return result;
+}
+
+}  // namespace
+
+// Section 4 of the paper: while the link was idle the average has fallen as if as many packets had
+// come to an empty queue as could have been sent.
+void RedQueue::update_average(double now_ms) {
+  if (is_link_idle_) {
+    const double missed = std::floor((now_ms - idle_since_ms_) / service_ms_);
+    constexpr double kForgotten = 0x1p53;
+    average_packets_ *=
+        whole_power(1 - parameters_.weight,
+                    static_cast<std::uint64_t>(missed < kForgotten ? missed : kForgotten));
+    idle_since_ms_ = now_ms;
+  }
+  average_packets_ += parameters_.weight * (static_cast<double>(packets()) - average_packets_);
+}
+
+bool RedQueue::is_chosen() {
+  ++arrivals_;
+  const auto& [minimum, maximum, maximum_probability, weight, is_gentle, uses_ecn] = parameters_;
+  if (average_packets_ < minimum) {
+    since_mark_ = 0;
+    return false;
+  }
+  if (average_packets_ >= (is_gentle ? 2 * maximum : maximum)) {
+    since_mark_ = 0;
+    return true;
+  }
+  const double probability =
+      average_packets_ < maximum
+          ? maximum_probability * (average_packets_ - minimum) / (maximum - minimum)
+          : maximum_probability + (1 - maximum_probability) * (average_packets_ / maximum - 1);
+  // Section 7: the gaps between marks are uniform, not geometric.
+  const double so_far = static_cast<double>(since_mark_) * probability;
+  const double draw = unit_interval(random_bits(key_, arrivals_));
+  if (so_far >= 1 || draw < probability / (1 - so_far)) {
+    since_mark_ = 0;
+    return true;
+  }
+  ++since_mark_;
+  return false;
+}
+
+void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  update_average(now_ms);
+  const bool is_chosen_now = is_chosen();
+  const bool is_marked = is_chosen_now && parameters_.uses_ecn && segment.is_ecn_capable;
+  if (packets() >= limit_packets_ || (is_chosen_now && !is_marked)) {
+    drops.dropped(segment, now_ms);
+    return;
+  }
+  Segment& kept = waiting_.push();
+  kept = segment;
+  kept.queued_ms = now_ms;
+  kept.is_marked = segment.is_marked || is_marked;
+  is_link_idle_ = false;
+  joined(segment);
+}
+
+std::optional<Segment> RedQueue::depart(double now_ms, DropListener&) {
+  if (waiting_.empty()) {
+    is_link_idle_ = true;
+    idle_since_ms_ = now_ms;
+    return std::nullopt;
+  }
+  const std::optional<Segment> departing = waiting_.front();
+  waiting_.pop();
+  left(*departing);
+  return departing;
+}
+
+QueueDiscipline red() {
+  const RedParameters usual;
+  const std::vector<Parameter> parameters = {
+      {"minimum_packets", "average from which on some are marked", usual.minimum_packets, 0, 1e9},
+      {"maximum_packets", "average from which on all are", usual.maximum_packets, 0, 1e9},
+      {"maximum_probability", "of a mark just below that", usual.maximum_probability, 0, 1},
+      {"weight", "of an arrival in the average", usual.weight, 1e-9, 1},
+      {"ecn", "1: marks what is capable of ECN instead of dropping it", 1, 0, 1},
+  };
+  return {
+      .name = "red",
+      .title = "RED",
+      .variants = {{"floyd1993", "Floyd and Jacobson 1993", parameters},
+                   {"gentle", "Floyd 2000, Recommendation on using the gentle variant of RED",
+                    parameters}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const RedParameters parameters{.minimum_packets = chosen["minimum_packets"],
+                                       .maximum_packets = chosen["maximum_packets"],
+                                       .maximum_probability = chosen["maximum_probability"],
+                                       .weight = chosen["weight"],
+                                       .is_gentle = chosen.variant() == "gentle",
+                                       .uses_ecn = chosen["ecn"] != 0};
+        if (parameters.minimum_packets > parameters.maximum_packets) {
+          throw std::invalid_argument("queue red: minimum_packets must be at most maximum_packets");
+        }
+        return std::make_unique<RedQueue>(parameters, limit_packets("red", setting),
+                                          1 / setting.rate_packets_per_ms, setting.key);
+      },
+  };
+}
+
+QueueDiscipline threshold_marking() {
+  return {
+      .name = "threshold-marking",
+      .title = "Threshold marking",
+      .variants = {{"dctcp",
+                    "RFC 8257; Alizadeh et al. 2010, section 3.1",
+                    {{"threshold_packets", "that wait when an arrival is marked", 65, 0, 1e9}}}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        return std::make_unique<RedQueue>(
+            RedParameters{.minimum_packets = chosen["threshold_packets"],
+                          .maximum_packets = chosen["threshold_packets"],
+                          .maximum_probability = 1,
+                          .weight = 1},
+            limit_packets("threshold-marking", setting), 1 / setting.rate_packets_per_ms,
+            setting.key);
+      },
+  };
+}
+
+}  // namespace remy

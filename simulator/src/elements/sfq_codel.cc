@@ -1,0 +1,73 @@
+#include "elements/sfq_codel.h"
+
+#include "elements/queues.h"
+
+namespace remy {
+
+void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  const std::uint32_t number = bins_.number_of(segment);
+  // One limit for all: the longest bin makes room, whoever comes.
+  if (packets() >= limit_packets_) {
+    const Segment dropped = bins_.pop_back(bins_.longest());
+    left(dropped);
+    drops.dropped(dropped, now_ms);
+  }
+  Bins::Bin& bin = bins_[number];
+  bins_.push(bin, segment, now_ms);
+  joined(segment);
+  // A bin that joins the schedule goes behind others that are new, and before the old ones.
+  if (!bin.is_scheduled) {
+    bin.is_scheduled = true;
+    new_bins_.push(number);
+  }
+}
+
+std::optional<Segment> SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
+  for (;;) {
+    Ring<std::uint32_t>& list = new_bins_.empty() ? old_bins_ : new_bins_;
+    if (list.empty()) {
+      return std::nullopt;
+    }
+    const std::uint32_t number = list.front();
+    list.pop();
+    Bins::Bin& bin = bins_[number];
+    // A bin leaves the schedule when its turn finds it empty, and not before.
+    if (bin.waiting.empty()) {
+      bin.is_scheduled = false;
+      bin.codel.stop_dropping();
+      continue;
+    }
+    // One packet a turn.
+    old_bins_.push(number);
+    Source source{*this, bin};
+    return bin.codel.depart(parameters_, source, now_ms, drops);
+  }
+}
+
+bool SfqCoDelQueue::Source::take(Segment& segment) {
+  if (bin.waiting.empty()) {
+    return false;
+  }
+  queue.bins_.pop(bin, segment);
+  queue.left(segment);
+  return true;
+}
+
+QueueDiscipline sfq_codel() {
+  return {
+      .name = "sfq-codel",
+      .title = "sfqCoDel",
+      .variants = {{"ns2", "Nichols 2013, sfqcodel.cc of ns-2", codel_parameters(false)}},
+      .is_xcp_router = false,
+      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        return std::make_unique<SfqCoDelQueue>(CoDelParameters{.target_ms = chosen["target_ms"],
+                                                               .interval_ms = chosen["interval_ms"],
+                                                               .reentry = CoDelReentry::kNs2,
+                                                               .uses_ecn = false},
+                                               limit_packets("sfq-codel", setting),
+                                               static_cast<std::uint32_t>(setting.packet_bytes));
+      },
+  };
+}
+
+}  // namespace remy

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "elements/codel.h"
+#include "elements/flow_bins.h"
+#include "elements/queue.h"
+
+namespace remy {
+
+// Stochastic fair queueing with CoDel as TCP ex Machina and its successors ran it in ns-2 (Nichols
+// 2013). Not FQ-CoDel: the round robin counts packets, at the limit the longest bin loses its last
+// packet, and CoDel stops dropping when all bins together are short.
+class SfqCoDelQueue final : public Queue {
+ public:
+  static constexpr std::uint32_t kBins = 1024;
+
+  SfqCoDelQueue(const CoDelParameters& parameters, std::uint64_t limit_packets,
+                std::uint32_t largest_bytes)
+      : parameters_(parameters),
+        limit_packets_(limit_packets),
+        largest_bytes_(largest_bytes),
+        bins_(kBins) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+
+ private:
+  struct Flow {
+    CoDel codel;
+    bool is_scheduled = false;
+  };
+  using Bins = FlowBins<Flow>;
+  struct Source {
+    SfqCoDelQueue& queue;
+    Bins::Bin& bin;
+    bool take(Segment& segment);
+    // What is left in all bins together is at most one packet, or this bin is empty.
+    bool is_short() const { return queue.bytes() <= queue.largest_bytes_ || bin.waiting.empty(); }
+  };
+
+  CoDelParameters parameters_;
+  std::uint64_t limit_packets_;
+  std::uint32_t largest_bytes_;
+  Bins bins_;
+  // Numbers of bins: of those not served yet since they joined the schedule, and of the others.
+  Ring<std::uint32_t> new_bins_;
+  Ring<std::uint32_t> old_bins_;
+};
+
+}  // namespace remy

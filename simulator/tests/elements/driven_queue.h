@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "elements/queues.h"
+
+namespace remy {
+
+// A queue that a test feeds by hand: what it drops and lets go is kept, with the times.
+class DrivenQueue : private DropListener {
+ public:
+  struct Event {
+    double now_ms;
+    Segment segment;
+  };
+
+  DrivenQueue(const Choice& choice, const QueueSetting& setting) {
+    const QueueDiscipline& discipline = find_queue_discipline(choice.name);
+    queue_ = discipline.make(Chosen("queue", discipline.variants, choice), setting);
+  }
+
+  Queue& queue() { return *queue_; }
+  const std::vector<Event>& dropped() const { return dropped_; }
+  const std::vector<Event>& departed() const { return departed_; }
+
+  void accept(Segment segment) {
+    segment.serial = serial_++;
+    queue_->accept(segment, now_ms, *this);
+  }
+  void accept(std::uint32_t sender, std::uint32_t bytes = 1500, bool is_ecn_capable = false) {
+    Segment segment;
+    segment.sender = sender;
+    segment.bytes = bytes;
+    segment.is_ecn_capable = is_ecn_capable;
+    accept(segment);
+  }
+  void accept_many(std::uint32_t count, std::uint32_t sender, std::uint32_t bytes = 1500) {
+    for (; count > 0; --count) {
+      accept(sender, bytes);
+    }
+  }
+
+  std::optional<Segment> depart() {
+    const std::optional<Segment> segment = queue_->depart(now_ms, *this);
+    if (segment) {
+      departed_.push_back({now_ms, *segment});
+    }
+    return segment;
+  }
+  // Whose the next `count` departures are.
+  std::vector<std::uint32_t> senders_of_next(std::uint32_t count) {
+    std::vector<std::uint32_t> senders;
+    for (; count > 0; --count) {
+      if (const auto segment = depart()) {
+        senders.push_back(segment->sender);
+      }
+    }
+    return senders;
+  }
+
+  double now_ms = 0;
+
+ private:
+  void dropped(const Segment& segment, double at_ms) override {
+    dropped_.push_back({at_ms, segment});
+  }
+
+  std::unique_ptr<Queue> queue_;
+  std::uint64_t serial_ = 0;
+  std::vector<Event> dropped_;
+  std::vector<Event> departed_;
+};
+
+// Whose the segments are that the events are of.
+inline std::vector<std::uint32_t> senders_of(const std::vector<DrivenQueue::Event>& events) {
+  std::vector<std::uint32_t> senders;
+  for (const DrivenQueue::Event& event : events) {
+    senders.push_back(event.segment.sender);
+  }
+  return senders;
+}
+
+// (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984): 1 if all shares are equal.
+inline double jain_index(const std::vector<double>& shares) {
+  double sum = 0;
+  double squares = 0;
+  for (const double share : shares) {
+    sum += share;
+    squares += share * share;
+  }
+  return sum * sum / (static_cast<double>(shares.size()) * squares);
+}
+
+}  // namespace remy

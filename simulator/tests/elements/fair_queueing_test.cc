@@ -1,0 +1,74 @@
+#include "elements/fair_queueing.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "elements/driven_queue.h"
+
+namespace remy {
+namespace {
+
+using Senders = std::vector<std::uint32_t>;
+
+TEST(FairQueueing, ByDeficitRoundRobinCarriesWhatAPacketIsTooLargeFor) {
+  DrivenQueue driven({"fair-queueing", "drr", {{"quantum_bytes", 500}}}, {});
+  driven.accept_many(4, 0, 700);
+  driven.accept_many(9, 1, 200);
+  // Rounds: 0 saves 500, 1 sends two of 200 (100 left); 0 sends one of 700 (300 left), 1 three of
+  // 200 (0 left); 0 sends one (100 left), 1 two (100 left); ...
+  EXPECT_EQ(driven.senders_of_next(10), (Senders{1, 1, 0, 1, 1, 1, 0, 1, 1, 1}));
+}
+
+TEST(FairQueueing, ByDeficitRoundRobinSharesBytes) {
+  DrivenQueue driven({"fair-queueing", "drr", {}}, {.buffer_packets = 500});
+  const std::vector<std::uint32_t> bytes = {1500, 40, 1000, 1500};
+  std::vector<double> served(bytes.size());
+  for (int step = 0; step < 100'000; ++step) {
+    for (std::uint32_t flow = 0; flow < bytes.size(); ++flow) {
+      driven.accept(flow, bytes[flow]);
+    }
+    const auto segment = driven.depart();
+    served[segment->sender] += segment->bytes;
+  }
+  EXPECT_GT(jain_index(served), 0.9999);
+}
+
+TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
+  DrivenQueue driven({"fair-queueing", "drr", {{"quantum_bytes", 3000}}}, {});
+  driven.accept(0);
+  EXPECT_EQ(driven.senders_of_next(2), (Senders{0}));
+  driven.accept_many(4, 0);
+  driven.accept_many(4, 1);
+  EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 0, 1, 1, 0, 0}));
+}
+
+TEST(FairQueueing, ByPacketsTakesTurns) {
+  DrivenQueue driven({"fair-queueing", "sfq", {}}, {});
+  driven.accept_many(3, 0, 1500);
+  driven.accept_many(3, 1, 40);
+  EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
+}
+
+TEST(FairQueueing, TakesTheBufferOfTheLongest) {
+  for (const char* const variant : {"drr", "sfq"}) {
+    DrivenQueue driven({"fair-queueing", variant, {}}, {.buffer_packets = 10});
+    driven.accept_many(9, 0);
+    driven.accept_many(5, 1);
+    EXPECT_EQ(senders_of(driven.dropped()), (Senders{0, 0, 0, 0}));
+    EXPECT_EQ(driven.dropped().front().segment.serial, 8);
+    EXPECT_EQ(driven.queue().packets(), 10);
+  }
+}
+
+TEST(FairQueueing, ManagesNoDelay) {
+  DrivenQueue driven({"fair-queueing", "", {}}, {});
+  driven.accept_many(1000, 0);
+  for (; driven.now_ms < 1e5; driven.now_ms += 100) {
+    driven.depart();
+  }
+  EXPECT_TRUE(driven.dropped().empty());
+}
+
+}  // namespace
+}  // namespace remy

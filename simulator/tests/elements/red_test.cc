@@ -1,0 +1,136 @@
+#include "elements/red.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "elements/driven_queue.h"
+
+namespace remy {
+namespace {
+
+TEST(ThresholdMarking, MarksArrivalsThatFindKWaiting) {
+  DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
+  for (int i = 0; i < 30; ++i) {
+    driven.accept(0, 1500, true);
+  }
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(driven.depart()->is_marked, i >= 20) << i;
+  }
+  // By the queue of the instant, not by any average.
+  driven.accept(0, 1500, true);
+  EXPECT_FALSE(driven.depart()->is_marked);
+}
+
+TEST(ThresholdMarking, DropsInsteadWhatIsNotCapableOfEcn) {
+  DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
+  driven.accept_many(30, 0);
+  EXPECT_EQ(driven.queue().packets(), 20);
+  EXPECT_EQ(driven.dropped().size(), 10);
+}
+
+TEST(ThresholdMarking, IsRedWithBothThresholdsAtKAndNoMemory) {
+  DrivenQueue threshold({"threshold-marking", "", {{"threshold_packets", 2}}}, {});
+  DrivenQueue red({"red", "", {{"minimum_packets", 2}, {"maximum_packets", 2}, {"weight", 1}}}, {});
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    for (DrivenQueue* const driven : {&threshold, &red}) {
+      driven->now_ms = static_cast<double>(i);
+      for (std::uint64_t come = i * i % 7; come > 0; --come) {
+        driven->accept(0, 1500, i % 3 > 0);
+      }
+      driven->depart();
+      driven->depart();
+    }
+  }
+  ASSERT_EQ(threshold.departed().size(), red.departed().size());
+  for (std::size_t i = 0; i < red.departed().size(); ++i) {
+    EXPECT_EQ(threshold.departed()[i].segment.is_marked, red.departed()[i].segment.is_marked);
+  }
+  EXPECT_GT(red.dropped().size(), 0);
+}
+
+TEST(ThresholdMarking, LetsMarksOfOthersStand) {
+  DrivenQueue driven({"threshold-marking", "", {}}, {});
+  Segment segment;
+  segment.bytes = 1500;
+  segment.is_ecn_capable = true;
+  segment.is_marked = true;
+  driven.accept(segment);
+  EXPECT_TRUE(driven.depart()->is_marked);
+}
+
+// The average, after `arrivals` at a queue that always has `waiting` packets, is their share of it.
+TEST(Red, AveragesTheQueueOverArrivals) {
+  class NoDrops final : public DropListener {
+    void dropped(const Segment&, double) override {}
+  } drops;
+  RedQueue queue({.minimum_packets = 1e6, .maximum_packets = 1e6, .weight = 0.01}, 1000, 1, 0);
+  Segment segment;
+  segment.bytes = 1500;
+  double average = 0;
+  for (int i = 0; i < 300; ++i) {
+    average += 0.01 * (i - average);
+    queue.accept(segment, 0, drops);
+    EXPECT_NEAR(queue.average_packets(), average, 1e-9);
+  }
+  // Idle for 50 services: as if 50 had come to an empty queue, and then this one does.
+  while (queue.depart(10, drops)) {
+  }
+  queue.accept(segment, 60.5, drops);
+  EXPECT_NEAR(queue.average_packets(), average * std::pow(0.99, 51), 1e-9);
+}
+
+// Of arrivals that each find so many waiting.
+double marked_share(const Choice& choice, std::size_t waiting) {
+  DrivenQueue driven(choice, {.buffer_packets = 10'000, .key = 7});
+  while (driven.queue().packets() < waiting) {
+    driven.accept(0, 1500, true);
+  }
+  int marked = 0;
+  constexpr int kArrivals = 100'000;
+  for (int i = 0; i < kArrivals; ++i) {
+    driven.accept(0, 1500, true);
+    marked += driven.depart()->is_marked ? 1 : 0;
+  }
+  return marked / static_cast<double>(kArrivals);
+}
+
+// Without a memory.
+Choice red(const char* variant, double minimum, double maximum, double probability) {
+  return {"red",
+          variant,
+          {{"minimum_packets", minimum},
+           {"maximum_packets", maximum},
+           {"maximum_probability", probability},
+           {"weight", 1}}};
+}
+
+TEST(Red, MarksWithAProbabilityThatGrowsBetweenTheThresholds) {
+  // With n since the last mark, p / (1 - n p): the gaps are uniform from 1 to 1/p, (1 + 1/p) / 2 on
+  // average.
+  EXPECT_EQ(marked_share(red("", 10, 20, 0.1), 9), 0);
+  EXPECT_NEAR(marked_share(red("", 0, 20, 0.1), 10), 2 / (1 + 1 / 0.05), 0.002);
+  EXPECT_NEAR(marked_share(red("", 0, 40, 0.1), 10), 2 / (1 + 1 / 0.025), 0.002);
+  // But for those that filled it.
+  EXPECT_GT(marked_share(red("", 5, 10, 0.1), 10), 0.9998);
+}
+
+TEST(Red, OfTheGentleVariantGoesOnToTwiceTheMaximum) {
+  EXPECT_NEAR(marked_share(red("gentle", 4, 8, 0.2), 11), 2 / (1 + 1 / 0.5), 0.005);
+  EXPECT_GT(marked_share(red("gentle", 4, 8, 0.2), 16), 0.9997);
+}
+
+TEST(Red, IsADropTailQueueAtTheLimit) {
+  DrivenQueue driven({"red", "", {}}, {.buffer_packets = 3});
+  for (int i = 0; i < 5; ++i) {
+    driven.accept(0, 1500, true);
+  }
+  EXPECT_EQ(driven.dropped().size(), 2);
+}
+
+TEST(Red, RefusesThresholdsThatAreReversed) {
+  EXPECT_THROW(DrivenQueue(red("", 20, 10, 0.1), {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace remy

@@ -1,0 +1,199 @@
+#include "elements/sfq_codel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "elements/driven_queue.h"
+
+namespace remy {
+namespace {
+
+using Senders = std::vector<std::uint32_t>;
+
+const Choice kSfqCoDel{"sfq-codel", "", {}};
+
+TEST(SfqCoDel, TakesTurnsByPacketsWhateverTheirSize) {
+  DrivenQueue driven(kSfqCoDel, {});
+  driven.accept_many(5, 0, 1500);
+  driven.accept_many(5, 1, 40);
+  EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
+}
+
+TEST(SfqCoDel, PutsANewBinBehindOtherNewOnesAndBeforeOldOnes) {
+  DrivenQueue driven(kSfqCoDel, {});
+  driven.accept_many(5, 0);
+  driven.accept_many(5, 1);
+  driven.senders_of_next(2);
+  driven.accept_many(2, 3);
+  driven.accept_many(2, 2);
+  // Once served, a bin is old: behind all.
+  EXPECT_EQ(driven.senders_of_next(8), (Senders{3, 2, 0, 1, 3, 2, 0, 1}));
+}
+
+TEST(SfqCoDel, LeavesABinOnTheScheduleUntilItsTurnFindsItEmpty) {
+  DrivenQueue driven(kSfqCoDel, {});
+  driven.accept_many(9, 0);
+  driven.accept(1);
+  EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
+  // It comes back before its turn: not as a new bin.
+  driven.accept(1);
+  EXPECT_EQ(driven.senders_of_next(3), (Senders{0, 1, 0}));
+  // Its turn has come and gone: new again.
+  EXPECT_EQ(driven.senders_of_next(1), (Senders{0}));
+  driven.accept(1);
+  EXPECT_EQ(driven.senders_of_next(1), (Senders{1}));
+}
+
+TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForWhoeverComes) {
+  DrivenQueue driven(kSfqCoDel, {.buffer_packets = 10});
+  driven.accept_many(6, 0, 40);
+  driven.accept_many(4, 1, 1500);
+  driven.accept(2);
+  ASSERT_EQ(senders_of(driven.dropped()), (Senders{0}));
+  EXPECT_EQ(driven.dropped().front().segment.serial, 5);
+  driven.accept(2);
+  EXPECT_EQ(driven.dropped().back().segment.serial, 4);
+  EXPECT_EQ(driven.queue().packets(), 10);
+}
+
+TEST(SfqCoDel, HasNoLimitOfItsOwn) {
+  DrivenQueue driven(kSfqCoDel, {});
+  driven.accept_many(20'000, 0);
+  EXPECT_TRUE(driven.dropped().empty());
+}
+
+// Bins of 10 ms each, two of them, on a link of 100 packets a ms.
+class TwoBins {
+ public:
+  void hold(std::size_t first, std::size_t second, double for_ms) {
+    for (const double end_ms = driven.now_ms + for_ms; driven.now_ms < end_ms;) {
+      for (; counts_[0] < first; ++counts_[0]) {
+        driven.accept(0);
+      }
+      for (; counts_[1] < second; ++counts_[1]) {
+        driven.accept(1);
+      }
+      const std::size_t dropped = driven.dropped().size();
+      if (const auto segment = driven.depart()) {
+        --counts_[segment->sender];
+      }
+      for (std::size_t i = dropped; i < driven.dropped().size(); ++i) {
+        --counts_[driven.dropped()[i].segment.sender];
+      }
+      driven.now_ms += 0.01;
+    }
+  }
+  std::vector<double> drops_of(std::uint32_t sender) const {
+    std::vector<double> times;
+    for (const auto& event : driven.dropped()) {
+      if (event.segment.sender == sender) {
+        times.push_back(event.now_ms);
+      }
+    }
+    return times;
+  }
+
+  DrivenQueue driven{kSfqCoDel, {}};
+
+ private:
+  std::size_t counts_[2] = {};
+};
+
+TEST(SfqCoDel, HasOneCoDelForEachBin) {
+  TwoBins bins;
+  bins.hold(500, 100, 400);
+  const std::vector<double> drops = bins.drops_of(0);
+  ASSERT_EQ(drops.size(), 5);
+  EXPECT_NEAR(drops[0], 105, 0.1);
+  EXPECT_NEAR(drops[1], 205, 0.1);
+  EXPECT_NEAR(drops[2], 275.7, 0.1);
+  EXPECT_NEAR(drops[3], 333.4, 0.1);
+  EXPECT_NEAR(drops[4], 383.4, 0.1);
+  EXPECT_TRUE(bins.drops_of(1).empty());
+}
+
+TEST(SfqCoDel, StartsAgainWithTwoLess) {
+  TwoBins bins;
+  while (bins.drops_of(0).size() < 6) {
+    bins.hold(1000, 0, 0.01);
+  }
+  bins.hold(50, 0, 300);
+  while (bins.drops_of(0).size() < 8) {
+    bins.hold(1000, 0, 0.01);
+  }
+  EXPECT_NEAR(bins.drops_of(0)[7] - bins.drops_of(0)[6], 100 / std::sqrt(4), 0.1);
+}
+
+TEST(SfqCoDel, NeverDropsABinsLastPacketThoughItWaitedForLong) {
+  // A packet in each of 50 bins, for a second.
+  DrivenQueue driven(kSfqCoDel, {});
+  for (std::uint32_t sender = 0; sender < 50; ++sender) {
+    driven.accept(sender);
+  }
+  for (; driven.now_ms < 2000; driven.now_ms += 1) {
+    if (const auto segment = driven.depart()) {
+      driven.accept(segment->sender);
+    }
+  }
+  EXPECT_TRUE(driven.dropped().empty());
+}
+
+// The bin alone is short, all bins together are not: where FQ-CoDel, which looks at the bin's own
+// bytes, leaves a last packet, this one drops.
+TEST(SfqCoDel, LooksAtTheBytesOfAllBinsTogether) {
+  const auto drops_with = [](const Choice& choice, std::uint32_t others) {
+    DrivenQueue driven(choice, {});
+    // A slow link, before which two packets wait in bin 0 and some in bin 1.
+    driven.accept_many(2, 0);
+    driven.accept_many(others, 1);
+    for (; driven.now_ms < 3000; driven.now_ms += 10) {
+      const std::size_t dropped = driven.dropped().size();
+      driven.accept(driven.depart()->sender);
+      for (std::size_t i = dropped; i < driven.dropped().size(); ++i) {
+        driven.accept(driven.dropped()[i].segment.sender);
+      }
+    }
+    const Senders senders = senders_of(driven.dropped());
+    return std::ranges::count(senders, 0U);
+  };
+  EXPECT_EQ(drops_with(kSfqCoDel, 0), 0);
+  EXPECT_GT(drops_with(kSfqCoDel, 5), 0);
+  EXPECT_EQ(drops_with({"fq-codel", "", {{"quantum_bytes", 1500}}}, 5), 0);
+}
+
+TEST(SfqCoDel, SharesPacketsEqually) {
+  DrivenQueue driven(kSfqCoDel, {.buffer_packets = 1000});
+  std::vector<double> served(8);
+  for (int step = 0; step < 20'000; ++step) {
+    driven.now_ms += 1;
+    for (std::uint32_t flow = 0; flow < served.size(); ++flow) {
+      driven.accept_many(flow % 3 + 1, flow);
+    }
+    for (int sent = 0; sent < 2; ++sent) {
+      ++served[driven.depart()->sender];
+    }
+  }
+  EXPECT_GT(jain_index(served), 0.99999);
+}
+
+TEST(SfqCoDel, KnowsNoEcn) {
+  EXPECT_THROW(DrivenQueue({"sfq-codel", "", {{"ecn", 1}}}, {}), std::invalid_argument);
+  DrivenQueue driven(kSfqCoDel, {});
+  for (int i = 0; i < 200; ++i) {
+    driven.accept(0, 1500, true);
+  }
+  for (; driven.now_ms < 1000; driven.now_ms += 1) {
+    driven.accept(0, 1500, true);
+    driven.depart();
+  }
+  EXPECT_FALSE(driven.dropped().empty());
+  for (const auto& event : driven.departed()) {
+    EXPECT_FALSE(event.segment.is_marked);
+  }
+}
+
+}  // namespace
+}  // namespace remy
