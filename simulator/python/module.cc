@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "evaluation/evaluator.h"
 #include "evaluation/gradient.h"
 #include "evaluation/objective.h"
+#include "senders/remy_controller.h"
 #include "table/dna.h"
 #include "table/message.h"
 #include "table/rule_table.h"
@@ -327,6 +329,33 @@ void bind_numbers(nb::module_& module) {
       "seed"_a, "path"_a, "Standard normal: a pure function of the seed and the path's integers.");
 }
 
+using Replay = std::tuple<std::vector<std::uint32_t>, std::vector<std::uint32_t>,
+                          std::vector<double>, std::vector<MemoryPoint>>;
+
+Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
+              const std::vector<double>& received_ms, const std::vector<double>& rtt_ms,
+              const std::vector<std::uint32_t>& packets) {
+  const std::size_t count = packets.size();
+  if (sent_ms.size() != count || received_ms.size() != count || rtt_ms.size() != count) {
+    throw std::invalid_argument("the columns of a replay have different lengths");
+  }
+  const CompiledTable compiled(table);
+  RemyController<true> controller(compiled);
+  controller.start();
+  Replay result;
+  auto& [rules, windows, intersends_ms, memories] = result;
+  for (std::size_t i = 0; i < count; ++i) {
+    rules.push_back(packets[i] == 0 ? controller.start()
+                                    : controller.acknowledge(sent_ms[i], received_ms[i], rtt_ms[i],
+                                                             packets[i]));
+    windows.push_back(controller.window_packets());
+    intersends_ms.push_back(controller.intersend_ms());
+    MemoryPoint& memory = memories.emplace_back();
+    std::copy_n(controller.memory(), kSignals, memory.begin());
+  }
+  return result;
+}
+
 void bind_table(nb::module_& module) {
   nb::exception<InvalidTable>(module, "InvalidTable", PyExc_ValueError);
   nb::class_<CompiledTable>(module, "CompiledTable", "A table laid out for look-up. Immutable.")
@@ -443,6 +472,11 @@ void bind_table(nb::module_& module) {
           [](const RuleTable& table, const MemoryPoint& memory) { return table.find(memory); },
           "memory"_a,
           "The rule for a memory value, by axis; values outside the domain are clamped.")
+      .def("replay", &replay, "sent_ms"_a, "received_ms"_a, "rtt_ms"_a, "packets"_a,
+           "What a sender with this table does at each of a row of ACKs (columns of equal length; "
+           "an ACK of 0 packets starts an on period instead): columns of the rules used, and of "
+           "the windows in packets and intersend times in ms that they set, and of the memory that "
+           "they were looked up by.")
       .def(
           "__eq__", [](const RuleTable& a, const RuleTable& b) { return a == b; },
           nb::is_operator());

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +15,6 @@ from click.shell_completion import get_completion_class
 import remy_simulator
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.analysis.export import ExportError, best_export, measure_loss
 from remy_services.analysis.wording import count, estimate_tree, number, with_error
 from remy_services.cli import failures
 from remy_services.cli.common import (
@@ -47,9 +45,6 @@ from remy_services.evaluation.measures import (
     try_table,
 )
 from remy_services.remycc import (
-    RemyCC,
-    RemyCCError,
-    check_remycc_name,
     read_remycc,
     write_remycc,
 )
@@ -101,11 +96,11 @@ def evaluate_command(
 
 def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
     return {
-        **_summary_tree(trial.summary()),
+        **summary_tree(trial.summary()),
         "packets_received": trial.packets_received,
         "seed": seed,
         "by_senders": [
-            {"senders": senders, **_summary_tree(summary)}
+            {"senders": senders, **summary_tree(summary)}
             for senders, summary in trial.by_senders().items()
         ],
         "cpu_seconds": cpu_seconds,
@@ -113,7 +108,8 @@ def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
     }
 
 
-def _summary_tree(summary: Summary) -> dict[str, Any]:
+def summary_tree(summary: Summary) -> dict[str, Any]:
+    """How a table did on specimens."""
     scored = summary.score.count if summary.score else 0
     return {
         **estimate_tree(summary.score),
@@ -125,12 +121,12 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
 
 
 def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
-    table = PlainTable("senders", "specimens", *_CELLS)
+    table = PlainTable("senders", "specimens", *SUMMARY_HEAD)
     groups = trial.by_senders()
     if len(groups) > 1:
         for senders, summary in groups.items():
-            table.add_row(str(senders), *_cells(summary))
-    table.add_row("all", *_cells(trial.summary()), style="bold")
+            table.add_row(str(senders), *summary_cells(summary))
+    table.add_row("all", *summary_cells(trial.summary()), style="bold")
     print_table(table)
     click.echo()
     print_pairs(
@@ -145,10 +141,11 @@ def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
     )
 
 
-_CELLS = ("score", "throughput / link rate", "delay / RTT")
+SUMMARY_HEAD = ("score", "throughput / link rate", "delay / RTT")
 
 
-def _cells(summary: Summary) -> tuple[str, str, str, str]:
+def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
+    """The same for people: specimens, and what stands under SUMMARY_HEAD."""
     return (
         str(summary.specimens),
         with_error(summary.score),
@@ -363,74 +360,6 @@ def convert_command(source: str, target: str, time_unit_ms: float) -> None:
     OUT is in milliseconds. It is replaced in one step, or left as it was.
     """
     write_remycc(target, read_remycc(source, time_unit_ms))
-
-
-@click.command("export")
-@option("--dna FILE", "The scale-free RemyCC, a .json file.", FILE, name="source", required=True)
-@option("--out -o FILE", "The .dna file, or a .json file of the same rules.", FILE, required=True)
-@option(
-    "--spec SPEC.yaml",
-    "What it was designed for; spec.yaml beside the RemyCC unless given.",
-    FILE,
-    name="spec_path",
-)
-@option(
-    "--cells N", "Cells of the measured interval to an octave.", click.IntRange(1, 16), default=2
-)
-@option("--specimens N", "Networks to measure the loss on.", SPECIMEN_COUNT, default=64)
-@seed_option("Names these networks, as evaluate does.")
-@threads_option
-@json_option
-def export_command(
-    source: str,
-    out: str,
-    spec_path: str | None,
-    cells: int,
-    specimens: int,
-    seed: int,
-    threads: int,
-    as_json: bool,
-) -> None:
-    """Write a scale-free RemyCC as one with absolute rules, which a .dna file can hold.
-
-    Its rules are repeated for each cell of the interval between packets that senders measure on
-    the specification's networks; each copy acts like the original somewhere in its cell, at the
-    median RTT. Where is chosen on networks of another seed; what the export costs in score is
-    measured on those that evaluate draws.
-    """
-    kept = Path(source).with_name("spec.yaml")
-    if spec_path is None and not kept.exists():
-        raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
-    check_remycc_name(out)
-    spec, remycc = load_spec(spec_path or kept), read_remycc(source)
-    with local_evaluator(threads) as evaluator:
-        evaluate = evaluator.evaluate
-        try:
-            absolute = best_export(
-                remycc.table, spec, cells, seed=seed ^ 1, specimens=specimens, evaluate=evaluate
-            )
-        except ExportError as error:
-            raise RemyCCError(f"{source} cannot be exported: {error}") from error
-        loss = measure_loss(
-            spec, remycc.table, absolute, seed=seed, specimens=specimens, evaluate=evaluate
-        )
-    write_remycc(out, RemyCC(absolute, remycc.dna_metadata))
-    if as_json:
-        print_json(
-            {
-                "rules": absolute.rule_count,
-                "scale_free": _summary_tree(loss.scale_free),
-                "exported": _summary_tree(loss.exported),
-                **estimate_tree(loss.difference, "score_difference_mean"),
-                "seed": seed,
-            }
-        )
-        return
-    table = PlainTable("", "rules", "specimens", *_CELLS, left=1)
-    table.add_row("scale-free", str(remycc.table.rule_count), *_cells(loss.scale_free))
-    table.add_row("exported", str(absolute.rule_count), *_cells(loss.exported))
-    print_table(table)
-    click.echo(f"\nThe score changed by {with_error(loss.difference, signed=True)}.")
 
 
 @click.command("validate")

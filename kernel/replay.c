@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* Answers the records of replay.h from standard input on standard output, with the header of a
+ * table, in this machine's order of bytes. */
+#include <stdio.h>
+
+#include REMY_HEADER
+#include "replay.h"
+
+enum { kRecords = 4096 };
+
+int main(void) {
+  static remy_u64 records[kRecords][5];
+  static remy_u64 answers[kRecords][3];
+  struct remy_state state;
+  size_t count;
+  remy_start(&state);
+  while ((count = fread(records, sizeof(records[0]), kRecords, stdin)) > 0) {
+    size_t i;
+    for (i = 0; i < count; ++i) {
+      remy_replay(&state, records[i], answers[i]);
+    }
+    if (fwrite(answers, sizeof(answers[0]), count, stdout) != count) {
+      return 1;
+    }
+  }
+  return ferror(stdin) != 0;
+}

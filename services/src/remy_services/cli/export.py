@@ -1,0 +1,151 @@
+"""`remy-farm export`: RemyCCs for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from remy_services.analysis.export import ExportError, best_export, measure_loss
+from remy_services.analysis.wording import estimate_tree, several, with_error
+from remy_services.cli.common import (
+    FILE,
+    SPECIMEN_COUNT,
+    PlainTable,
+    json_option,
+    local_evaluator,
+    option,
+    print_json,
+    print_table,
+    seed_option,
+    threads_option,
+    time_unit_option,
+)
+from remy_services.cli.simulate import SUMMARY_HEAD, summary_cells, summary_tree
+from remy_services.files import write_file
+from remy_services.kernel.fixed_point import IntegerTable, header
+from remy_services.remycc import (
+    RemyCC,
+    RemyCCError,
+    check_remycc_name,
+    read_remycc,
+    write_remycc,
+)
+from remy_services.specification import load_spec
+
+DEADBAND = click.IntRange(0, 1_000_000)
+
+
+@click.command("export")
+@option("--dna FILE", "The scale-free RemyCC to write as absolute rules, a .json file.", FILE)
+@option("--c FILE", "The RemyCC to write as a C header.", FILE, name="for_c")
+@option("--out -o FILE", "The .dna or .json file, or the header.", FILE, required=True)
+@option(
+    "--spec SPEC.yaml",
+    "What it was designed for; spec.yaml beside the RemyCC unless given.",
+    FILE,
+    name="spec_path",
+)
+@option(
+    "--cells N", "Cells of the measured interval to an octave.", click.IntRange(1, 16), default=2
+)
+@option("--specimens N", "Networks to measure the loss on.", SPECIMEN_COUNT, default=64)
+@seed_option("Names these networks, as evaluate does.")
+@option(
+    "--deadband-us D",
+    "RTTs up to this above the smallest count as it; for tables designed with exact clocks.",
+    DEADBAND,
+    default=0,
+)
+@time_unit_option
+@threads_option
+@json_option
+def command(
+    dna: str | None,
+    for_c: str | None,
+    out: str,
+    spec_path: str | None,
+    cells: int,
+    specimens: int,
+    seed: int,
+    deadband_us: int,
+    time_unit_ms: float,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Write a RemyCC for other programs.
+
+    --dna: a scale-free RemyCC as one with absolute rules, which a .dna file can hold. Its rules are
+    repeated for each cell of the interval between packets that senders measure on the
+    specification's networks; each copy acts like the original somewhere in its cell, at the
+    median RTT. Where is chosen on networks of another seed; what the export costs in score is
+    measured on those that evaluate draws.
+
+    --c: any RemyCC as one C header, which needs no other and computes in 64-bit integers; for
+    transports in user space. docs/kernel.md says how it is used and what it is compared with.
+    """
+    if (dna is None) == (for_c is None):
+        raise click.UsageError("one of --dna and --c names the RemyCC")
+    if dna is not None:
+        _export_dna(dna, out, spec_path, cells, specimens, seed, threads, as_json)
+        return
+    assert for_c is not None
+    table = IntegerTable.of(read_remycc(for_c, time_unit_ms).table)
+    write_file(out, header(table, deadband_us=deadband_us).encode())
+    if as_json:
+        print_json(
+            {
+                "rules": len(table.actions),
+                "inner_nodes": len(table.nodes),
+                "scale_free": table.is_scale_free,
+                "deadband_us": deadband_us,
+                "table_sha256": table.digest,
+            }
+        )
+        return
+    click.echo(f"{several(len(table.actions), 'rule')} in {out}.")
+
+
+def _export_dna(
+    source: str,
+    out: str,
+    spec_path: str | None,
+    cells: int,
+    specimens: int,
+    seed: int,
+    threads: int,
+    as_json: bool,
+) -> None:
+    kept = Path(source).with_name("spec.yaml")
+    if spec_path is None and not kept.exists():
+        raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
+    check_remycc_name(out)
+    spec, remycc = load_spec(spec_path or kept), read_remycc(source)
+    with local_evaluator(threads) as evaluator:
+        evaluate = evaluator.evaluate
+        try:
+            absolute = best_export(
+                remycc.table, spec, cells, seed=seed ^ 1, specimens=specimens, evaluate=evaluate
+            )
+        except ExportError as error:
+            raise RemyCCError(f"{source} cannot be exported: {error}") from error
+        loss = measure_loss(
+            spec, remycc.table, absolute, seed=seed, specimens=specimens, evaluate=evaluate
+        )
+    write_remycc(out, RemyCC(absolute, remycc.dna_metadata))
+    if as_json:
+        print_json(
+            {
+                "rules": absolute.rule_count,
+                "scale_free": summary_tree(loss.scale_free),
+                "exported": summary_tree(loss.exported),
+                **estimate_tree(loss.difference, "score_difference_mean"),
+                "seed": seed,
+            }
+        )
+        return
+    table = PlainTable("", "rules", "specimens", *SUMMARY_HEAD, left=1)
+    table.add_row("scale-free", str(remycc.table.rule_count), *summary_cells(loss.scale_free))
+    table.add_row("exported", str(absolute.rule_count), *summary_cells(loss.exported))
+    print_table(table)
+    click.echo(f"\nThe score changed by {with_error(loss.difference, signed=True)}.")

@@ -1,0 +1,74 @@
+"""The exported arithmetic does what the simulator's does, and a difference is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from remy_services.kernel.differential import compare_compiled
+from remy_services.kernel.fixed_point import IntegerTable, header
+from remy_services.remycc import read_remycc
+from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, SCALE_FREE, integers, needs_c
+from services.tests.remycc.tables import published
+
+pytestmark = needs_c
+
+
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+def test_no_rule_differs_in_100_000_vectors(path: Path) -> None:
+    table = integers(path)
+    found = compare_compiled(table, header(table))
+    assert found.records == 100_000
+    assert found.rules_different == 0
+    assert found.is_same, found
+    assert found.rules_not_looked_up == ()
+
+
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+def test_other_vectors_come_out_alike(path: Path) -> None:
+    table = integers(path)
+    assert compare_compiled(table, header(table), vectors=20_000, seed=2).is_same
+
+
+@pytest.mark.parametrize("path", published())
+def test_published_tables_come_out_alike(path: Path) -> None:
+    table = IntegerTable.of(read_remycc(path).table)
+    found = compare_compiled(table, header(table), vectors=10_000)
+    assert found.is_same, found
+
+
+def changed(text: str, pattern: str, place: float, least: int) -> str:
+    """The text with one number, the first group of a match, larger by a thousandth or `least`."""
+    matches = list(re.finditer(pattern, text))
+    assert len(matches) > 5
+    match = matches[int(place * len(matches))]
+    start, end = match.span(1)
+    number = int(match[1])
+    return text[:start] + str(number + (least or max(abs(number) >> 10, 1))) + text[end:]
+
+
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+@pytest.mark.parametrize(
+    ("pattern", "least"),
+    [
+        (r"\{\{(\d{1,12})ull", 1),
+        (r"\n +\{(-\d+), ", 1),
+        (r"\{(\d+)ull, -?\d+ll, \d+ull\}", 0),
+        (r"\{\d+ull, (\d+)ll, \d+ull\}", 1 << 40),
+        (r"\{\d+ull, -?\d+ll, (\d+)ull\}", 0),
+    ],
+    ids=["threshold", "child", "multiple", "increment", "interval"],
+)
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_one_mutated_entry_fails(path: Path, pattern: str, least: int, place: float) -> None:
+    table = integers(path)
+    mutated = changed(header(table), pattern, place, least)
+    assert not compare_compiled(table, mutated, vectors=3000).is_same
+
+
+def test_a_deadband_makes_a_difference_to_a_table_that_tells_the_smallest_rtt() -> None:
+    table = integers(EXACT_CLOCKS / "remycc.json")
+    assert compare_compiled(table, header(table), vectors=20_000).is_same
+    assert not compare_compiled(table, header(table, deadband_us=500), vectors=20_000).is_same

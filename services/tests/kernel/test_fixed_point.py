@@ -1,0 +1,111 @@
+"""Tables as integers, and as C."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_services.kernel.differential import c_compiler, compare_compiled
+from remy_services.kernel.fixed_point import (
+    RATIO_BITS,
+    TIME_BITS,
+    UNREACHED,
+    IntegerTable,
+    UnsuitableTable,
+    header,
+)
+from remy_simulator import RuleTable
+from services.tests.kernel.tables import (
+    ABSOLUTE,
+    GOLDEN,
+    SCALE_FREE,
+    absolute_rules,
+    integers,
+    needs_c,
+)
+from services.tests.remycc.tables import six_scale_free_rules
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("absolute", absolute_rules()), ("scale-free", six_scale_free_rules())],
+    ids=["absolute", "scale-free"],
+)
+def test_the_header_is_as_it_was(name: str, table: RuleTable) -> None:
+    assert header(IntegerTable.of(table)) == (GOLDEN / f"{name}.h").read_text()
+
+
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+def test_the_same_table_gives_the_same_bytes(path: Path) -> None:
+    assert header(integers(path)) == header(integers(path))
+    assert header(integers(path)) != header(integers(path), deadband_us=100)
+
+
+@pytest.mark.parametrize("flag", ["-std=c99", "-std=c11"])
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+@needs_c
+def test_the_header_needs_no_other(path: Path, flag: str, tmp_path: Path) -> None:
+    (tmp_path / "remy_table.h").write_text(header(integers(path)))
+    program = tmp_path / "sender.c"
+    program.write_text(
+        '#include "remy_table.h"\n'
+        "int main(void) {\n"
+        "  struct remy_state state;\n"
+        "  remy_start(&state);\n"
+        "  remy_acknowledge(&state, 1000, 151000, 150000, 1);\n"
+        "  remy_skip(&state, 2000, 152000);\n"
+        "  return remy_window(&state) == 0 || remy_pacing_rate(&state, 1448) == 0;\n"
+        "}\n"
+    )
+    text = (tmp_path / "remy_table.h").read_text()
+    assert "#include" not in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    words = [*c_compiler(), flag, "-Wall", "-Wextra", "-Werror", "-ffreestanding"]
+    subprocess.run([*words, str(program), "-o", str(tmp_path / "sender")], check=True)
+    subprocess.run([str(tmp_path / "sender")], check=True)
+
+
+@given(st.floats(0, 163_839, allow_subnormal=False))
+def test_a_threshold_is_the_least_number_of_units_that_reaches_it(threshold: float) -> None:
+    nodes = [([(0, threshold)], (1.0, 1.0, 1.0)), ([], (1.0, 1.0, 1.0)), ([], (1.0, 2.0, 1.0))]
+    limit = IntegerTable.of(RuleTable([0], nodes)).nodes[0].thresholds[0]
+    units_per_ms = 1000 << TIME_BITS
+    assert limit / units_per_ms >= threshold
+    assert limit == 0 or (limit - 1) / units_per_ms < threshold
+
+
+def test_multiples_are_rounded_up_so_that_whole_windows_stay_whole() -> None:
+    table = IntegerTable.of(RuleTable([0], [([], (0.9, 0.0, 1.0))]))
+    assert 10 * table.actions[0].multiple >> 40 == 9
+    assert 0 <= Fraction(table.actions[0].multiple, 1 << 40) - Fraction(0.9) < Fraction(1, 1 << 40)
+
+
+def test_axes_that_are_not_divided_on_have_a_threshold_that_nothing_reaches() -> None:
+    first = IntegerTable.of(absolute_rules()).nodes[0]
+    assert first.thresholds[1] == first.thresholds[3] == UNREACHED
+    assert first.thresholds[2] == 17 << RATIO_BITS - 4
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ((8.5, 1.0, 1.0), "rule 0 has a window multiple of 8.5; up to 8 can be computed"),
+        ((1.0, 2e6, 1.0), "rule 0 has a window increment of 2e+06; up to 1.04858e+06 can be"),
+        ((1.0, 1.0, 2e6), "rule 0 has an intersend time of 2e+06 ms; up to 1.07374e+06 can be"),
+    ],
+)
+def test_what_64_bits_do_not_hold_is_refused(action: tuple[float, float, float], said: str) -> None:
+    with pytest.raises(UnsuitableTable) as error:
+        IntegerTable.of(RuleTable([0], [([], action)]))
+    assert said in str(error.value)
+
+
+@needs_c
+def test_a_table_of_one_rule_is_the_same_in_both() -> None:
+    table = IntegerTable.of(RuleTable([0], [([], (0.5, 7.0, 1.5))]))
+    assert compare_compiled(table, header(table), vectors=2000).is_same
