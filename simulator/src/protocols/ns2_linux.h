@@ -58,6 +58,8 @@ class Ns2Linux : public Controller {
     enter(State::kLoss);
   }
 
+  void idled(double) final { set_window(initial_window_); }
+
   void sent(const Sent& sent) final { sent_ += sent.is_repetition ? 0 : 1; }
 
  protected:

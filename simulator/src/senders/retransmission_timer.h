@@ -14,6 +14,9 @@ struct RetransmissionTimeouts {
   double granularity_ms = 1;  // of the clock: the G of section 2.3
   // Linux holds the term of the variation, not the sum, to the minimum.
   bool is_minimum_of_variation = false;
+  // A sample below the smoothed RTT raises the variation by an eighth of what it would, as in
+  // Linux.
+  bool damps_decreases = false;
   // A sample does not end the back-off, as in ns-2; end_back_off() does.
   bool keeps_back_off = false;
 };
@@ -46,7 +49,9 @@ class RetransmissionTimer {
       variation_ms_ = rtt_ms / 2;
     } else {
       // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
-      variation_ms_ += (std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_) / 4;
+      const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
+      const bool is_damped = timeouts_.damps_decreases && rtt_ms < smoothed_ms_ && error > 0;
+      variation_ms_ += is_damped ? error / 32 : error / 4;
       smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
     }
     const double variation = std::max(timeouts_.granularity_ms, 4 * variation_ms_);

@@ -13,12 +13,18 @@ std::uint64_t Scoreboard::lose_all() {
   return in_flight_before;
 }
 
-void Scoreboard::abandon() {
+void Scoreboard::forget_received() {
   sacked_.clear(first_, end_);
   lost_.clear(first_, end_);
-  first_ = end_;
   sacked_count_ = 0;
   lost_count_ = 0;
+  sacked_end_ = 0;
+  loss_end_ = 0;
+}
+
+void Scoreboard::abandon() {
+  forget_received();
+  first_ = end_;
 }
 
 void Scoreboard::grow() {

@@ -116,15 +116,16 @@ class Scoreboard {
       }
       --edge;
     }
-    for (std::uint64_t packet = loss_end();; ++packet) {
-      packet = sacked_.find(packet, edge, false);
-      if (packet >= edge) {
-        break;
-      }
-      lose(packet);
-      found(packet);
+    lose_before(edge, found);
+  }
+
+  // The same for what lies so far before the highest that was received, whatever lies between
+  // (FACK, Mathis and Mahdavi 1996).
+  template <class Found>
+  void find_losses_by_distance(std::uint64_t distance, Found found) {
+    if (sacked_count_ > 0 && sacked_end_ > loss_end() + distance) {
+      lose_before(sacked_end_ - distance, found);
     }
-    loss_end_ = edge;
   }
 
   // A packet in flight is lost.
@@ -138,6 +139,9 @@ class Scoreboard {
   // Everything in flight is lost. How many these are.
   std::uint64_t lose_all();
 
+  // What was received beyond gaps, or lost, is in flight again, as far as is known.
+  void forget_received();
+
   // Everything outstanding is gone.
   void abandon();
 
@@ -145,6 +149,19 @@ class Scoreboard {
   static constexpr std::size_t kInitialPackets = 256;
 
   void grow();
+
+  template <class Found>
+  void lose_before(std::uint64_t edge, Found found) {
+    for (std::uint64_t packet = loss_end();; ++packet) {
+      packet = sacked_.find(packet, edge, false);
+      if (packet >= edge) {
+        break;
+      }
+      lose(packet);
+      found(packet);
+    }
+    loss_end_ = edge;
+  }
 
   std::vector<Transmission> transmissions_;  // by sequence number modulo its size, a power of two
   PacketBits sacked_;

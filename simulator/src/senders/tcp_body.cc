@@ -56,13 +56,16 @@ TransportSettings settings(const Chosen& chosen) {
   settings.reduces_in_proportion = variant == "linux";
   settings.measures_by_time_stamps = is_ns2;
   settings.has_ns2_partial_acks = variant == "ns-2";
+  settings.has_ns2_linux_recovery = variant == "ns-2-linux";
+  settings.repetition_threshold = variant == "ns-2-linux" ? 4 : 0;
   settings.keeps_state = chosen["keep_state"] != 0;
   settings.notes_idleness = chosen["restart_after_idle"] != 0;
   settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
   settings.timeouts.initial_ms = chosen["initial_rto_ms"];
   settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
-  settings.timeouts.granularity_ms = is_ns2 ? 0.1 : 1;
+  settings.timeouts.granularity_ms = is_ns2 ? 0.3 : 1;
   settings.timeouts.keeps_back_off = is_ns2;
+  settings.timeouts.damps_decreases = is_linux;
   settings.timeouts.is_minimum_of_variation = variant == "linux";
   return settings;
 }

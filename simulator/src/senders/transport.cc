@@ -44,7 +44,8 @@ void Transport::restart_connection(double now_ms) {
 
 void Transport::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                              Outlet& outlet) {
-  if (echo.sequence < connection_start_) {
+  if (echo.sequence < connection_start_ ||
+      (settings_.has_ns2_linux_recovery && content.cumulative < scoreboard_.first())) {
     return;
   }
   Ack ack;
@@ -97,6 +98,8 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
       timer_.end_back_off();
     }
     restart_timer(was_in_recovery, now_ms);
+  } else if (settings_.has_ns2_linux_recovery) {
+    timer_.restart(now_ms);
   }
   ack.marked = content.marked;
   ack.feedback_packets = content.feedback_packets;
@@ -116,7 +119,8 @@ bool Transport::takes_sample(const Ack& ack, bool is_in_recovery) const {
   if (!settings_.measures_by_time_stamps) {
     return ack.delivered > 0;
   }
-  return ack.acknowledged > 0 && !(settings_.has_ns2_partial_acks && is_in_recovery);
+  return settings_.has_ns2_linux_recovery ||
+         (ack.acknowledged > 0 && !(settings_.has_ns2_partial_acks && is_in_recovery));
 }
 
 // The first two duplicates let a new packet leave each (RFC 3042), the third starts recovery where
@@ -176,7 +180,8 @@ void Transport::start_recovery() {
   phase_ = Phase::kRecovery;
   recovery_end_ = scoreboard_.end();
   is_first_partial_ = true;
-  must_repeat_ = true;
+  must_repeat_ = !settings_.has_ns2_linux_recovery;
+  halving_window_ = settings_.has_ns2_linux_recovery ? controller_window() : 0;
 }
 
 void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
@@ -184,6 +189,12 @@ void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
   must_repeat_ = false;
   is_reducing_ = false;
   duplicates_ = 0;
+  if (settings_.has_ns2_linux_recovery) {
+    halving_window_ = 0;
+    scoreboard_.forget_received();
+    repetitions_.clear();
+    return;
+  }
   // What was sent in recovery and is known to be lost starts another.
   if (scoreboard_.first() < scoreboard_.loss_end()) {
     const std::uint64_t packet = scoreboard_.first();
@@ -213,12 +224,16 @@ void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t
 }
 
 void Transport::find_losses(std::uint64_t in_flight_before, double now_ms) {
-  scoreboard_.find_losses(settings_.duplicate_threshold, [&](std::uint64_t packet) {
-    found_lost(packet, in_flight_before, now_ms);
-  });
+  const auto found = [&](std::uint64_t packet) { found_lost(packet, in_flight_before, now_ms); };
+  if (settings_.has_ns2_linux_recovery) {
+    scoreboard_.find_losses_by_distance(settings_.duplicate_threshold + 1, found);
+  } else {
+    scoreboard_.find_losses(settings_.duplicate_threshold, found);
+  }
   // RFC 8985, section 6.2, where packets keep their order: lost is what left before a packet that
   // was received.
-  while (!repetitions_.empty() && repetitions_.front().serial < newest_serial_) {
+  while (!repetitions_.empty() &&
+         repetitions_.front().serial + settings_.repetition_threshold < newest_serial_) {
     const auto [packet, serial] = repetitions_.front();
     repetitions_.pop_front();
     if (packet >= scoreboard_.first() && !scoreboard_.is_sacked(packet) &&
@@ -231,7 +246,8 @@ void Transport::find_losses(std::uint64_t in_flight_before, double now_ms) {
 
 void Transport::found_lost(std::uint64_t packet, std::uint64_t in_flight_before, double now_ms) {
   ++lost_;
-  const bool starts = phase_ == Phase::kOpen;
+  const bool starts =
+      settings_.has_ns2_linux_recovery ? phase_ != Phase::kRecovery : phase_ == Phase::kOpen;
   if (starts) {
     start_recovery();
   }
@@ -284,6 +300,7 @@ void Transport::timer_expired(double now_ms) {
   lost_ += scoreboard_.lose_all();
   duplicates_ = 0;
   repetitions_.clear();
+  halving_window_ = 0;
   phase_ = Phase::kTimedOut;
   recovery_end_ = scoreboard_.end();
   must_repeat_ = true;
@@ -335,11 +352,12 @@ std::uint64_t Transport::controller_window() const {
 }
 
 std::uint64_t Transport::window() const {
-  return is_reducing_ ? reduction_window_ : controller_window();
+  return is_reducing_ ? reduction_window_ : std::max(controller_window(), halving_window_);
 }
 
 void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   pacing_ms_ = kNever;
+  halving_window_ = std::min(halving_window_, in_flight() + 1);
   const std::uint64_t burst_end = settings_.has_ns2_partial_acks && phase_ == Phase::kRecovery
                                       ? results_.packets_sent + kNs2Burst + (must_repeat_ ? 1 : 0)
                                       : kEndless;
@@ -363,6 +381,7 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
       return;
     }
     send_packet(can_repeat, now_ms, outlet);
+    halving_window_ = std::min(halving_window_, std::max<std::uint64_t>(in_flight(), 2) - 1);
   }
 }
 

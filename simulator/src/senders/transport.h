@@ -22,6 +22,7 @@ struct TransportSettings {
   // A packet sent again is lost if one is received that left after it (RFC 8985, section 6.2, with
   // no reordering); else only a timeout shows that.
   bool finds_lost_repetitions = false;
+  std::uint64_t repetition_threshold = 0;  // so many more must have left between
   // In recovery packets leave in proportion to those delivered (RFC 6937).
   bool reduces_in_proportion = false;
   // Without SACK, recovery that outlasts the timer of its first partial ACK ends in a timeout ("
@@ -31,6 +32,10 @@ struct TransportSettings {
   // duplicate counted; in recovery at most two packets leave at an ACK; after a timeout the first
   // two duplicates still let a packet leave.
   bool has_ns2_partial_acks = false;
+  // As ns-2's Linux agent does: losses by distance; what leaves in recovery is halved, one for two
+  // ACKs, until the window is reached; a loss after a timeout starts recovery, too; at its end all
+  // that was received selectively is forgotten; every ACK is sampled, and restarts the timer.
+  bool has_ns2_linux_recovery = false;
   // RTTs are measured by the time stamp of the packet that last came in order (RFC 7323, section
   // 4), and only by ACKs of new data; else by the transmission that caused the ACK.
   bool measures_by_time_stamps = false;
@@ -124,6 +129,7 @@ class Transport : public Body {
   std::uint64_t duplicates_ = 0;   // ACKs that say a packet has left, but not which
   bool is_first_partial_ = false;  // no partial ACK has come yet in this recovery
   bool timed_out_again_ = false;
+  std::uint64_t halving_window_ = 0;  // of ns-2's Linux agent
   // Of the proportional rate reduction.
   bool is_reducing_ = false;
   std::uint64_t reduction_start_packets_ = 0;  // RecoverFS
