@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include "evaluation/evaluator.h"
 #include "network_cases.h"
 
@@ -56,6 +63,255 @@ TEST_P(AgainstTheDumbbell, SameBits) {
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheDumbbell,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
                                           testing::Range<std::uint64_t>(0, 300)));
+
+NetworkDescription one_link(double rate_packets_per_ms, double delay_ms) {
+  NetworkDescription network;
+  LinkDescription link;
+  link.rate_packets_per_ms = rate_packets_per_ms;
+  link.delay_ms = delay_ms;
+  network.links.push_back(link);
+  return network;
+}
+
+SenderDescription sender_of(const char* protocol, const Traffic& traffic) {
+  SenderDescription sender;
+  sender.protocol.name = protocol;
+  sender.body.name = "tcp";
+  sender.traffic = traffic;
+  sender.route.links = {0};
+  return sender;
+}
+
+const Traffic kAlwaysOn = {ExponentialTime{1e12}, 1e-3};
+
+// (2 - 2^(1-n)) / n of the link at a duty of 1/2.
+TEST(Omniscient, SharesAtOnceWithThoseWhoAreOn) {
+  for (const std::uint32_t count : {1U, 2U, 3U, 5U, 11U}) {
+    NetworkDescription network = one_link(1.5, 150);
+    network.senders.assign(count, sender_of("omniscient", {ExponentialTime{1000}, 1000}));
+    const NetworkResults results = run_network(network, {}, 1e7, 1);
+    double packets = 0;
+    double on_ms = 0;
+    for (const NetworkSenderResults& sender : results.senders) {
+      packets += static_cast<double>(sender.throughput_packets);
+      on_ms += sender.traffic.on_ms;
+      EXPECT_NEAR(sender.traffic.delay_sum_ms / static_cast<double>(sender.delay_samples),
+                  150 + 1 / 1.5, 1e-9);
+    }
+    const double expected = 1.5 * (2 - std::ldexp(2, -static_cast<int>(count))) / count;
+    EXPECT_NEAR(packets / on_ms, expected, 0.02 * expected) << count;
+  }
+}
+
+TEST(Omniscient, FlowsByPacketsTakeTheirShareAndAnRtt) {
+  NetworkDescription network = one_link(2, 50);
+  network.senders.assign(1, sender_of("omniscient", {ExponentialBytes{1e5}, 100}));
+  const NetworkResults results = run_network(network, {}, 1e5, 1);
+  ASSERT_GT(results.senders.front().flows.size(), 100U);
+  for (const FlowCompletion& flow : results.senders.front().flows) {
+    EXPECT_NEAR(flow.time_ms, static_cast<double>(flow.packets) / 2 + 50.5, 1e-6);
+  }
+}
+
+std::string refusal(const NetworkDescription& network) {
+  try {
+    run_network(network, {}, 1000, 1);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
+  NetworkDescription good = one_link(1, 100);
+  good.senders = {sender_of("newreno", kAlwaysOn), sender_of("cubic", kAlwaysOn)};
+  ASSERT_EQ(refusal(good), "");
+  const auto with = [&good](auto change) {
+    NetworkDescription network = good;
+    change(network);
+    return refusal(network);
+  };
+  using N = NetworkDescription;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(with([](N& n) { n.senders.clear(); }),
+            "the number of senders is 0.000000 but must be from 1 to 16383");
+  EXPECT_EQ(with([](N& n) { n.senders[1].route.links = {}; }),
+            "senders[1].route.links is empty but must have a link");
+  EXPECT_EQ(with([](N& n) { n.senders[1].route.links = {0, 1}; }),
+            "senders[1].route.links has link 1 but there are 1, from 0");
+  EXPECT_EQ(with([](N& n) { n.senders[0].route.return_links = {7}; }),
+            "senders[0].route.return_links has link 7 but there are 1, from 0");
+  EXPECT_EQ(with([](N& n) { n.packet_bytes = 1260.5; }),
+            "packet_bytes is 1260.500000 but must be a whole number from 1 to 1000000");
+  EXPECT_EQ(with([](N& n) { n.ack_bytes = -1; }),
+            "ack_bytes is -1.000000 but must be a whole number from 0 to 1000000");
+  for (const double bad : {0.0, -1.0, 1e7, nan}) {
+    EXPECT_TRUE(with([bad](N& n) {
+                  n.links[0].rate_packets_per_ms = bad;
+                }).starts_with("links[0].rate_packets_per_ms is "));
+  }
+  EXPECT_TRUE(
+      with([nan](N& n) { n.links[0].delay_ms = nan; }).starts_with("links[0].delay_ms is "));
+  EXPECT_TRUE(with([](N& n) {
+                n.links[0].loss_probability = 1;
+              }).starts_with("links[0].loss_probability is "));
+  EXPECT_TRUE(with([](N& n) {
+                n.links[0].queue.name = "no-such";
+              }).starts_with("there is no queue \"no-such\"; there are: "));
+  EXPECT_TRUE(with([](N& n) {
+                n.links[0].queue.variant = "no-such";
+              }).starts_with("queue drop-tail has no variant \"no-such\"; there are: "));
+  EXPECT_TRUE(with([](N& n) {
+                n.senders[0].protocol.name = "no-such";
+              }).starts_with("there is no protocol \"no-such\"; there are: "));
+  EXPECT_TRUE(with([](N& n) {
+                n.senders[0].body.name = "no-such";
+              }).starts_with("there is no body \"no-such\"; there are: "));
+  EXPECT_EQ(with([](N& n) { n.senders[0].body.name = "datagram"; }),
+            "senders[0] is a protocol but the body \"datagram\" carries none");
+  EXPECT_EQ(with([](N& n) { n.senders[0].table = 0; }),
+            "senders[0] runs table 0 but there are 0, from 0");
+  EXPECT_EQ(with([](N& n) { n.measurement.timestamp_resolution_ms = 1; }),
+            "senders[0] has the body \"tcp\", which knows no measurement noise");
+  EXPECT_TRUE(with([](N& n) {
+                n.senders[1].traffic.mean_off_ms = 0;
+              }).starts_with("senders[1].traffic.mean_off_ms is "));
+  EXPECT_TRUE(
+      with([](N& n) { n.senders[1].first_on_ms = -1; }).starts_with("senders[1].first_on_ms is "));
+  EXPECT_TRUE(with([](N& n) {
+                n.senders[1].route.delay_ms = -1;
+              }).starts_with("senders[1].route.delay_ms is "));
+  EXPECT_EQ(with([](N& n) { n.senders[1].protocol.name = "omniscient"; }),
+            "senders[0] is not omniscient but others are, which is computed for all or none");
+  EXPECT_TRUE(with([](N& n) {
+                n.senders.assign(1, sender_of("omniscient", kAlwaysOn));
+                n.links[0].loss_probability = 0.1;
+              }).starts_with("senders[0] is omniscient, which is computed for a network of one "));
+}
+
+class SampleCounter : public Recorder {
+ public:
+  void sample(double now_ms, std::span<const SenderSample> senders,
+              std::span<const LinkSample> links) override {
+    times_ms.push_back(now_ms);
+    last_senders.assign(senders.begin(), senders.end());
+    last_links.assign(links.begin(), links.end());
+    longest_queue = std::max(longest_queue, links[0].waiting_packets);
+  }
+
+  std::vector<double> times_ms;
+  std::vector<SenderSample> last_senders;
+  std::vector<LinkSample> last_links;
+  std::size_t longest_queue = 0;
+};
+
+TEST(Network, RecordsItsStateInEqualSteps) {
+  const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 60, 0});
+  NetworkDescription network = one_link(1, 50);
+  network.links[0].buffer_packets = 5;
+  SenderDescription sender = sender_of("", kAlwaysOn);
+  sender.table = 0;
+  sender.body.name = "datagram";
+  network.senders = {sender};
+  SampleCounter recorder;
+  NetworkOptions options;
+  options.recorder = &recorder;
+  options.record_every_ms = 25;
+  const NetworkResults recorded = run_network(network, {&table, 1}, 10'000, 1, options);
+  // From 0 to the end, both with their samples.
+  ASSERT_EQ(recorder.times_ms.size(), 401U);
+  EXPECT_EQ(recorder.times_ms.front(), 0);
+  EXPECT_EQ(recorder.times_ms.back(), 10'000);
+  EXPECT_EQ(recorder.longest_queue, 5U);
+  EXPECT_TRUE(recorder.last_senders[0].is_on);
+  EXPECT_EQ(recorder.last_senders[0].pace.window_packets, 60);
+  EXPECT_GE(recorder.last_senders[0].rtt_ms, 51);
+  EXPECT_LE(recorder.last_senders[0].rtt_ms, 56);
+  EXPECT_EQ(recorder.last_senders[0].counts.packets_sent, recorded.senders[0].traffic.packets_sent);
+  EXPECT_EQ(recorder.last_links[0].dropped, recorded.links[0].dropped);
+  EXPECT_GT(recorded.links[0].dropped, 0U);
+  // Nothing depends on who looks.
+  const NetworkResults alone = run_network(network, {&table, 1}, 10'000, 1);
+  EXPECT_EQ(alone.senders[0].traffic.delay_sum_ms, recorded.senders[0].traffic.delay_sum_ms);
+  EXPECT_EQ(alone.senders[0].traffic.packets_sent, recorded.senders[0].traffic.packets_sent);
+}
+
+// A window of one packet: each RTT is what its way takes, and no more.
+TEST(Network, WaysTakeTheTimeOfTheirLinksAndDelays) {
+  const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 0});
+  NetworkDescription network = one_link(1, 10);
+  network.links.push_back(network.links[0]);
+  network.links[1].rate_packets_per_ms = 0.5;
+  network.links[1].delay_ms = 20;
+  network.ack_bytes = 150;
+  SenderDescription sender = sender_of("", kAlwaysOn);
+  sender.table = 0;
+  sender.body.name = "datagram";
+  sender.route.links = {0, 1};
+  sender.route.delay_ms = 5;
+  sender.route.return_delay_ms = 7;
+  const auto mean_rtt_ms = [&] {
+    network.senders = {sender};
+    const NetworkSenderResults result =
+        run_network(network, {&table, 1}, 10'000, 1).senders.front();
+    EXPECT_GT(result.delay_samples, 100U);
+    return result.traffic.delay_sum_ms / static_cast<double>(result.delay_samples);
+  };
+  EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 7, 1e-9);
+  // A tenth of a packet takes a tenth of its time.
+  sender.route.return_links = {1, 0};
+  EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 0.2 + 20 + 0.1 + 10 + 7, 1e-9);
+  network.ack_bytes = 0;
+  EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 20 + 10 + 7, 1e-9);
+}
+
+TEST(Network, LossOnEachLinkIsIndependent) {
+  const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 200, 0.5});
+  NetworkDescription network = one_link(10, 20);
+  network.links[0].loss_probability = 0.1;
+  network.links.push_back(network.links[0]);
+  network.links.push_back(network.links[0]);
+  network.links[1].loss_probability = 0.2;
+  network.links[2].loss_probability = 0.3;
+  SenderDescription sender = sender_of("", kAlwaysOn);
+  sender.table = 0;
+  sender.body.name = "datagram";
+  sender.route.links = {0, 1};
+  sender.route.return_links = {2};
+  network.senders = {sender};
+  const NetworkResults results = run_network(network, {&table, 1}, 100'000, 1);
+  const SenderResults& traffic = results.senders[0].traffic;
+  const auto sent = static_cast<double>(traffic.packets_sent);
+  ASSERT_GT(sent, 1e5);
+  // Five standard deviations.
+  const auto received = static_cast<double>(traffic.packets_received);
+  EXPECT_NEAR(received / sent, 0.9 * 0.8, 5 * std::sqrt(0.72 * 0.28 / sent));
+  EXPECT_NEAR(static_cast<double>(results.senders[0].delay_samples) / received, 0.7,
+              5 * std::sqrt(0.7 * 0.3 / received));
+  EXPECT_EQ(results.links[0].lost + results.links[1].lost, traffic.packets_lost);
+}
+
+TEST(Network, CompletionTimesAreSummarized) {
+  EXPECT_EQ(summarize({}).flows, 0U);
+  std::vector<FlowCompletion> flows;
+  for (int i = 200; i > 0; --i) {
+    flows.push_back({1, static_cast<double>(i)});
+  }
+  const CompletionSummary summary = summarize(flows);
+  EXPECT_EQ(summary.flows, 200U);
+  EXPECT_EQ(summary.mean_ms, 100.5);
+  EXPECT_EQ(summary.median_ms, 100.5);
+  EXPECT_EQ(summary.percentile_99_ms, 198);
+}
+
+TEST(Network, IsInterruptedFromOutside) {
+  NetworkDescription network = one_link(1, 100);
+  network.senders = {sender_of("newreno", kAlwaysOn)};
+  Interruption limit(nullptr, 10'000);
+  NetworkOptions options;
+  options.interruption = &limit;
+  EXPECT_THROW(run_network(network, {}, 1e9, 1, options), Interrupted);
+}
 
 }  // namespace
 }  // namespace remy

@@ -1,5 +1,6 @@
 #include "network/description.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -83,7 +84,31 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
   }
 }
 
+// Omniscient senders share with each other alone, and one link.
+void validate_omniscient(const NetworkDescription& network) {
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    const SenderDescription& sender = network.senders[i];
+    if (sender.table || !find_protocol(sender.protocol.name).is_omniscient) {
+      throw std::invalid_argument("senders[" + std::to_string(i) +
+                                  "] is not omniscient but others are, which is computed for all "
+                                  "or none");
+    }
+    if (sender.route.links.size() != 1 || !sender.route.return_links.empty() ||
+        network.links.size() != 1 || network.links.front().loss_probability > 0) {
+      throw std::invalid_argument("senders[" + std::to_string(i) +
+                                  "] is omniscient, which is computed for a network of one link "
+                                  "without loss, and none on the way back");
+    }
+  }
+}
+
 }  // namespace
+
+bool has_omniscient_senders(const NetworkDescription& network) {
+  return std::ranges::any_of(network.senders, [](const SenderDescription& sender) {
+    return !sender.table && find_protocol(sender.protocol.name).is_omniscient;
+  });
+}
 
 void validate(const NetworkDescription& network, std::size_t tables) {
   require(network.packet_bytes >= 1 && network.packet_bytes <= kLargestSegmentBytes &&
@@ -119,6 +144,9 @@ void validate(const NetworkDescription& network, std::size_t tables) {
               kNotNegative);
     }
     validate_kind(sender, network, tables, field);
+  }
+  if (has_omniscient_senders(network)) {
+    validate_omniscient(network);
   }
 }
 

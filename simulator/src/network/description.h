@@ -51,6 +51,9 @@ struct NetworkDescription {
   std::vector<SenderDescription> senders;
 };
 
+// Whether any sender is omniscient; then all are in a network that is valid.
+bool has_omniscient_senders(const NetworkDescription& network);
+
 // Throws std::invalid_argument with one sentence if the network cannot be simulated with this many
 // tables: where a name or a parameter is unknown, a number is out of its range, a route leads
 // nowhere, or a sender needs what its links or its body do not have.

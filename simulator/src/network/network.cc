@@ -12,6 +12,7 @@
 #include "elements/packet_ring.h"
 #include "elements/queues.h"
 #include "elements/ring.h"
+#include "network/omniscient.h"
 #include "network/timers.h"
 #include "protocols/protocol.h"
 #include "senders/bodies.h"
@@ -712,6 +713,9 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows) {
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
                            double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
   validate(network, tables.size());
+  if (has_omniscient_senders(network)) {
+    return run_omniscient(network, duration_ms, seed, options.interruption);
+  }
   return Network(network, tables, seed, options).run(duration_ms);
 }
 

@@ -96,7 +96,8 @@ struct NetworkOptions {
 // causes at once (a packet that leaves at an ACK, joins a queue and begins to be transmitted)
 // belongs to it; but bodies hear of their packets' loss after it.
 //
-// Throws std::invalid_argument as validate() does, and Interrupted.
+// Omniscient senders are computed (network/omniscient.h), and not recorded. Throws
+// std::invalid_argument as validate() does, and Interrupted.
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
                            double duration_ms, std::uint64_t seed,
                            const NetworkOptions& options = {});

@@ -23,6 +23,8 @@ struct Protocol {
   std::string_view title;         // "CUBIC"
   std::vector<Variant> variants;  // the usual one first
   TransportNeeds needs;
+  // Has no controller: what it gets is computed (network/omniscient.h).
+  bool is_omniscient = false;
   // `key` names the draws of the sender's controller.
   std::unique_ptr<Controller> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
 };

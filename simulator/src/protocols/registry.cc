@@ -19,6 +19,7 @@ Protocol hybla();
 Protocol illinois();
 Protocol ledbat();
 Protocol newreno();
+Protocol omniscient();
 Protocol vegas();
 Protocol xcp();
 
@@ -35,6 +36,7 @@ std::span<const Protocol> protocols() {
       illinois(),
       ledbat(),
       newreno(),
+      omniscient(),
       vegas(),
       xcp(),
   };
