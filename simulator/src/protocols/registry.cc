@@ -20,6 +20,8 @@ Protocol illinois();
 Protocol ledbat();
 Protocol newreno();
 Protocol omniscient();
+Protocol pcc_allegro();
+Protocol pcc_vivace();
 Protocol vegas();
 Protocol xcp();
 
@@ -37,6 +39,8 @@ std::span<const Protocol> protocols() {
       ledbat(),
       newreno(),
       omniscient(),
+      pcc_allegro(),
+      pcc_vivace(),
       vegas(),
       xcp(),
   };

@@ -23,6 +23,7 @@ struct OneLink {
   double rtt_ms = 100;
   std::size_t buffer_packets = 1'000'000;
   double loss_probability = 0;
+  bool are_losses_even = false;  // as many, but one as far from the next as the other
 };
 
 class OneLinkRun {
@@ -209,8 +210,7 @@ class OneLinkRun {
     flow.next_send_ms =
         std::max(flow.next_send_ms, now_ms_ - 1e-9) + flow.controller->intersend_ms();
     const bool is_room = backlog() <= link_.buffer_packets;
-    const bool is_lost =
-        unit_interval(random_bits(0x1055, packets_sent_++)) < link_.loss_probability;
+    const bool is_lost = loses();
     if (is_room) {
       const double start_ms = departures_.empty() ? now_ms_ : departures_.back();
       departures_.push_back(start_ms + 1 / link_.rate_packets_per_ms);
@@ -227,6 +227,17 @@ class OneLinkRun {
                            .serial = packet.serial,
                            .in_flight = flow.outstanding.size(),
                            .is_repetition = is_repetition});
+  }
+
+  bool loses() {
+    const double draw = unit_interval(random_bits(0x1055, packets_sent_++));
+    if (!link_.are_losses_even) {
+      return draw < link_.loss_probability;
+    }
+    losses_due_ += link_.loss_probability;
+    const bool is_due = losses_due_ >= 1;
+    losses_due_ -= is_due ? 1 : 0;
+    return is_due;
   }
 
   double timeout_after(const Flow& flow) const {
@@ -335,6 +346,7 @@ class OneLinkRun {
   OneLink link_;
   double now_ms_ = 0;
   std::uint64_t packets_sent_ = 0;
+  double losses_due_ = 0;
   std::deque<double> departures_;
   std::vector<Flow> flows_;
 };
