@@ -92,7 +92,6 @@ class Network final : private Outlet, private DropListener {
     Route return_route;
     FlowTag flow;                      // names losses
     std::uint32_t sent_in_period = 0;  // likewise
-    std::uint64_t acks_sent = 0;       // likewise
     NetworkSenderResults results;
     Schedule schedule;
     bool counts_every_packet = false;
@@ -527,7 +526,7 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
   ack.bytes = ack_bytes_;
   ack.hop = 0;
   ack.lost_behind_hop = 0;
-  const std::uint64_t number = sender.acks_sent++;
+  const std::uint64_t number = sender.results.acks_sent++;
   if (!sender.return_route.lossy_hops.empty()) {
     ack.lost_behind_hop = draw_loss(sender.return_route, std::uint64_t{ack.sender} << 40 ^ number);
   }
@@ -685,8 +684,12 @@ NetworkResults Network::finish(double duration_ms) {
                                             : sender.results.body.packets_in_order;
     results.senders.push_back(std::move(sender.results));
   }
-  for (const Link& link : links_) {
+  for (Link& link : links_) {
+    link.results.waiting = link.queue->packets();
     results.links.push_back(link.results);
+  }
+  for (const Lane& lane : lanes_) {
+    results.links[lane.link].under_way += lane.in_flight.size();
   }
   return results;
 }

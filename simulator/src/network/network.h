@@ -35,6 +35,7 @@ struct NetworkSenderResults {
   SenderResults traffic;
   BodyResults body;
   std::uint64_t delay_samples = 0;  // that delay_sum_ms is the sum of
+  std::uint64_t acks_sent = 0;      // over links
   // Packets that count as throughput: all that were received, or those handed on in order,
   // whichever the body is for (BodyKind::counts_every_packet).
   std::uint64_t throughput_packets = 0;
@@ -46,6 +47,9 @@ struct LinkResults {
   std::uint64_t transmitted = 0;
   std::uint64_t dropped = 0;  // by its queue
   std::uint64_t lost = 0;     // behind it
+  // At the end: before it, and in it or behind it.
+  std::uint64_t waiting = 0;
+  std::uint64_t under_way = 0;
 };
 
 struct NetworkResults {

@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "network/network.h"
+#include "network_cases.h"
+
+namespace remy {
+namespace {
+
+std::string name_of(const Choice& choice) { return choice.name + ":" + choice.variant; }
+
+std::string describe(const NetworkDescription& network) {
+  std::string text;
+  for (const LinkDescription& link : network.links) {
+    text += name_of(link.queue) + " ";
+  }
+  for (const SenderDescription& sender : network.senders) {
+    text += "| " + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
+            name_of(sender.body) + " ";
+  }
+  return text;
+}
+
+// Every sample has finite numbers in bounds; times only grow.
+class BoundsChecker : public Recorder {
+ public:
+  void sample(double now_ms, std::span<const SenderSample> senders,
+              std::span<const LinkSample>) override {
+    EXPECT_GT(now_ms, last_ms_);
+    last_ms_ = now_ms;
+    for (const SenderSample& sender : senders) {
+      EXPECT_GE(sender.pace.window_packets, 0);
+      EXPECT_LE(sender.pace.window_packets, 1e7);
+      EXPECT_GE(sender.pace.intersend_ms, 0);
+      EXPECT_LE(sender.pace.intersend_ms, 1e9);
+      EXPECT_TRUE(std::isfinite(sender.rtt_ms));
+      EXPECT_GE(sender.rtt_ms, 0);
+    }
+  }
+
+ private:
+  double last_ms_ = -1;
+};
+
+class AnyNetwork : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(AnyNetwork, LosesNoCountOfItsPackets) {
+  RandomNetwork random(GetParam());
+  const CompiledTable table = random.random().table();
+  const NetworkDescription network = random.network();
+  SCOPED_TRACE(describe(network));
+  BoundsChecker checker;
+  NetworkOptions options;
+  options.recorder = &checker;
+  options.record_every_ms = 7;
+  const NetworkResults results = run_network(network, {&table, 1}, 3000, GetParam(), options);
+  std::uint64_t left = 0;
+  std::uint64_t ended = 0;
+  for (std::size_t i = 0; i < results.senders.size(); ++i) {
+    const NetworkSenderResults& sender = results.senders[i];
+    const SenderResults& traffic = sender.traffic;
+    EXPECT_EQ(sender.body.packets_sent, traffic.packets_sent) << i;
+    EXPECT_EQ(sender.body.packets_received, traffic.packets_received) << i;
+    EXPECT_LE(traffic.packets_received + traffic.packets_lost, traffic.packets_sent) << i;
+    EXPECT_LE(sender.body.packets_in_order, traffic.packets_received) << i;
+    EXPECT_LE(sender.body.packets_repeated, traffic.packets_sent) << i;
+    EXPECT_LE(sender.body.packets_marked, traffic.packets_received) << i;
+    EXPECT_LE(sender.throughput_packets, traffic.packets_received) << i;
+    EXPECT_LE(traffic.share_ms, traffic.on_ms + 1e-9) << i;
+    EXPECT_LE(traffic.on_ms, 3000 + 1e-9) << i;
+    const bool is_over_links = !network.senders[i].route.return_links.empty();
+    EXPECT_EQ(sender.acks_sent > 0, is_over_links && traffic.packets_received > 0) << i;
+    for (const FlowCompletion& flow : sender.flows) {
+      EXPECT_GE(flow.packets, 1U);
+      EXPECT_GE(flow.time_ms, 0);
+    }
+    left += traffic.packets_sent + sender.acks_sent;
+    ended += traffic.packets_received + (is_over_links ? sender.delay_samples : 0);
+  }
+  for (const LinkResults& link : results.links) {
+    ended += link.dropped + link.lost + link.waiting + link.under_way;
+  }
+  EXPECT_EQ(left, ended);
+}
+
+TEST_P(AnyNetwork, IsTheSameTwice) {
+  RandomNetwork random(GetParam());
+  const CompiledTable table = random.random().table();
+  const NetworkDescription network = random.network();
+  const NetworkResults once = run_network(network, {&table, 1}, 1000, GetParam());
+  const NetworkResults again = run_network(network, {&table, 1}, 1000, GetParam());
+  for (std::size_t i = 0; i < once.senders.size(); ++i) {
+    EXPECT_EQ(once.senders[i].traffic.packets_sent, again.senders[i].traffic.packets_sent);
+    EXPECT_EQ(once.senders[i].traffic.delay_sum_ms, again.senders[i].traffic.delay_sum_ms);
+  }
+}
+
+// One flow a sender, on TCP: loss, queues and others may delay it, but nothing may end it.
+TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
+  RandomNetwork random(GetParam() + 10'000);
+  const CompiledTable table = random.random().table();
+  NetworkDescription network = random.network();
+  for (SenderDescription& sender : network.senders) {
+    if (sender.body.name != "tcp") {
+      sender.table.reset();
+      sender.protocol.name = "newreno";
+      sender.body = {"tcp", "", {}};
+    }
+    sender.first_on_ms = random.random().uniform(0, 1000);
+    sender.traffic = {ExponentialBytes{random.random().uniform(1, 300'000)}, 1e15};
+  }
+  SCOPED_TRACE(describe(network));
+  const NetworkResults results = run_network(network, {&table, 1}, 1e7, GetParam());
+  for (std::size_t i = 0; i < results.senders.size(); ++i) {
+    const NetworkSenderResults& sender = results.senders[i];
+    ASSERT_EQ(sender.flows.size(), 1U) << i;
+    // All of it was handed on, and once.
+    EXPECT_EQ(sender.body.packets_in_order, sender.flows[0].packets) << i;
+    EXPECT_NEAR(sender.traffic.on_ms, sender.flows[0].time_ms, 1e-6) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AnyNetwork, testing::Range<std::uint64_t>(0, 200));
+
+}  // namespace
+}  // namespace remy
