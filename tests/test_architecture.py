@@ -124,6 +124,8 @@ OPTIONAL = {
     "services/src/remy_services/coordinator/design_jobs.py": 250,
     "services/src/remy_services/kernel/differential.py": 450,
     "services/src/remy_services/kernel/fixed_point.py": 260,
+    "services/src/remy_services/kernel/libbpf.py": 330,
+    "services/src/remy_services/kernel/linux.py": 190,
 }
 
 

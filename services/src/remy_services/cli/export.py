@@ -24,6 +24,7 @@ from remy_services.cli.common import (
 from remy_services.cli.simulate import SUMMARY_HEAD, summary_cells, summary_tree
 from remy_services.files import write_file
 from remy_services.kernel.fixed_point import IntegerTable, header
+from remy_services.kernel.linux import ebpf_files, write_ebpf
 from remy_services.remycc import (
     RemyCC,
     RemyCCError,
@@ -39,7 +40,14 @@ DEADBAND = click.IntRange(0, 1_000_000)
 @click.command("export")
 @option("--dna FILE", "The scale-free RemyCC to write as absolute rules, a .json file.", FILE)
 @option("--c FILE", "The RemyCC to write as a C header.", FILE, name="for_c")
-@option("--out -o FILE", "The .dna or .json file, or the header.", FILE, required=True)
+@option("--ebpf FILE", "The RemyCC to write as congestion control of Linux.", FILE, name="for_ebpf")
+@option("--name NAME", "What Linux is to call it: up to 15 letters, digits and _.")
+@option(
+    "--out -o PATH",
+    "The .dna or .json file, the header, or the folder of --ebpf.",
+    click.Path(),
+    required=True,
+)
 @option(
     "--spec SPEC.yaml",
     "What it was designed for; spec.yaml beside the RemyCC unless given.",
@@ -63,6 +71,8 @@ DEADBAND = click.IntRange(0, 1_000_000)
 def command(
     dna: str | None,
     for_c: str | None,
+    for_ebpf: str | None,
+    name: str | None,
     out: str,
     spec_path: str | None,
     cells: int,
@@ -82,16 +92,27 @@ def command(
     measured on those that evaluate draws.
 
     --c: any RemyCC as one C header, which needs no other and computes in 64-bit integers; for
-    transports in user space. docs/kernel.md says how it is used and what it is compared with.
+    transports in user space. --ebpf: the same as congestion control of Linux: source, a manifest,
+    and the compiled object if clang is there. docs/kernel.md says how they are used.
     """
-    if (dna is None) == (for_c is None):
-        raise click.UsageError("one of --dna and --c names the RemyCC")
+    if sum(source is not None for source in (dna, for_c, for_ebpf)) != 1:
+        raise click.UsageError("one of --dna, --c and --ebpf names the RemyCC")
+    if (for_ebpf is None) != (name is None):
+        raise click.UsageError("--ebpf and --name go together")
     if dna is not None:
         _export_dna(dna, out, spec_path, cells, specimens, seed, threads, as_json)
         return
-    assert for_c is not None
-    table = IntegerTable.of(read_remycc(for_c, time_unit_ms).table)
-    write_file(out, header(table, deadband_us=deadband_us).encode())
+    source = for_c or for_ebpf
+    assert source is not None
+    table = IntegerTable.of(read_remycc(source, time_unit_ms).table)
+    built = None
+    if name is None:
+        write_file(out, header(table, deadband_us=deadband_us).encode())
+    else:
+        kept = Path(source).with_name("spec.yaml")
+        spec = load_spec(spec_path or kept) if spec_path or kept.exists() else None
+        files = ebpf_files(table, name, spec=spec, deadband_us=deadband_us)
+        built = write_ebpf(Path(out), files)
     if as_json:
         print_json(
             {
@@ -100,10 +121,13 @@ def command(
                 "scale_free": table.is_scale_free,
                 "deadband_us": deadband_us,
                 "table_sha256": table.digest,
+                "object": None if built is None else str(built),
             }
         )
         return
     click.echo(f"{several(len(table.actions), 'rule')} in {out}.")
+    if name is not None and built is None:
+        click.echo("There is no clang, so that it is not compiled yet.")
 
 
 def _export_dna(

@@ -119,7 +119,10 @@ _LOCAL_COMMANDS = {
     "evaluate": ("simulate", "Score a RemyCC on networks drawn from a specification."),
     "inspect": ("inspect", "Show the rules of a RemyCC: region, action, use."),
     "convert": ("simulate", "Convert a RemyCC between .dna and .json."),
-    "export": ("export", "Write a RemyCC for other programs: a .dna file, or C."),
+    "export": (
+        "export",
+        "Write a RemyCC for other programs: .dna, C, congestion control of Linux.",
+    ),
     "validate": ("simulate", "Check a specification and say what it asks for."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * A RemyCC as TCP congestion control of Linux (6.10 or newer). The table and its arithmetic are in
+ * remy_table.h, beside this file. Build, and load by `remy-farm kernel run` or any libbpf:
+ *
+ *   clang -O2 -g -target bpf -c remy_congestion.bpf.c -o remy_congestion.bpf.o
+ */
+#include "remy_kernel.h"
+
+#define REMY_IN_KERNEL
+#include "remy_table.h"
+#include "replay.h"
+
+#ifndef REMY_NAME
+#define REMY_NAME "@NAME@"
+#endif
+
+/* Behind the uses of each rule. */
+enum remy_counter {
+  COUNT_ACKS = REMY_RULES,
+  COUNT_CLAMPED,       /* windows outside of what is allowed */
+  COUNT_TIMEOUTS,      /* sending began anew after one */
+  COUNT_IDLE,          /* sending began anew after a while without data */
+  COUNT_APP_LIMITED,   /* ACKs that told how quick the program is, not the network */
+  COUNT_RETRANSMITTED, /* ACKs of which it is unknown for which transmission they are */
+  COUNT_SOCKETS,
+  COUNTERS,
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, COUNTERS);
+  __type(key, __u32);
+  __type(value, __u64);
+} remy_counters SEC(".maps");
+
+static inline void count(__u32 counter) {
+  __u64* number = bpf_map_lookup_elem(&remy_counters, &counter);
+  if (number) {
+    *number += 1;
+  }
+}
+
+/* What a socket keeps, in icsk_ca_priv. */
+struct remy_socket {
+  struct remy_state state;
+  __u32 is_stale; /* the times of the next ACK tell nothing of the network */
+};
+
+_Static_assert(sizeof(struct remy_socket) <= 13 * sizeof(__u64), "icsk_ca_priv holds 104 bytes");
+
+static inline struct remy_socket* socket_of(struct sock* sk) {
+  return (struct remy_socket*)((struct inet_connection_sock*)sk)->icsk_ca_priv;
+}
+
+static inline void set_window_and_pace(struct sock* sk, const struct remy_state* state) {
+  struct tcp_sock* tp = (struct tcp_sock*)sk;
+  const __u32 window = remy_window(state);
+  const __u64 rate = remy_pacing_rate(state, tp->mss_cache);
+  const __u64 most = sk->sk_max_pacing_rate;
+  tp->snd_cwnd = window < tp->snd_cwnd_clamp ? window : tp->snd_cwnd_clamp;
+  /* A rate of 0 would never send. */
+  sk->sk_pacing_rate = rate > most ? most : (rate ? rate : 1);
+}
+
+SEC("struct_ops/remy_init")
+int remy_init(unsigned long long* context) {
+  struct sock* sk = (struct sock*)context[0];
+  struct remy_socket* socket = socket_of(sk);
+  remy_start(&socket->state);
+  socket->is_stale = 0;
+  if (sk->sk_pacing_status == SK_PACING_NONE) {
+    sk->sk_pacing_status = SK_PACING_NEEDED;
+  }
+  set_window_and_pace(sk, &socket->state);
+  count(COUNT_SOCKETS);
+  return 0;
+}
+
+SEC("struct_ops/remy_cong_control")
+int remy_cong_control(unsigned long long* context) {
+  struct sock* sk = (struct sock*)context[0];
+  const struct rate_sample* sample = (const struct rate_sample*)context[3];
+  struct tcp_sock* tp = (struct tcp_sock*)sk;
+  struct remy_socket* socket = socket_of(sk);
+  struct remy_state* state = &socket->state;
+  const __u64 received_us = tp->tcp_mstamp;
+  /* When the newest packet that this ACK is for was sent. */
+  const __u64 sent_us = tp->first_tx_mstamp;
+  const __u32 packets = sample->acked_sacked;
+  if (packets == 0) {
+    return 0;
+  }
+  count(COUNT_ACKS);
+  if (sample->is_retrans) {
+    count(COUNT_RETRANSMITTED);
+    remy_skip(state, sent_us, received_us);
+    return 0;
+  }
+  if (socket->is_stale) {
+    socket->is_stale = 0;
+    remy_skip(state, sent_us, received_us);
+    return 0;
+  }
+  if (sample->is_app_limited && state->min_rtt_us &&
+      (remy_elapsed(state->last_received_us, received_us) << REMY_TIME_BITS) / packets >
+          state->rec_ewma) {
+    count(COUNT_APP_LIMITED);
+    remy_skip(state, sent_us, received_us);
+    return 0;
+  }
+  remy_acknowledge(state, sent_us, received_us, remy_elapsed(sent_us, received_us), packets);
+  count(state->rule);
+  if (state->is_clamped) {
+    count(COUNT_CLAMPED);
+  }
+  set_window_and_pace(sk, state);
+  return 0;
+}
+
+/* After a timeout all in flight is lost, and what was measured is of a time long ago. */
+SEC("struct_ops/remy_set_state")
+int remy_set_state(unsigned long long* context) {
+  struct sock* sk = (struct sock*)context[0];
+  if ((__u8)context[1] == TCP_CA_Loss) {
+    remy_start(&socket_of(sk)->state);
+    count(COUNT_TIMEOUTS);
+  }
+  return 0;
+}
+
+/* Data is sent while nothing is in flight. */
+SEC("struct_ops/remy_cwnd_event")
+int remy_cwnd_event(unsigned long long* context) {
+  struct sock* sk = (struct sock*)context[0];
+  struct tcp_sock* tp = (struct tcp_sock*)sk;
+  struct remy_socket* socket = socket_of(sk);
+  if ((int)context[1] != CA_EVENT_TX_START || socket->state.min_rtt_us == 0) {
+    return 0;
+  }
+  if (remy_elapsed(socket->state.last_received_us, tp->tcp_mstamp) >
+      (tp->srtt_us >> 3) + (__u64)tp->rttvar_us) {
+    /* For longer than a timeout takes: an on period begins. */
+    remy_start(&socket->state);
+    set_window_and_pace(sk, &socket->state);
+    count(COUNT_IDLE);
+  } else {
+    socket->is_stale = 1;
+  }
+  return 0;
+}
+
+/* Packets leave one by one where the pace does not ask for more than one a ms. */
+SEC("struct_ops/remy_min_tso_segs")
+int remy_min_tso_segs(unsigned long long* context) {
+  return 1;
+}
+
+/* A RemyCC does not react to losses but by the rules. */
+SEC("struct_ops/remy_ssthresh")
+int remy_ssthresh(unsigned long long* context) {
+  return ((struct tcp_sock*)context[0])->snd_ssthresh;
+}
+
+SEC("struct_ops/remy_undo_cwnd")
+int remy_undo_cwnd(unsigned long long* context) {
+  return ((struct tcp_sock*)context[0])->snd_cwnd;
+}
+
+#define REMY_OPERATIONS                                                                      \
+  .init = (void*)remy_init, .cong_control = (void*)remy_cong_control,                        \
+  .set_state = (void*)remy_set_state, .cwnd_event = (void*)remy_cwnd_event,                  \
+  .min_tso_segs = (void*)remy_min_tso_segs, .ssthresh = (void*)remy_ssthresh,                \
+  .undo_cwnd = (void*)remy_undo_cwnd, .name = REMY_NAME
+
+/* One of the two is loaded: for sockets with CAP_NET_ADMIN, or for all. */
+SEC(".struct_ops")
+struct tcp_congestion_ops remy_privileged = {REMY_OPERATIONS};
+
+SEC(".struct_ops")
+struct tcp_congestion_ops remy_for_all = {REMY_OPERATIONS, .flags = TCP_CONG_NON_RESTRICTED};
+
+/* The same arithmetic for `remy-farm kernel verify`: answers a batch of records. */
+#define BATCH 1024
+
+struct remy_batch {
+  __u64 records[BATCH][5];
+  __u64 answers[BATCH][3];
+  struct remy_state state;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct remy_batch);
+} remy_batches SEC(".maps");
+
+static int verify_record(__u32 number, void* context) {
+  __u32 key = 0;
+  struct remy_batch* batch = bpf_map_lookup_elem(&remy_batches, &key);
+  const __u64 place = (__u64)number & (BATCH - 1);
+  if (!batch) {
+    return 1;
+  }
+  remy_replay(&batch->state, batch->records[place], batch->answers[place]);
+  return 0;
+}
+
+SEC("syscall")
+int remy_verify(void* context) {
+  bpf_loop(BATCH, verify_record, 0, 0);
+  return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
