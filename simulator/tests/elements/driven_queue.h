@@ -25,6 +25,8 @@ class DrivenQueue : private DropListener {
     queue_ = discipline.make(Chosen("queue", discipline.variants, choice), setting);
   }
 
+  explicit DrivenQueue(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
+
   Queue& queue() { return *queue_; }
   const std::vector<Event>& dropped() const { return dropped_; }
   const std::vector<Event>& departed() const { return departed_; }

@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "elements/driven_queue.h"
 #include "random_cases.h"
+#include "slow_queues.h"
 
 namespace remy {
 namespace {
@@ -53,6 +57,20 @@ TEST(Queues, RefuseInOneSentence) {
             "queue sfq-codel needs a buffer of at least 1 packet, not 0");
 }
 
+void expect_same(const std::vector<DrivenQueue::Event>& one,
+                 const std::vector<DrivenQueue::Event>& other) {
+  ASSERT_EQ(one.size(), other.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const Segment& a = one[i].segment;
+    const Segment& b = other[i].segment;
+    ASSERT_EQ(one[i].now_ms, other[i].now_ms) << i;
+    ASSERT_EQ(a.serial, b.serial) << i;
+    ASSERT_EQ(a.queued_ms, b.queued_ms) << i;
+    ASSERT_EQ(a.is_marked, b.is_marked) << i;
+    ASSERT_EQ(a.congestion.feedback_packets, b.congestion.feedback_packets) << i;
+  }
+}
+
 // Every discipline, told all sorts of things, under random drives.
 class EveryQueue : public testing::TestWithParam<std::uint64_t> {
  protected:
@@ -83,7 +101,7 @@ class EveryQueue : public testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
+TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrderAsTheSlowOneDoes) {
   RandomCase random(GetParam());
   QueueSetting setting;
   if (random.chance(0.7)) {
@@ -94,6 +112,7 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
   const Choice chosen = choice(random);
   SCOPED_TRACE(chosen.name + " " + chosen.variant);
   DrivenQueue driven(chosen, setting);
+  DrivenQueue slow(slow_queue(chosen, setting));
 
   // By serial number: what came and has not gone.
   std::map<std::uint64_t, Segment> waiting;
@@ -130,6 +149,7 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
   };
   const auto depart = [&] {
     const auto segment = driven.depart();
+    slow.depart();
     ASSERT_EQ(segment.has_value(), driven.queue().packets() + 1 ==
                                        waiting.size() - (driven.dropped().size() - drops_seen));
     if (segment) {
@@ -149,6 +169,10 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
     while (driven.queue().next_ms() <= driven.now_ms) {
       driven.queue().tick(driven.now_ms);
     }
+    slow.now_ms = driven.now_ms;
+    while (slow.queue().next_ms() <= slow.now_ms) {
+      slow.queue().tick(slow.now_ms);
+    }
     for (std::uint32_t bunch = random.chance(load / 3) ? random.integer(1, 5) : 0; bunch > 0;
          --bunch) {
       Segment segment;
@@ -163,6 +187,7 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
       segment.serial = accepted;
       waiting[accepted++] = segment;
       driven.accept(segment);
+      slow.accept(segment);
       check();
     }
     if (random.chance(0.5)) {
@@ -177,9 +202,11 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrder) {
   }
   EXPECT_EQ(accepted, driven.departed().size() + driven.dropped().size());
   EXPECT_FALSE(driven.depart().has_value());
+  expect_same(driven.departed(), slow.departed());
+  expect_same(driven.dropped(), slow.dropped());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, EveryQueue, testing::Range<std::uint64_t>(0, 150));
+INSTANTIATE_TEST_SUITE_P(Seeds, EveryQueue, testing::Range<std::uint64_t>(0, 300));
 
 }  // namespace
 }  // namespace remy

@@ -1,0 +1,653 @@
+#include "slow_queues.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/random.h"
+
+namespace remy {
+namespace {
+
+constexpr double kNever = Queue::kNever;
+
+using Packets = std::deque<Segment>;
+
+std::size_t bytes_of(const Packets& packets) {
+  std::size_t bytes = 0;
+  for (const Segment& packet : packets) {
+    bytes += packet.bytes;
+  }
+  return bytes;
+}
+
+// What waits in any number of queues, by number.
+class SlowQueue : public Queue {
+ protected:
+  std::map<std::uint32_t, Packets> flows_;
+
+  void put(std::uint32_t flow, Segment segment, double now_ms) {
+    segment.queued_ms = now_ms;
+    joined(segment);
+    flows_[flow].push_back(segment);
+  }
+  Segment take_head(std::uint32_t flow) {
+    const Segment segment = flows_[flow].front();
+    flows_[flow].pop_front();
+    left(segment);
+    return segment;
+  }
+  Segment take_tail(std::uint32_t flow) {
+    const Segment segment = flows_[flow].back();
+    flows_[flow].pop_back();
+    left(segment);
+    return segment;
+  }
+  std::uint32_t longest() const {
+    std::uint32_t which = 0;
+    std::size_t most = 0;
+    for (const auto& [flow, packets] : flows_) {
+      if (packets.size() > most) {
+        most = packets.size();
+        which = flow;
+      }
+    }
+    return which;
+  }
+};
+
+std::uint32_t flow_of(const Segment& segment, std::uint32_t flows) {
+  return (2 * segment.sender + (segment.is_ack ? 1 : 0)) % flows;
+}
+
+class SlowDropTail : public SlowQueue {
+ public:
+  SlowDropTail(std::uint64_t limit_packets, double limit_bytes)
+      : limit_packets_(limit_packets), limit_bytes_(limit_bytes) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    const bool is_full = flows_[0].size() + 1 > limit_packets_ ||
+                         static_cast<double>(bytes_of(flows_[0]) + segment.bytes) > limit_bytes_;
+    if (is_full && !is_link_free_) {
+      drops.dropped(segment, now_ms);
+      return;
+    }
+    put(0, segment, now_ms);
+    is_link_free_ = false;
+  }
+  std::optional<Segment> depart(double, DropListener&) override {
+    is_link_free_ = flows_[0].empty();
+    return is_link_free_ ? std::nullopt : std::optional(take_head(0));
+  }
+
+ private:
+  std::uint64_t limit_packets_;
+  double limit_bytes_;
+  bool is_link_free_ = true;
+};
+
+// The state variables of RFC 8289, section 5.3, by the names they have there.
+struct CoDelState {
+  double first_above_time = 0;  // 0: not above
+  double drop_next = 0;
+  double count = 0;
+  double lastcount = 0;
+  bool dropping = false;
+};
+
+// A queue or more under CoDel; what is special to a discipline is how it chooses the queue.
+class SlowCoDel : public SlowQueue {
+ public:
+  SlowCoDel(const Chosen& chosen, bool is_ns2, bool has_ecn, double maxpacket)
+      : target_(chosen["target_ms"]),
+        interval_(chosen["interval_ms"]),
+        is_ns2_(is_ns2),
+        marks_(has_ecn && chosen["ecn"] != 0),
+        maxpacket_(maxpacket) {}
+
+ protected:
+  struct Dodequeue {
+    std::optional<Segment> packet;
+    bool ok_to_drop = false;
+  };
+
+  // Bytes that decide whether a queue is too short to drop from.
+  virtual bool is_short(std::uint32_t flow) {
+    return static_cast<double>(bytes_of(flows_[flow])) <= maxpacket_;
+  }
+
+  std::optional<Segment> deque(std::uint32_t flow, double now, DropListener& drops) {
+    CoDelState& state = codels_[flow];
+    Dodequeue r = dodequeue(flow, now);
+    if (state.dropping) {
+      if (!r.ok_to_drop) {
+        state.dropping = false;
+      }
+      while (now >= state.drop_next && state.dropping) {
+        if (mark(r)) {
+          state.count += 1;
+          state.drop_next += interval_ / std::sqrt(state.count);
+          return r.packet;
+        }
+        drops.dropped(*r.packet, now);
+        r = dodequeue(flow, now);
+        if (!r.ok_to_drop) {
+          state.dropping = false;
+        } else {
+          state.count += 1;
+          state.drop_next += interval_ / std::sqrt(state.count);
+        }
+      }
+    } else if (r.ok_to_drop) {
+      if (!mark(r)) {
+        drops.dropped(*r.packet, now);
+        r = dodequeue(flow, now);
+      }
+      state.dropping = true;
+      if (is_ns2_) {
+        const bool is_soon = state.count > 2 && now - state.drop_next < 8 * interval_;
+        state.count = is_soon ? state.count - 2 : 1;
+      } else {
+        const double delta = state.count - state.lastcount;
+        state.count = delta > 1 && now - state.drop_next < 16 * interval_ ? delta : 1;
+      }
+      state.drop_next = now + interval_ / std::sqrt(state.count);
+      state.lastcount = state.count;
+    }
+    return r.packet;
+  }
+
+  double maxpacket() const { return maxpacket_; }
+
+  std::map<std::uint32_t, CoDelState> codels_;
+
+ private:
+  Dodequeue dodequeue(std::uint32_t flow, double now) {
+    CoDelState& state = codels_[flow];
+    if (flows_[flow].empty()) {
+      state.first_above_time = 0;
+      return {};
+    }
+    Dodequeue r;
+    r.packet = take_head(flow);
+    if (now - r.packet->queued_ms < target_ || is_short(flow)) {
+      state.first_above_time = 0;
+    } else if (state.first_above_time == 0) {
+      state.first_above_time = now + interval_;
+    } else {
+      r.ok_to_drop = now >= state.first_above_time;
+    }
+    return r;
+  }
+
+  bool mark(Dodequeue& r) const {
+    if (marks_ && r.packet->is_ecn_capable) {
+      r.packet->is_marked = true;
+      return true;
+    }
+    return false;
+  }
+
+  double target_;
+  double interval_;
+  bool is_ns2_;
+  bool marks_;
+  double maxpacket_;
+};
+
+class SlowPlainCoDel final : public SlowCoDel {
+ public:
+  SlowPlainCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : SlowCoDel(chosen, chosen.variant() == "ns2", chosen.variant() != "ns2", maxpacket),
+        limit_(limit) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    if (flows_[0].size() == limit_) {
+      drops.dropped(segment, now_ms);
+    } else {
+      put(0, segment, now_ms);
+    }
+  }
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+    return deque(0, now_ms, drops);
+  }
+
+ private:
+  std::uint64_t limit_;
+};
+
+// RFC 8290, section 4.
+class SlowFqCoDel final : public SlowCoDel {
+ public:
+  SlowFqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : SlowCoDel(chosen, false, true, maxpacket),
+        flows_count_(static_cast<std::uint32_t>(chosen["flows"])),
+        quantum_(std::floor(chosen["quantum_bytes"])),
+        limit_(std::min(limit, static_cast<std::uint64_t>(chosen["limit_packets"]))),
+        batch_(static_cast<std::uint64_t>(chosen["drop_batch_packets"])) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    const std::uint32_t flow = flow_of(segment, flows_count_);
+    put(flow, segment, now_ms);
+    if (std::ranges::count(new_, flow) + std::ranges::count(old_, flow) == 0) {
+      new_.push_back(flow);
+      credits_[flow] = quantum_;
+    }
+    std::size_t total = 0;
+    std::uint32_t fattest = 0;
+    std::size_t most = 0;
+    for (const auto& [number, packets] : flows_) {
+      total += packets.size();
+      if (bytes_of(packets) > most) {
+        most = bytes_of(packets);
+        fattest = number;
+      }
+    }
+    if (total > limit_) {
+      const std::size_t had = flows_[fattest].size();
+      for (std::uint64_t dropped = 0; dropped < batch_ && 2 * dropped < had; ++dropped) {
+        drops.dropped(take_head(fattest), now_ms);
+      }
+    }
+  }
+
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+    while (!new_.empty() || !old_.empty()) {
+      std::list<std::uint32_t>& list = new_.empty() ? old_ : new_;
+      const std::uint32_t flow = list.front();
+      if (credits_[flow] <= 0) {
+        credits_[flow] += quantum_;
+        list.pop_front();
+        old_.push_back(flow);
+        continue;
+      }
+      const std::optional<Segment> segment = deque(flow, now_ms, drops);
+      if (segment) {
+        credits_[flow] -= segment->bytes;
+        return segment;
+      }
+      const bool was_new = &list == &new_;
+      list.pop_front();
+      if (was_new) {
+        old_.push_back(flow);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::uint32_t flows_count_;
+  double quantum_;
+  std::uint64_t limit_;
+  std::uint64_t batch_;
+  std::list<std::uint32_t> new_;
+  std::list<std::uint32_t> old_;
+  std::map<std::uint32_t, double> credits_;
+};
+
+// One circle of bins, whose front has the next turn, and which of them are new.
+class SlowSfqCoDel final : public SlowCoDel {
+ public:
+  SlowSfqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : SlowCoDel(chosen, true, false, maxpacket), limit_(limit) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    if (packets() == limit_) {
+      drops.dropped(take_tail(longest()), now_ms);
+    }
+    const std::uint32_t flow = flow_of(segment, 1024);
+    put(flow, segment, now_ms);
+    if (std::ranges::count(circle_, flow) == 0) {
+      auto place = circle_.begin();
+      while (place != circle_.end() && is_new_[*place]) {
+        ++place;
+      }
+      circle_.insert(place, flow);
+      is_new_[flow] = true;
+    }
+  }
+
+  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+    while (!circle_.empty() && flows_[circle_.front()].empty()) {
+      codels_[circle_.front()].dropping = false;
+      circle_.pop_front();
+    }
+    if (circle_.empty()) {
+      return std::nullopt;
+    }
+    const std::uint32_t flow = circle_.front();
+    circle_.pop_front();
+    circle_.push_back(flow);
+    is_new_[flow] = false;
+    return deque(flow, now_ms, drops);
+  }
+
+ private:
+  bool is_short(std::uint32_t flow) override {
+    return flows_[flow].empty() || static_cast<double>(bytes()) <= maxpacket();
+  }
+
+  std::uint64_t limit_;
+  std::list<std::uint32_t> circle_;
+  std::map<std::uint32_t, bool> is_new_;
+};
+
+class SlowFairQueue final : public SlowQueue {
+ public:
+  // No quantum: rounds by packets.
+  SlowFairQueue(std::uint64_t limit, std::optional<std::uint64_t> quantum)
+      : limit_(limit), quantum_(quantum) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    if (packets() == limit_) {
+      drops.dropped(take_tail(longest()), now_ms);
+    }
+    const std::uint32_t flow = flow_of(segment, 1024);
+    put(flow, segment, now_ms);
+    if (std::ranges::count(active_, flow) == 0) {
+      active_.push_back(flow);
+      deficits_[flow] = 0;
+    }
+  }
+
+  std::optional<Segment> depart(double, DropListener&) override {
+    while (!active_.empty()) {
+      const std::uint32_t flow = active_.front();
+      Packets& packets = flows_[flow];
+      if (packets.empty()) {
+        active_.pop_front();
+        has_turn_ = false;
+        continue;
+      }
+      if (!quantum_) {
+        active_.pop_front();
+        active_.push_back(flow);
+        return take_head(flow);
+      }
+      if (!has_turn_) {
+        has_turn_ = true;
+        deficits_[flow] += *quantum_;
+      }
+      if (packets.front().bytes <= deficits_[flow]) {
+        deficits_[flow] -= packets.front().bytes;
+        return take_head(flow);
+      }
+      has_turn_ = false;
+      active_.pop_front();
+      active_.push_back(flow);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::uint64_t limit_;
+  std::optional<std::uint64_t> quantum_;
+  std::list<std::uint32_t> active_;
+  std::map<std::uint32_t, std::uint64_t> deficits_;
+  bool has_turn_ = false;  // the front has its quantum of this round
+};
+
+class SlowRed final : public SlowQueue {
+ public:
+  SlowRed(double minimum, double maximum, double probability, double weight, bool is_gentle,
+          bool marks, const QueueSetting& setting, std::uint64_t limit)
+      : minimum_(minimum),
+        maximum_(maximum),
+        probability_(probability),
+        weight_(weight),
+        is_gentle_(is_gentle),
+        marks_(marks),
+        limit_(limit),
+        service_ms_(1 / setting.rate_packets_per_ms),
+        key_(setting.key) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    if (idle_since_ms_) {
+      // As many arrivals at an empty queue as an idle link would have sent.
+      const auto sent = static_cast<std::uint64_t>((now_ms - *idle_since_ms_) / service_ms_);
+      average_ *= whole_power(1 - weight_, sent);
+      idle_since_ms_ = now_ms;
+    }
+    average_ += weight_ * (static_cast<double>(flows_[0].size()) - average_);
+    ++arrivals_;
+    const bool is_chosen = chosen();
+    const bool is_marked = is_chosen && marks_ && segment.is_ecn_capable;
+    if (flows_[0].size() >= limit_ || (is_chosen && !is_marked)) {
+      drops.dropped(segment, now_ms);
+      return;
+    }
+    put(0, segment, now_ms);
+    flows_[0].back().is_marked |= is_marked;
+    idle_since_ms_.reset();
+  }
+
+  std::optional<Segment> depart(double now_ms, DropListener&) override {
+    if (flows_[0].empty()) {
+      idle_since_ms_ = now_ms;
+      return std::nullopt;
+    }
+    return take_head(0);
+  }
+
+ private:
+  // In the order of multiplications that the other has, on which the last bit depends.
+  static double whole_power(double base, std::uint64_t exponent) {
+    if (exponent == 0) {
+      return 1;
+    }
+    double result = 1;
+    double square = base;
+    while (exponent > 0) {
+      result = exponent % 2 == 1 ? result * square : result;
+      square = square * square;
+      exponent /= 2;
+    }
+    return result;
+  }
+
+  bool chosen() {
+    double p = 0;
+    if (average_ >= maximum_) {
+      p = is_gentle_ ? probability_ + (1 - probability_) * (average_ / maximum_ - 1) : 1;
+    } else if (average_ >= minimum_) {
+      p = probability_ * (average_ - minimum_) / (maximum_ - minimum_);
+    } else {
+      count_ = -1;
+      return false;
+    }
+    if (average_ >= (is_gentle_ ? 2 : 1) * maximum_) {
+      count_ = -1;
+      return true;
+    }
+    ++count_;
+    const bool is_certain = count_ * p >= 1;
+    if (is_certain || unit_interval(random_bits(key_, arrivals_)) < p / (1 - count_ * p)) {
+      count_ = -1;
+      return true;
+    }
+    return false;
+  }
+
+  double minimum_, maximum_, probability_, weight_;
+  bool is_gentle_;
+  bool marks_;
+  std::uint64_t limit_;
+  double service_ms_;
+  std::uint64_t key_;
+  double average_ = 0;
+  std::optional<double> idle_since_ms_ = 0;
+  std::uint64_t arrivals_ = 0;
+  double count_ = -1;  // packets since the last marked, as the paper counts them
+};
+
+// Katabi 2002, section 3.5, with every packet of the running interval remembered.
+class SlowXcpRouter final : public SlowQueue {
+ public:
+  SlowXcpRouter(const Chosen& chosen, const QueueSetting& setting, std::uint64_t limit)
+      : alpha_(chosen["alpha"]),
+        beta_(chosen["beta"]),
+        gamma_(chosen["gamma"]),
+        initial_ms_(chosen["initial_interval_ms"]),
+        capacity_(setting.rate_packets_per_ms),
+        packet_bytes_(setting.packet_bytes),
+        limit_(limit) {}
+
+  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+    if (!is_running_) {
+      is_running_ = true;
+      rtt_ms_ = initial_ms_;
+      begin_ms_ = now_ms;
+      control_ms_ = now_ms + initial_ms_;
+      queue_ms_ = control_ms_;
+      standing_ = 0;
+      least_ = 0;
+    }
+    seen_.push_back(segment);
+    if (flows_[0].size() == limit_) {
+      drops.dropped(segment, now_ms);
+    } else {
+      put(0, segment, now_ms);
+    }
+  }
+
+  std::optional<Segment> depart(double, DropListener&) override {
+    if (flows_[0].empty()) {
+      return std::nullopt;
+    }
+    Segment segment = take_head(0);
+    least_ = std::min(least_, backlog());
+    if (!segment.is_ack) {
+      segment.congestion.feedback_packets = feedback(segment);
+    }
+    return segment;
+  }
+
+  double next_ms() const override {
+    return is_running_ ? std::min(control_ms_, queue_ms_) : kNever;
+  }
+
+  void tick(double now_ms) override {
+    if (queue_ms_ <= now_ms) {
+      standing_ = least_;
+      least_ = backlog();
+      queue_ms_ = now_ms + std::max(2.0, (rtt_ms_ - least_ / capacity_) / 2);
+    }
+    if (control_ms_ <= now_ms) {
+      control(now_ms);
+    }
+  }
+
+ private:
+  double backlog() { return static_cast<double>(bytes_of(flows_[0])) / packet_bytes_; }
+  double size(const Segment& segment) const {
+    return static_cast<double>(segment.bytes) / packet_bytes_;
+  }
+
+  void control(double now_ms) {
+    double input = 0;
+    double sum = 0;
+    double square = 0;
+    for (const Segment& segment : seen_) {
+      input += size(segment);
+      const auto& [window, rtt, wanted] = segment.congestion;
+      if (!segment.is_ack && rtt > 0) {
+        sum += rtt * size(segment) / window;
+        square += std::min(rtt, 1000.0) * (rtt * size(segment) / window);
+      }
+    }
+    rtt_ms_ = std::clamp(sum > 0 ? square / sum : initial_ms_, 1.0, 1000.0);
+    xi_p_ = xi_n_ = positive_ = negative_ = 0;
+    if (seen_.empty() && flows_[0].empty()) {
+      is_running_ = false;
+      return;
+    }
+    if (!seen_.empty()) {
+      const double rate = input / (now_ms - begin_ms_);
+      const double phi = alpha_ * rtt_ms_ * (capacity_ - rate) - beta_ * standing_;
+      const double h = std::max(0.0, gamma_ * rate * rtt_ms_ - std::fabs(phi));
+      positive_ = (h + std::max(0.0, phi)) / rtt_ms_;
+      negative_ = (h + std::max(0.0, -phi)) / rtt_ms_;
+      xi_p_ = sum > 0 ? positive_ / sum : 0;
+      xi_n_ = negative_ / input;
+    }
+    seen_.clear();
+    begin_ms_ = now_ms;
+    control_ms_ = now_ms + rtt_ms_;
+  }
+
+  double feedback(const Segment& segment) {
+    const auto& [window, rtt, wanted] = segment.congestion;
+    if (rtt <= 0) {
+      return 0;
+    }
+    double p = std::min(xi_p_ * rtt * rtt * size(segment) / window, positive_ * rtt);
+    double n = std::min(xi_n_ * rtt * size(segment), negative_ * rtt);
+    const double granted = std::min(wanted, p - n);
+    if (wanted < p - n) {
+      n = std::min(n + (p - n - wanted), negative_ * rtt);
+      p = std::max(0.0, wanted + n);
+    }
+    positive_ = std::max(0.0, positive_ - p / rtt);
+    negative_ = std::max(0.0, negative_ - n / rtt);
+    return granted;
+  }
+
+  double alpha_, beta_, gamma_, initial_ms_, capacity_, packet_bytes_;
+  std::uint64_t limit_;
+  bool is_running_ = false;
+  std::deque<Segment> seen_;
+  double begin_ms_ = 0;
+  double control_ms_ = 0;
+  double queue_ms_ = 0;
+  double rtt_ms_ = 0;
+  double xi_p_ = 0;
+  double xi_n_ = 0;
+  double positive_ = 0;
+  double negative_ = 0;
+  double standing_ = 0;
+  double least_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Queue> slow_queue(const Choice& choice, const QueueSetting& setting) {
+  const Chosen chosen("queue", find_queue_discipline(choice.name).variants, choice);
+  const std::uint64_t limit =
+      setting.buffer_packets ? *setting.buffer_packets : std::uint64_t{1} << 40;
+  if (choice.name == "drop-tail") {
+    return std::make_unique<SlowDropTail>(
+        limit, chosen.variant() == "bytes" ? std::floor(chosen["limit_bytes"]) : 1e18);
+  }
+  if (choice.name == "codel") {
+    return std::make_unique<SlowPlainCoDel>(chosen, limit, setting.packet_bytes);
+  }
+  if (choice.name == "fq-codel") {
+    return std::make_unique<SlowFqCoDel>(chosen, limit, setting.packet_bytes);
+  }
+  if (choice.name == "sfq-codel") {
+    return std::make_unique<SlowSfqCoDel>(chosen, limit, setting.packet_bytes);
+  }
+  if (choice.name == "fair-queueing") {
+    std::optional<std::uint64_t> quantum;
+    if (chosen.variant() == "drr") {
+      quantum = static_cast<std::uint64_t>(chosen["quantum_bytes"]);
+    }
+    return std::make_unique<SlowFairQueue>(limit, quantum);
+  }
+  if (choice.name == "red") {
+    return std::make_unique<SlowRed>(
+        chosen["minimum_packets"], chosen["maximum_packets"], chosen["maximum_probability"],
+        chosen["weight"], chosen.variant() == "gentle", chosen["ecn"] != 0, setting, limit);
+  }
+  if (choice.name == "threshold-marking") {
+    const double k = chosen["threshold_packets"];
+    return std::make_unique<SlowRed>(k, k, 1, 1, false, true, setting, limit);
+  }
+  return std::make_unique<SlowXcpRouter>(chosen, setting, limit);
+}
+
+}  // namespace remy
