@@ -79,6 +79,13 @@ class PaperCompound : public Controller {
     set_window();
   }
 
+  // RFC 5681, section 4.1: after a pause no more than the initial window.
+  void idled(double) override {
+    loss_window_ = std::min(window_packets_, settings_.initial_window_packets);
+    delay_window_ = 0;
+    set_window();
+  }
+
   void sent(const Sent& sent) override { round_.sent(sent); }
 
  private:

@@ -75,6 +75,9 @@ class Rfc9438Cubic : public Controller {
     was_loss_ = false;
   }
 
+  // RFC 5681, section 4.1: after a pause no more than the initial window.
+  void idled(double) override { window_packets_ = std::min(window_packets_, initial_window_); }
+
   void sent(const Sent& sent) override {
     if (sent.in_flight <= 1) {
       epoch_ms_ += sent.now_ms - active_ms_;
@@ -440,6 +443,12 @@ class LinuxCubic : public Controller {
     credit_ = 0;
     set_window(1);
     forget(timeout.now_ms);
+  }
+
+  // After a pause slow start goes on to three quarters of the window.
+  void idled(double) override {
+    threshold_ = std::max(threshold_, window_ * 3 / 4);
+    set_window(std::min(window_, initial_window_));
   }
 
   void sent(const Sent& sent) override {

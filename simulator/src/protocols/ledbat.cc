@@ -55,6 +55,11 @@ class Ledbat : public Controller {
   // Section 2.4.2: no ACK for a timeout: one packet.
   void timed_out(const Timeout&) override { window_packets_ = 1; }
 
+  // As any TCP's: after a pause no more than the initial window (RFC 5681, section 4.1).
+  void idled(double) override {
+    window_packets_ = std::min(window_packets_, initial_window_packets_);
+  }
+
  private:
   static constexpr std::size_t kBaseHistory = 10;   // minutes
   static constexpr std::size_t kCurrentFilter = 4;  // samples

@@ -58,6 +58,7 @@ class Ns2Linux : public Controller {
     enter(State::kLoss);
   }
 
+  // A pause of a timeout brings the initial window back, but leaves the threshold.
   void idled(double) final { set_window(initial_window_); }
 
   void sent(const Sent& sent) final { sent_ += sent.is_repetition ? 0 : 1; }
@@ -86,7 +87,11 @@ class Ns2Linux : public Controller {
   // Slow start is by ACKs, not by the packets that they acknowledge.
   void slow_start() {
     reno_packets_ = 0;
-    set_window(window_ + 1);
+    credit_ += window_;
+    while (credit_ >= window_) {
+      credit_ -= window_;
+      set_window(window_ + 1);
+    }
   }
 
   // A packet for so many ACKs and one.

@@ -52,6 +52,9 @@ class Reno : public Controller {
     expired(timeout.now_ms);
   }
 
+  // RFC 5681, section 4.1: after a pause no more than the initial window.
+  void idled(double) final { window_packets_ = std::min(window_packets_, initial_window_packets_); }
+
  protected:
   explicit Reno(double initial_window_packets) : initial_window_packets_(initial_window_packets) {}
 

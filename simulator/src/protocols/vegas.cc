@@ -65,17 +65,18 @@ class Ns2Vegas : public Controller {
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
-    if (timeout.is_first) {
-      threshold_ = std::max(std::floor(window_packets_ / 2), 2.0);
-    }
-    window_packets_ = 2;
-    increase_ = 0;
-  }
+  void timed_out(const Timeout&) override { restart(); }
+  // It makes no difference whether anything is in flight.
+  void idled(double) override { restart(); }
 
   void sent(const Sent& sent) override { sent_ += sent.is_repetition ? 0 : 1; }
 
  private:
+  void restart() {
+    threshold_ = std::max(std::floor(window_packets_ / 2), 2.0);
+    window_packets_ = 2;
+  }
+
   double outstanding() const { return static_cast<double>(sent_ - acknowledged_); }
 
   void next_round() {
