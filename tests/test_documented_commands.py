@@ -50,7 +50,9 @@ def command(name: str) -> click.Command | None:
 def flags_of(name: str) -> set[str]:
     found = command(name)
     assert found is not None, name
-    return _HELP.union(*(each.opts + each.secondary_opts for each in found.params))
+    parts = [found, *(found.commands.values() if isinstance(found, click.Group) else ())]
+    parameters = [each for part in parts for each in part.params]
+    return _HELP.union(*(each.opts + each.secondary_opts for each in parameters))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

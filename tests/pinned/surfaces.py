@@ -50,6 +50,8 @@ def _flags(_: Path) -> Any:
         command = main.get_command(context, name)
         assert command is not None
         found[name] = sorted(map(_parameter, command.params))
+        for part, each in getattr(command, "commands", {}).items():
+            found[f"{name} {part}"] = sorted(map(_parameter, each.params))
     return found
 
 

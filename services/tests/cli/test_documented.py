@@ -22,7 +22,9 @@ def test_every_command_and_its_flags(name: str) -> None:
         return
     command = main.get_command(click.Context(main), name)
     assert command is not None
-    flags = {flag for each in command.params for flag in each.opts if flag.startswith("--")}
+    parts = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+    parameters = [each for part in parts for each in part.params]
+    flags = {flag for each in parameters for flag in each.opts if flag.startswith("--")}
     assert sorted(flag for flag in flags if flag not in TEXT) == []
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.programs import ROOT
+from remy_services.files import FileError
+from remy_services.kernel.checks import check_kernel
 from remy_services.kernel.fixed_point import IntegerTable
+from remy_services.kernel.libbpf import libbpf_version
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
 
@@ -40,3 +43,26 @@ def absolute_rules() -> RuleTable:
 
 def integers(path: Path) -> IntegerTable:
     return IntegerTable.of(read_remycc(path).table)
+
+
+def _may_load() -> bool:
+    status = Path("/proc/self/status")
+    if not status.exists() or not Path("/sys/kernel/btf/vmlinux").exists():
+        return False
+    effective = next(
+        (line for line in status.read_text().splitlines() if line.startswith("CapEff")), "0 0"
+    )
+    # CAP_NET_ADMIN, CAP_SYS_ADMIN (for namespaces), CAP_BPF.
+    wanted = 1 << 12 | 1 << 21 | 1 << 39
+    if int(effective.split()[1], 16) & wanted != wanted or not shutil.which("clang"):
+        return False
+    try:
+        return check_kernel().verdict == "fine" and bool(libbpf_version())
+    except FileError:
+        return False
+
+
+needs_kernel = pytest.mark.skipif(
+    not _may_load(),
+    reason="needs CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN, clang, libbpf, and BTF of Linux 6.10",
+)

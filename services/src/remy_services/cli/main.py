@@ -123,6 +123,7 @@ _LOCAL_COMMANDS = {
         "export",
         "Write a RemyCC for other programs: .dna, C, congestion control of Linux.",
     ),
+    "kernel": ("kernel", "Check, verify and run RemyCCs as congestion control of Linux."),
     "validate": ("simulate", "Check a specification and say what it asks for."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (

@@ -72,7 +72,6 @@ def _told() -> Iterator[list[str]]:
     libc = ctypes.CDLL(None)
     libc.vsnprintf.argtypes = [c_char_p, c_size_t, c_char_p, c_void_p]
 
-    @ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)
     def listen(level: int, form: bytes, arguments: int) -> int:
         if level < 2:
             text = ctypes.create_string_buffer(1 << 16)
@@ -81,7 +80,8 @@ def _told() -> Iterator[list[str]]:
         return 0
 
     library = _libbpf()
-    library.libbpf_set_print(ctypes.cast(listen, c_void_p))
+    callback = ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)(listen)
+    library.libbpf_set_print(ctypes.cast(callback, c_void_p))
     try:
         yield said
     finally:
@@ -271,3 +271,11 @@ def read_counters(map_id: int) -> list[int]:
         return found
     finally:
         os.close(fd)
+
+
+def libbpf_version() -> str:
+    """The version of this machine's libbpf. Raises LoadError if there is none."""
+    function = _libbpf().libbpf_version_string
+    function.restype = c_char_p
+    found: bytes = function()
+    return found.decode()

@@ -1,0 +1,172 @@
+"""`remy-farm kernel`: RemyCCs as congestion control of this machine's Linux."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from remy_services.analysis.wording import count
+from remy_services.cli.common import (
+    FILE,
+    POSITIVE_INT,
+    SPECIMEN_COUNT,
+    json_option,
+    local_evaluator,
+    option,
+    print_json,
+    print_pairs,
+    seed_option,
+    switch,
+    threads_option,
+    time_unit_option,
+)
+from remy_services.cli.export import DEADBAND
+from remy_services.cli.failures import ExitCode, complain
+from remy_services.kernel.checks import check_kernel, check_scores, check_table
+from remy_services.kernel.differential import Differences, compare, compare_compiled
+from remy_services.kernel.fixed_point import IntegerTable, header
+from remy_services.kernel.libbpf import LoadedObject
+from remy_services.kernel.linux import ebpf_files, write_ebpf
+from remy_services.remycc import read_remycc
+from remy_services.specification import load_spec
+
+deadband_option = option(
+    "--deadband-us D",
+    "RTTs up to this above the smallest count as it; for tables designed with exact clocks.",
+    DEADBAND,
+    default=0,
+)
+
+
+@click.group("kernel")
+def command() -> None:
+    """Check, verify and run RemyCCs as congestion control of Linux (docs/kernel.md)."""
+
+
+@command.command("check")
+@click.argument("remycc_path", metavar="FILE", type=FILE)
+@option(
+    "--spec SPEC.yaml",
+    "What it was designed for; spec.yaml beside the RemyCC unless given.",
+    FILE,
+    name="spec_path",
+)
+@deadband_option
+@option("--specimens N", "Networks to measure scores with jitter on.", SPECIMEN_COUNT, default=16)
+@seed_option("Names these networks, as evaluate does.")
+@switch("--force", "Exit with 0 whatever is refused.")
+@time_unit_option
+@threads_option
+@json_option
+@click.pass_context
+def check_command(
+    context: click.Context,
+    remycc_path: str,
+    spec_path: str | None,
+    deadband_us: int,
+    specimens: int,
+    seed: int,
+    force: bool,
+    time_unit_ms: float,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Say what can be known of the RemyCC in FILE before this machine's Linux loads it.
+
+    A sentence for each thing that was looked at; the exit code is 6 if the RemyCC is refused.
+    """
+    table = read_remycc(remycc_path, time_unit_ms).table
+    kept = Path(remycc_path).with_name("spec.yaml")
+    spec = load_spec(spec_path or kept) if spec_path or kept.exists() else None
+    findings = [check_kernel(), *check_table(table, spec, deadband_us=deadband_us)]
+    if spec is not None:
+        with local_evaluator(threads) as evaluator:
+            findings.append(
+                check_scores(
+                    table, spec, seed=seed, specimens=specimens, evaluate=evaluator.evaluate
+                )
+            )
+    refused = [finding for finding in findings if finding.verdict == "refused"]
+    if as_json:
+        print_json(
+            {"refused": bool(refused), "findings": [asdict(finding) for finding in findings]}
+        )
+    else:
+        for finding in findings:
+            click.echo(f"{finding.verdict:<9} {finding.check}: {finding.sentence}")
+    if refused and not force:
+        context.exit(ExitCode.REFUSED)
+
+
+@command.command("verify")
+@click.argument("remycc_path", metavar="FILE", type=FILE)
+@option("--vectors N", "ACKs and look-ups to compare.", POSITIVE_INT, default=100_000)
+@seed_option("Names the ACKs.")
+@switch("--in-kernel", "Run the arithmetic in this kernel too; needs root and clang.")
+@time_unit_option
+@json_option
+@click.pass_context
+def verify_command(
+    context: click.Context,
+    remycc_path: str,
+    vectors: int,
+    seed: int,
+    in_kernel: bool,
+    time_unit_ms: float,
+    as_json: bool,
+) -> None:
+    """Compare the exported arithmetic of the RemyCC in FILE with the simulator's.
+
+    A plain C build replays ACKs and look-ups at every threshold; with --in-kernel the compiled
+    eBPF does so too, without being anybody's congestion control. The exit code is 6 if any rule
+    differs but in ties, or a window or pace by more than docs/kernel.md says.
+    """
+    table = IntegerTable.of(read_remycc(remycc_path, time_unit_ms).table)
+    found = {"c": compare_compiled(table, header(table), vectors=vectors, seed=seed)}
+    if in_kernel:
+        with TemporaryDirectory(prefix="remy-farm-") as folder:
+            built = write_ebpf(Path(folder), ebpf_files(table, "remy_verify"))
+            if built is None:
+                raise click.UsageError("--in-kernel needs clang, which compiles for eBPF")
+            with LoadedObject(built, None) as loaded:
+                found["kernel"] = compare(table, loaded.replay, vectors=vectors, seed=seed)
+    is_same = all(differences.is_same for differences in found.values())
+    if as_json:
+        print_json(
+            {
+                "same": is_same,
+                **{
+                    place: {"same": differences.is_same, **asdict(differences)}
+                    for place, differences in found.items()
+                },
+            }
+        )
+    else:
+        for place, differences in found.items():
+            _print_differences(place, differences)
+    if not is_same:
+        complain(f"{remycc_path}: the exported arithmetic is not the simulator's")
+        context.exit(ExitCode.REFUSED)
+
+
+def _print_differences(place: str, found: Differences) -> None:
+    print_pairs(
+        [
+            ("arithmetic of", "plain C" if place == "c" else "this kernel"),
+            ("compared", f"{count(found.records)} ACKs and look-ups"),
+            ("other rules", count(found.rules_different)),
+            ("ties", count(found.ties)),
+            ("other windows", count(found.windows_different)),
+            ("by packets", count(found.largest_window_difference)),
+            ("paces apart by", f"{found.largest_interval_share:.2g}"),
+            ("rules not looked up", _listed(found.rules_not_looked_up)),
+            ("rules not used by ACKs", _listed(found.rules_not_used_by_acks)),
+        ]
+    )
+
+
+def _listed(rules: tuple[int, ...]) -> str:
+    return ", ".join(map(str, rules)) or "none"

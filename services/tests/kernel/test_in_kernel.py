@@ -1,0 +1,44 @@
+"""The exported object in this machine's kernel, as nobody's congestion control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from remy_services.kernel.differential import compare
+from remy_services.kernel.libbpf import LoadedObject, LoadError
+from remy_services.kernel.linux import ebpf_files, write_ebpf
+from services.tests.kernel.tables import ABSOLUTE, SCALE_FREE, integers, needs_kernel
+
+
+@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+@needs_kernel
+def test_no_rule_differs_in_100_000_vectors(path: Path, tmp_path: Path) -> None:
+    table = integers(path)
+    built = write_ebpf(tmp_path, ebpf_files(table, "remy_test"))
+    assert built is not None
+    with LoadedObject(built, None) as loaded:
+        found = compare(table, loaded.replay, vectors=100_000, seed=1)
+    assert found.is_same, found
+    assert found.rules_different == found.ties == 0
+
+
+@needs_kernel
+def test_one_mutated_entry_fails(tmp_path: Path) -> None:
+    table = integers(SCALE_FREE)
+    files = ebpf_files(table, "remy_test")
+    multiple = table.actions[20].multiple
+    text = files["remy_table.h"].replace(f"{{{multiple}ull,", f"{{{multiple + (1 << 22)}ull,")
+    assert text != files["remy_table.h"]
+    built = write_ebpf(tmp_path, {**files, "remy_table.h": text})
+    assert built is not None
+    with LoadedObject(built, None) as loaded:
+        assert not compare(table, loaded.replay, vectors=3000, seed=1).is_same
+
+
+@needs_kernel
+def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.o").write_text("no object")
+    with pytest.raises(LoadError, match="is no eBPF object"):
+        LoadedObject(tmp_path / "other.o", None)
