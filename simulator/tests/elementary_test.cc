@@ -100,6 +100,19 @@ TEST(CubeRoot, HasItsLimits) {
   EXPECT_EQ(cube_root(27), 3);
 }
 
+TEST(NormalDistribution, IsWithinItsError) {
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const double x = (unit_interval(random_bits(3, i)) - 0.5) * 20;
+    const long double exact =
+        0.5L * std::erfc(-static_cast<long double>(x) / std::sqrt(static_cast<long double>(2)));
+    ASSERT_NEAR(normal_distribution(x), static_cast<double>(exact), 2e-15) << x;
+  }
+  EXPECT_EQ(normal_distribution(0), 0.5);
+  EXPECT_EQ(normal_distribution(kInfinity), 1);
+  EXPECT_EQ(normal_distribution(-kInfinity), 0);
+  EXPECT_TRUE(std::isnan(normal_distribution(std::nan(""))));
+}
+
 TEST(ElementaryFunctions, HaveTheirLimits) {
   EXPECT_EQ(natural_logarithm(0), -kInfinity);
   EXPECT_EQ(natural_logarithm(kInfinity), kInfinity);
@@ -122,6 +135,7 @@ TEST(ElementaryFunctions, HaveTheseBitsEverywhere) {
   EXPECT_EQ(binary_logarithm(3), 0x1.95c01a39fbd69p+0);
   EXPECT_EQ(cube_root(10), 0x1.13c484138704fp+1);
   EXPECT_EQ(cube_root(0.1), 0x1.db4c7760bcff3p-2);
+  EXPECT_EQ(normal_distribution(1), 0x1.aec4bd120d37ep-1);
 }
 
 }  // namespace

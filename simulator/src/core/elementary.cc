@@ -1,5 +1,6 @@
 #include "core/elementary.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -146,6 +147,23 @@ double exponential(double x) {
 }
 
 double power(double x, double y) { return exponential(y * natural_logarithm(x)); }
+
+double normal_distribution(double x) {
+  // Beyond, the rest is less than the error that is allowed.
+  constexpr double kFar = 8;
+  if (!(std::fabs(x) < kFar)) {
+    return std::isnan(x) ? x : x < 0 ? 0 : 1;
+  }
+  // Marsaglia 2004, "Evaluating the Normal Distribution": x + x^3/3 + x^5/(3 x 5) + ...
+  constexpr double kLogarithmOfRootOfTwoPi = 0x1.d67f1c864beb4p-1;
+  double sum = x;
+  double term = x;
+  for (double odd = 3; sum + term != sum; odd += 2) {
+    term *= x * x / odd;
+    sum += term;
+  }
+  return std::clamp(0.5 + sum * exponential(-0.5 * x * x - kLogarithmOfRootOfTwoPi), 0.0, 1.0);
+}
 
 double cube_root(double x) {
   if (x == 0 || !std::isfinite(x)) {

@@ -28,6 +28,9 @@ double power(double x, double y);
 // Cube root; odd, so that of a negative number it is negative.
 double cube_root(double x);
 
+// Probability that a standard normal variate is at most x; within 2e-15 of it, not in proportion.
+double normal_distribution(double x);
+
 // The sum as if it had been computed exactly and then rounded once to nearest, ties to even; not a
 // number if an intermediate sum is not finite (Shewchuk 1997, "Adaptive Precision Floating-Point
 // Arithmetic").

@@ -22,6 +22,7 @@ Protocol newreno();
 Protocol omniscient();
 Protocol pcc_allegro();
 Protocol pcc_vivace();
+Protocol sprout();
 Protocol vegas();
 Protocol xcp();
 
@@ -41,6 +42,7 @@ std::span<const Protocol> protocols() {
       omniscient(),
       pcc_allegro(),
       pcc_vivace(),
+      sprout(),
       vegas(),
       xcp(),
   };
