@@ -129,13 +129,14 @@ int remy_set_state(unsigned long long* context) {
   return 0;
 }
 
-/* Data is sent while nothing is in flight. */
+/* Data is sent while nothing is in flight: if the program had no more, and not where the pace or a
+ * small window left the path empty. */
 SEC("struct_ops/remy_cwnd_event")
 int remy_cwnd_event(unsigned long long* context) {
   struct sock* sk = (struct sock*)context[0];
   struct tcp_sock* tp = (struct tcp_sock*)sk;
   struct remy_socket* socket = socket_of(sk);
-  if ((int)context[1] != CA_EVENT_TX_START || socket->state.min_rtt_us == 0) {
+  if ((int)context[1] != CA_EVENT_TX_START || !tp->app_limited || socket->state.min_rtt_us == 0) {
     return 0;
   }
   if (remy_elapsed(socket->state.last_received_us, tp->tcp_mstamp) >

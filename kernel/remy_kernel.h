@@ -50,6 +50,7 @@ struct tcp_sock {
   __u32 snd_ssthresh;
   __u32 srtt_us; /* in eighths */
   __u32 rttvar_us;
+  __u32 app_limited;
   __u64 tcp_mstamp;
   __u64 first_tx_mstamp;
 };

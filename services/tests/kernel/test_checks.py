@@ -75,7 +75,7 @@ def _btf(parameters: int, *, has_link: bool) -> bytes:
     add("", 2, 0, 2)
     add("tcp_congestion_ops", 4, 1, 8, name("cong_control"), 3, 0)
     fields = {
-        "tcp_sock": "tcp_mstamp first_tx_mstamp mss_cache snd_cwnd srtt_us rttvar_us",
+        "tcp_sock": "tcp_mstamp first_tx_mstamp mss_cache snd_cwnd srtt_us rttvar_us app_limited",
         "rate_sample": "acked_sacked is_app_limited is_retrans",
         "inet_connection_sock": "icsk_ca_priv",
     }

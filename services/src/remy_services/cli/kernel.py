@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +14,14 @@ from remy_services.cli.common import (
     FILE,
     POSITIVE_INT,
     SPECIMEN_COUNT,
+    PlainTable,
     json_option,
     local_evaluator,
     option,
     print_json,
     print_pairs,
+    print_table,
+    say,
     seed_option,
     switch,
     threads_option,
@@ -30,6 +34,17 @@ from remy_services.kernel.differential import Differences, compare, compare_comp
 from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.kernel.libbpf import LoadedObject
 from remy_services.kernel.linux import ebpf_files, write_ebpf
+from remy_services.kernel.running import (
+    ENDS,
+    RunRecord,
+    Scope,
+    clean_up,
+    counters,
+    running,
+    states,
+    stop,
+    wait_for_the_end,
+)
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 
@@ -150,6 +165,94 @@ def verify_command(
     if not is_same:
         complain(f"{remycc_path}: the exported arithmetic is not the simulator's")
         context.exit(ExitCode.REFUSED)
+
+
+@command.command("run")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@option("--netns NAME", "Make it the default of this network namespace, or use its routes.")
+@option("--route PREFIX", "Have the route to PREFIX use it; with --netns, in that namespace.")
+@switch("--default", "Make it the default of this machine.", name="is_default")
+@switch("--for-all", "Let unprivileged sockets ask for it by name.")
+@option(
+    "--pin PATH",
+    "Keep it at PATH, on a mounted bpffs, and end; 'kernel stop' takes it away.",
+    click.Path(),
+)
+def run_command(
+    folder: str,
+    netns: str | None,
+    route: str | None,
+    is_default: bool,
+    for_all: bool,
+    pin: str | None,
+) -> None:
+    """Have this machine's Linux run the RemyCC that 'export --ebpf' wrote to DIR, until ended.
+
+    Sockets may ask for it by name (TCP_CONGESTION); nobody else uses it but for --netns, --route or
+    --default. When the command ends, what was the default is so again, and the name is gone;
+    connections that use it keep it. What a killed run leaves is undone by the next run, status or
+    stop. Needs root.
+    """
+    if is_default and (netns or route):
+        raise click.UsageError("--default is of this machine; leave out --netns and --route")
+    scope = Scope(netns, route, is_default or (netns is not None and route is None))
+    # From here on a signal waits until there is something to undo, and is heard then.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    where = Path(pin) if pin is not None else None
+    with running(Path(folder), scope, for_all=for_all, pin=where) as state:
+        say(f"{state.name} runs; {_users(state)}.")
+        if where is None:
+            wait_for_the_end()
+
+
+def _users(state: RunRecord) -> str:
+    if state.route is not None:
+        return f"the route to {state.route} uses it"
+    if state.is_default:
+        place = "this machine" if state.netns is None else f"the namespace {state.netns}"
+        return f"new sockets of {place} use it, in place of {state.default_before}"
+    return "sockets use it that ask for it by name"
+
+
+@command.command("status")
+@json_option
+def status_command(as_json: bool) -> None:
+    """Show the RemyCCs that run in this machine's Linux, and how often each rule was used."""
+    undone = clean_up()
+    found = [(state, counters(state)) for state in states()]
+    if as_json:
+        print_json(
+            {
+                "undone": undone,
+                "running": [{**asdict(state), **numbers} for state, numbers in found],
+            }
+        )
+        return
+    for name in undone:
+        say(f"{name} had been killed; what it left is undone.")
+    for state, numbers in found:
+        uses = numbers.pop("uses_by_rule")
+        print_pairs(
+            [
+                ("algorithm", state.name),
+                ("used", _users(state)),
+                *((name.replace("_", " "), count(number)) for name, number in numbers.items()),
+            ]
+        )
+        rows = PlainTable("rule", "uses")
+        for rule in sorted(range(len(uses)), key=lambda rule: -uses[rule]):
+            if uses[rule]:
+                rows.add_row(str(rule), str(uses[rule]))
+        print_table(rows)
+    if not found:
+        click.echo("No RemyCC runs in this machine's Linux.")
+
+
+@command.command("stop")
+@click.argument("name")
+def stop_command(name: str) -> None:
+    """End a run, or take away what it pinned."""
+    stop(name)
 
 
 def _print_differences(place: str, found: Differences) -> None:

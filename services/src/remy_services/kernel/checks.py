@@ -108,7 +108,15 @@ class _Btf:
 
 
 _FIELDS: Final = {
-    "tcp_sock": {"tcp_mstamp", "first_tx_mstamp", "mss_cache", "snd_cwnd", "srtt_us", "rttvar_us"},
+    "tcp_sock": {
+        "tcp_mstamp",
+        "first_tx_mstamp",
+        "mss_cache",
+        "snd_cwnd",
+        "srtt_us",
+        "rttvar_us",
+        "app_limited",
+    },
     "rate_sample": {"acked_sacked", "is_app_limited", "is_retrans"},
     "inet_connection_sock": {"icsk_ca_priv"},
 }
