@@ -15,6 +15,7 @@ namespace remy {
 struct TransportNeeds {
   bool is_ecn_capable = false;
   bool needs_xcp_router = false;
+  bool repairs = true;  // sends again what was lost, and hands on in order
 };
 
 // A congestion control that senders can run.

@@ -22,6 +22,7 @@ Protocol newreno();
 Protocol omniscient();
 Protocol pcc_allegro();
 Protocol pcc_vivace();
+Protocol remy_aimd();
 Protocol sprout();
 Protocol vegas();
 Protocol xcp();
@@ -42,6 +43,7 @@ std::span<const Protocol> protocols() {
       omniscient(),
       pcc_allegro(),
       pcc_vivace(),
+      remy_aimd(),
       sprout(),
       vegas(),
       xcp(),

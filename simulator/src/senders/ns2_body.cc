@@ -14,6 +14,14 @@ constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
                                               .granularity_ms = 100,
                                               .is_minimum_of_variation = false};
 
+// What a memory is told of a packet. ns-2 counts seconds: what that rounds away some published
+// rules tell apart, whose thresholds of the RTT's ratio lie within 1e-13 of 1.
+AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms) {
+  const double sent_s = sent_ms / 1000;
+  const double received_s = sent_s + rtt_ms / 1000;
+  return {sent_s * 1000, received_s * 1000, received_s * 1000 - sent_s * 1000};
+}
+
 }  // namespace
 
 Ns2Body::Ns2Body(const BodySetting& setting)
@@ -55,7 +63,8 @@ void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, doubl
   }
   find_missing(echo.sequence);
   if (echo.serial >= period_begin_) {
-    used(controller_.acknowledge(echo.sent_ms, content.received_ms, rtt_ms, 1));
+    const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms);
+    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, 1));
   } else {
     used(controller_.acknowledge_earlier_period());
   }

@@ -13,6 +13,11 @@ void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, O
     restart_connection(now_ms);
   }
   has_started_ = true;
+  if (!settings_.repairs) {
+    scoreboard_.abandon();
+    connection_start_ = scoreboard_.end();
+    resolved_ = 0;
+  }
   data_end_ = packets ? scoreboard_.end() + *packets : kEndless;
   send_what_may_leave(now_ms, outlet);
 }
@@ -51,6 +56,11 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   Ack ack;
   ack.now_ms = now_ms;
   ack.prior_in_flight = in_flight();
+  if (!settings_.repairs) {
+    acknowledge_highest(echo, content, ack);
+    send_what_may_leave(now_ms, outlet);
+    return;
+  }
   const std::uint64_t first_before = scoreboard_.first();
   const Scoreboard::Transmission* newest = nullptr;
   const auto delivered = [&ack, &newest](const Scoreboard::Transmission& transmission) {
@@ -113,6 +123,34 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
     reduce_in_proportion(ack.delivered);
   }
   send_what_may_leave(now_ms, outlet);
+}
+
+// Nothing is repaired: a packet shows that those before it, which were not received, are lost.
+void Transport::acknowledge_highest(const Segment& echo, const AckContent& content, Ack& ack) {
+  if (echo.sequence < scoreboard_.first()) {
+    return;
+  }
+  for (std::uint64_t packet = scoreboard_.first(); packet < echo.sequence; ++packet) {
+    ++lost_;
+    notify(packet, packet == scoreboard_.first(), ack.prior_in_flight, ack.now_ms);
+  }
+  const Scoreboard::Transmission received = scoreboard_.at(echo.sequence);
+  ack.acknowledged = echo.sequence + 1 - scoreboard_.first();
+  scoreboard_.acknowledge(echo.sequence + 1, [](const Scoreboard::Transmission&) {});
+  ++delivered_;
+  ack.delivered = 1;
+  ack.serial = echo.serial;
+  ack.sent_ms = echo.sent_ms;
+  ack.received_ms = content.received_ms;
+  ack.rtt_ms = ack.now_ms - echo.sent_ms;
+  results_.rtt.sampled(ack.rtt_ms, ack.now_ms);
+  sample_rate(received, ack);
+  ack.marked = content.marked;
+  ack.total_delivered = delivered_;
+  ack.total_lost = lost_;
+  ack.in_flight = in_flight();
+  ack.is_window_limited = echo.sequence < window_limited_end_;
+  controller_->acknowledged(ack);
 }
 
 bool Transport::takes_sample(const Ack& ack, bool is_in_recovery) const {
@@ -212,7 +250,7 @@ void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t
                      .in_flight = in_flight_before,
                      .starts_recovery = starts_recovery,
                      .packet = transmission.state});
-  if (starts_recovery) {
+  if (starts_recovery && settings_.repairs) {
     // A controller that lowers nothing keeps to its own bound in recovery, too.
     is_reducing_ = settings_.reduces_in_proportion && window() < in_flight_before;
     reduction_start_packets_ = std::max<std::uint64_t>(in_flight_before, 1);
@@ -416,7 +454,7 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
   ++reduction_sent_;
   ++results_.packets_sent;
   last_send_ms_ = now_ms;
-  if (!timer_.is_running() || is_first) {
+  if (settings_.repairs && (!timer_.is_running() || is_first)) {
     timer_.restart(now_ms);
   }
   controller_->sent({.now_ms = now_ms,
@@ -437,16 +475,29 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
   outlet.send(segment, now_ms);
 }
 
+void Transport::lost(const Segment& segment, double) {
+  resolved_ += segment.sequence >= connection_start_ ? 1 : 0;
+}
+
 std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   if (segment.sequence < connection_start_) {
     return std::nullopt;
   }
+  ++resolved_;
   const std::uint64_t in_order = reassembly_.in_order_end();
   // RFC 7323, section 4.3: what is behind a gap does not move the time stamp.
   if (segment.sequence <= in_order) {
     time_stamp_ms_ = std::max(time_stamp_ms_, segment.sent_ms);
+  }
+  if (!settings_.repairs) {
+    ++results_.packets_in_order;
+    results_.rtt.handed_on();
+    AckContent content;
+    content.received_ms = now_ms;
+    content.marked = segment.is_marked ? 1 : 0;
+    return content;
   }
   reassembly_.add(segment.sequence);
   AckContent content;

@@ -48,6 +48,9 @@ struct TransportSettings {
   std::uint64_t receive_window_packets = 1'000'000;
   double delayed_ack_ms = 0;  // 0: every packet is acknowledged at once
   RetransmissionTimeouts timeouts;
+  // What is lost is sent again, and what is received handed on in order. Else a packet is gone as
+  // soon as a later one was received, or an on period starts; there is no timeout.
+  bool repairs = true;
   std::uint32_t packet_bytes = 1500;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
@@ -66,7 +69,10 @@ class Transport : public Body {
                     Outlet& outlet) override;
   double next_ms() const override;
   void act(double now_ms, Outlet& outlet) override;
-  bool is_done() const override { return scoreboard_.first() >= data_end_; }
+  bool is_done() const override {
+    return (settings_.repairs ? scoreboard_.first() : connection_start_ + resolved_) >= data_end_;
+  }
+  void lost(const Segment& segment, double now_ms) override;
   Pace pace() const override {
     return {controller_->window_packets(), controller_->intersend_ms()};
   }
@@ -90,6 +96,7 @@ class Transport : public Body {
   std::uint64_t controller_window() const;
   std::uint64_t window() const;
   void restart_connection(double now_ms);
+  void acknowledge_highest(const Segment& echo, const AckContent& content, Ack& ack);
   bool takes_sample(const Ack& ack, bool is_in_recovery) const;
   std::uint64_t countable_duplicates() const;
   bool may_start_recovery_by_acks() const;
@@ -119,6 +126,7 @@ class Transport : public Body {
   std::uint64_t connection_start_ = 0;  // the first packet of this connection
   std::uint64_t data_end_ = 0;          // behind the last packet that may be sent
   std::uint64_t next_serial_ = 0;
+  std::uint64_t resolved_ = 0;  // received or lost of this connection, where nothing is repaired
   double last_send_ms_ = -std::numeric_limits<double>::infinity();
   double pacing_ms_ = kNever;  // when a packet may leave for which there is room
 
