@@ -40,7 +40,7 @@ using NodeTuple = std::tuple<std::vector<ThresholdTuple>, ActionTuple>;
 
 Signal to_signal(std::uint8_t axis) {
   if (axis >= kSignals) {
-    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to 3");
+    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to 8");
   }
   return static_cast<Signal>(axis);
 }
@@ -469,9 +469,14 @@ void bind_table(nb::module_& module) {
           "The table with one rule divided at (axis, value) thresholds. Raises InvalidTable.")
       .def(
           "find",
-          [](const RuleTable& table, const MemoryPoint& memory) { return table.find(memory); },
+          [](const RuleTable& table, const std::vector<double>& memory) {
+            MemoryPoint point{};
+            std::copy_n(memory.begin(), std::min(memory.size(), kSignals), point.begin());
+            return table.find(point);
+          },
           "memory"_a,
-          "The rule for a memory value, by axis; values outside the domain are clamped.")
+          "The rule for a memory value, by axis; values outside the domain are clamped, and axes "
+          "that are left out are 0.")
       .def("replay", &replay, "sent_ms"_a, "received_ms"_a, "rtt_ms"_a, "packets"_a,
            "What a sender with this table does at each of a row of ACKs (columns of equal length; "
            "an ACK of 0 packets starts an on period instead): columns of the rules used, and of "

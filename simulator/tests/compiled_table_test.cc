@@ -18,10 +18,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // leaves rules that are never used; any order of the signals within a node; a domain of any size.
 class RandomTree {
  public:
-  explicit RandomTree(std::uint64_t seed) : random_(seed) {}
+  explicit RandomTree(std::uint64_t seed, std::size_t axes = kUsualSignals)
+      : random_(seed), axes_(axes) {}
 
   RuleTable table() {
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < axes_; ++axis) {
       if (random_.chance(0.7)) {
         signals_.push_back(static_cast<Signal>(axis));
       }
@@ -43,7 +44,7 @@ class RandomTree {
       for (const Signal signal : signals_) {
         const auto axis = static_cast<std::size_t>(signal);
         const double lower = region.lower[axis];
-        if (random_.chance(0.6)) {
+        if (random_.chance(axes_ > kUsualSignals ? 0.3 : 0.6)) {
           const double width = std::min(region.upper[axis] - lower, 10.0);
           const double value = random_.chance(0.2) ? lower : lower + width * random_.uniform(0, 1);
           if (value < region.upper[axis]) {
@@ -70,6 +71,7 @@ class RandomTree {
   }
 
   RandomCase random_;
+  std::size_t axes_;
   std::vector<Signal> signals_;
   std::vector<Node> nodes_;
   double domain_upper_ = 0;
@@ -109,6 +111,20 @@ MemoryPoint random_point(RandomCase& random, const RuleTable& table) {
 }
 
 class CompiledTableAgainstRuleTable : public testing::TestWithParam<std::uint64_t> {};
+
+// Also where tables of the usual signals and of others share a network.
+TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRulesWhateverTheSignals) {
+  for (const std::size_t axes : {kUsualSignals, kSignals}) {
+    const RuleTable table = RandomTree(GetParam(), axes).table();
+    const CompiledTable compiled(table);
+    EXPECT_EQ(compiled.has_more_signals(), table.has_more_signals());
+    RandomCase random(GetParam());
+    for (int i = 0; i < 100; ++i) {
+      alignas(16) const MemoryPoint point = random_point(random, table);
+      ASSERT_EQ(compiled.find_any(point.data()), table.find(point));
+    }
+  }
+}
 
 TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRules) {
   const RuleTable table = RandomTree(GetParam()).table();

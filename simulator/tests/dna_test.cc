@@ -147,6 +147,28 @@ TEST(Dna, FilesWithoutActiveAxesHaveTheFourthSignalIfTheyDivideOnIt) {
                                                          Signal::kRttRatio, Signal::kSlowRecEwma}));
 }
 
+TEST(Dna, HoldsTheOtherTwoSignalsOfTheFormatWhereTheyAreListed) {
+  const std::vector<Signal> signals{Signal::kRttRatio, Signal::kRttDiff, Signal::kQueueingDelay};
+  RuleTable table = RuleTable::single_rule(signals, {0.5, 2, 1});
+  table =
+      table.split(0, std::vector<Threshold>{{Signal::kRttDiff, 4}, {Signal::kQueueingDelay, 2}});
+  EXPECT_EQ(read_dna(write_dna(table)).table, table);
+  const RuleTable in_seconds = read_dna(write_dna(table), 1000).table;
+  EXPECT_EQ(in_seconds.find({0, 0, 0, 0, 3999, 2000}), 2U);
+  EXPECT_EQ(in_seconds.find({0, 0, 0, 0, 4000, 1999}), 1U);
+}
+
+TEST(Dna, RefusesToWriteSignalsThatTheFormatDoesNotKnow) {
+  const auto table = RuleTable::single_rule({Signal::kRttRatio, Signal::kUtilization}, {});
+  try {
+    write_dna(table);
+    ADD_FAILURE();
+  } catch (const InvalidTable& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "it looks at utilization, which a .dna file cannot say; keep it as .json");
+  }
+}
+
 TEST(Dna, ActiveAxesMayComeInAnyOrderAndPacked) {
   const std::string bounds = bytes(11, "") + bytes(12, "");
   for (const std::string& axes :

@@ -16,13 +16,14 @@ SpecimenOutcome simulate_fast(const RuleTable& table, const Specimen& specimen, 
   return evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, recording}, 1).front();
 }
 
-class AgainstTheSlowSimulator : public testing::TestWithParam<std::tuple<Rules, std::uint64_t>> {};
+class AgainstTheSlowSimulator
+    : public testing::TestWithParam<std::tuple<Rules, std::size_t, std::uint64_t>> {};
 
 // Equal but for sums whose terms are grouped differently (time spent on).
 TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
-  const auto [rules, seed] = GetParam();
+  const auto [rules, axes, seed] = GetParam();
   RandomCase random(seed);
-  const RuleTable table = random.table(rules);
+  const RuleTable table = random.table(rules, axes);
   const Specimen specimen = random.specimen();
   const double duration_ms = 3000;
   const SpecimenOutcome fast = simulate_fast(table, specimen, duration_ms, seed);
@@ -43,6 +44,7 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
+                                          testing::Values(kUsualSignals, kSignals),
                                           testing::Range<std::uint64_t>(0, 300)));
 
 // A rule for senders that have measured nothing, then rules by age and queue.

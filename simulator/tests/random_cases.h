@@ -33,13 +33,14 @@ class RandomCase {
             chance(0.1) ? 0 : uniform(0.02, 3)};
   }
 
-  // Up to a few dozen rules over a random subset of the signals.
-  RuleTable table(Rules rules = Rules::kAbsolute) {
+  // Up to a few dozen rules over a random subset of the first signals.
+  RuleTable table(Rules rules = Rules::kAbsolute, std::size_t axes = kUsualSignals) {
     const bool is_scale_free = rules == Rules::kScaleFree;
     std::vector<Signal> signals;
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < axes; ++axis) {
       const auto signal = static_cast<Signal>(axis);
-      if (chance(0.7) && !(is_scale_free && signal == Signal::kRecEwma)) {
+      if (chance(axis < kUsualSignals ? 0.7 : 0.4) &&
+          !(is_scale_free && signal == Signal::kRecEwma)) {
         signals.push_back(signal);
       }
     }
@@ -52,7 +53,9 @@ class RandomCase {
       std::vector<Threshold> thresholds;
       for (const Signal signal : signals) {
         const auto axis = static_cast<std::size_t>(signal);
-        const double value = is_scale_free                 ? uniform(0.01, 2)
+        const bool is_rate = signal == Signal::kLossRate || signal == Signal::kUtilization;
+        const double value = is_rate                       ? uniform(0.01, 1)
+                             : is_scale_free               ? uniform(0.01, 2)
                              : signal == Signal::kRttRatio ? uniform(1, 2.5)
                                                            : uniform(0.01, 8);
         if (value > table.region(rule).lower[axis] && value < table.region(rule).upper[axis]) {

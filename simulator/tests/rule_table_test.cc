@@ -38,6 +38,12 @@ RuleTable table_with_an_empty_rule() {
                                    rule(1), rule(2), rule(3), rule(4)});
 }
 
+MemoryPoint everywhere(double value) {
+  MemoryPoint point;
+  point.fill(value);
+  return point;
+}
+
 MemoryPoint random_point(RandomCase& random, const RuleTable& table) {
   MemoryPoint point{};
   for (std::size_t axis = 0; axis < kSignals; ++axis) {
@@ -52,8 +58,8 @@ TEST(RuleTable, OneRuleCoversMemorySpace) {
   const RuleTable table = RuleTable::single_rule(kPaperSignals, {0.5, 2, 1});
   EXPECT_EQ(table.rule_count(), 1U);
   EXPECT_EQ(table.action(0), (Action{0.5, 2, 1}));
-  EXPECT_EQ(table.region(0).lower, (MemoryPoint{0, 0, 0, 0}));
-  EXPECT_EQ(table.region(0).upper, (MemoryPoint{163840, 163840, 163840, 163840}));
+  EXPECT_EQ(table.region(0).lower, MemoryPoint{});
+  EXPECT_EQ(table.region(0).upper, everywhere(163840));
 }
 
 TEST(RuleTable, BitsOfAChildSayOnWhichSideOfEachThresholdItLies) {
@@ -65,7 +71,9 @@ TEST(RuleTable, BitsOfAChildSayOnWhichSideOfEachThresholdItLies) {
   EXPECT_EQ(table.find({7, 0, 1, 0}), 2U);
   EXPECT_EQ(table.find({7, 0, 2, 0}), 3U);
   EXPECT_EQ(table.region(2).lower, (MemoryPoint{7, 0, 0, 0}));
-  EXPECT_EQ(table.region(2).upper, (MemoryPoint{163840, 163840, 2, 163840}));
+  MemoryPoint upper = everywhere(163840);
+  upper[2] = 2;
+  EXPECT_EQ(table.region(2).upper, upper);
 }
 
 TEST(RuleTable, ClampsMemoryOutsideTheDomain) {
@@ -183,9 +191,10 @@ TEST(RuleTable, SaysWhatIsWrongWithItsSignals) {
   EXPECT_EQ(refusal({}, {rule(0)}), "The table has no signals; it must have at least one.");
   EXPECT_EQ(refusal({Signal::kRttRatio, Signal::kRecEwma}, {rule(0)}),
             "Signal rec_ewma follows rtt_ratio; signals must be listed once each, in the order "
-            "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma.");
-  EXPECT_EQ(refusal({static_cast<Signal>(4)}, {rule(0)}),
-            "Signal number 4 does not exist; the last is 3, slow_rec_ewma.");
+            "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma, rtt_diff, queueing_delay, loss_rate, "
+            "queue_length, utilization.");
+  EXPECT_EQ(refusal({static_cast<Signal>(9)}, {rule(0)}),
+            "Signal number 9 does not exist; the last is 8, utilization.");
   EXPECT_EQ(refusal({Signal::kRecEwma}, {Node{{{Signal::kSendEwma, 1}}, {}}, rule(0), rule(1)}),
             "Node 0 divides on send_ewma, which is not one of the table's signals.");
   EXPECT_EQ(refusal(kPaperSignals, {Node{{{static_cast<Signal>(9), 1}}, {}}, rule(0), rule(1)}),
@@ -232,21 +241,21 @@ TEST(RuleTable, IsAtMost64LevelsDeep) {
             "The children of node 64 lie more than 64 levels below the root, the most allowed.");
 }
 
-// Appends a tree whose inner nodes halve their region on all four signals.
+// Appends a tree whose inner nodes halve their region on all usual signals.
 void append_halvings(std::vector<Node>& nodes, const Region& region, int levels) {
   if (levels == 0) {
     nodes.push_back(rule(0));
     return;
   }
   Node inner;
-  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+  for (std::size_t axis = 0; axis < kUsualSignals; ++axis) {
     const double middle = (region.lower[axis] + region.upper[axis]) / 2;
     inner.thresholds.push_back({static_cast<Signal>(axis), middle});
   }
   nodes.push_back(inner);
-  for (unsigned child = 0; child < 1U << kSignals; ++child) {
+  for (unsigned child = 0; child < 1U << kUsualSignals; ++child) {
     Region half = region;
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < kUsualSignals; ++axis) {
       const bool above = (child >> axis & 1U) != 0;
       (above ? half.lower : half.upper)[axis] = inner.thresholds[axis].value;
     }

@@ -114,9 +114,11 @@ void SlowDumbbell::look_up(SlowSender& sender) {
   const double rec_ewma_ms = sender.memory[1];
   const bool is_relative = table_.rules() == Rules::kScaleFree && rec_ewma_ms > 0;
   if (is_relative) {
-    for (const std::size_t axis : {0, 1, 3}) {
+    for (const std::size_t axis : {0, 1, 3, 4}) {
       looked_up[axis] = sender.memory[axis] / rec_ewma_ms;
     }
+    looked_up[5] = sender.memory[5] / sender.minimum_rtt_ms;
+    looked_up[7] = sender.memory[7] * rec_ewma_ms / sender.minimum_rtt_ms;
   } else if (table_.rules() == Rules::kScaleFree) {
     looked_up = {};
   }
@@ -207,10 +209,29 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     sender.memory[3] = average(sender.memory[3], received_apart_ms, 1.0 / 256);
     sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
     sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
+    hear_more(sender, packet, packets, rtt_ms);
   }
+  sender.last_heard = packet;
   sender.last_sent_ms = sent_ms;
   sender.last_received_ms = received_ms;
   look_up(sender);
+}
+
+void SlowDumbbell::hear_more(SlowSender& sender, const SlowPacket& packet, double packets,
+                             double rtt_ms) const {
+  const SlowPacket& last = sender.last_heard;
+  const double service_ms = 1 / specimen_.link_rate_packets_per_ms;
+  const auto resolved = static_cast<double>(packet.sequence - last.sequence);
+  sender.memory[4] = rtt_ms - sender.minimum_rtt_ms;
+  sender.memory[5] = sender.memory[1] * resolved;
+  for (double i = 0; i < resolved; ++i) {
+    const double is_lost = i < resolved - packets ? 1 : 0;
+    sender.memory[6] = (1 - 1.0 / 256) * sender.memory[6] + 1.0 / 256 * is_lost;
+  }
+  const auto between = static_cast<double>(packet.departures - last.departures);
+  const double utilization = between * service_ms / (packet.departed_ms - last.departed_ms);
+  sender.memory[7] = 7.0 / 8 * sender.memory[7] + static_cast<double>(packet.queue_length) / 8;
+  sender.memory[8] = 7.0 / 8 * sender.memory[8] + utilization / 8;
 }
 
 double SlowDumbbell::jitter_ms(const SlowPacket& packet) const {
@@ -240,7 +261,10 @@ void SlowDumbbell::send(double now_ms) {
         const double u = unit_interval(random_bits(loss_key_, name));
         ++sender.sent;
         ++sender.results.packets_sent;
-        accept({index, sender.period, sequence, now_ms, u < specimen_.loss_probability}, now_ms);
+        const std::size_t queue_length = queue_.size() + (in_service_ ? 1 : 0);
+        accept(
+            {index, sender.period, sequence, now_ms, u < specimen_.loss_probability, queue_length},
+            now_ms);
       }
     }
   }
@@ -262,6 +286,8 @@ void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
 
 void SlowDumbbell::serve(double now_ms) {
   while (in_service_ && service_ends_ms_ <= now_ms) {
+    in_service_->departures = ++departures_;
+    in_service_->departed_ms = service_ends_ms_;
     delay_.push_back({*in_service_, service_ends_ms_ + specimen_.rtt_ms});
     in_service_.reset();
     if (!queue_.empty()) {

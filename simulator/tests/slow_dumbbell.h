@@ -27,6 +27,10 @@ class SlowDumbbell {
     std::uint32_t sequence;
     double sent_ms;
     bool lost;
+    // What it met at the link, how many left that with it, and when.
+    std::size_t queue_length = 0;
+    std::int64_t departures = 0;
+    double departed_ms = 0;
   };
   struct InDelay {
     SlowPacket packet;
@@ -44,6 +48,7 @@ class SlowDumbbell {
     MemoryPoint memory{};
     bool heard = false;
     double clock_ms = 0;
+    SlowPacket last_heard{};
     double last_sent_ms = 0;
     double last_received_ms = 0;
     double minimum_rtt_ms = 0;
@@ -71,6 +76,7 @@ class SlowDumbbell {
   bool send_delayed_ack(double now_ms);
   void hear(SlowSender& sender, SlowPacket packet, double packets, double now_ms);
   double jitter_ms(const SlowPacket& packet) const;
+  void hear_more(SlowSender& sender, const SlowPacket& packet, double packets, double rtt_ms) const;
   void look_up(SlowSender& sender);
   void accept(const SlowPacket& packet, double now_ms);
   void resolve(SlowSender& sender, double now_ms);
@@ -84,6 +90,7 @@ class SlowDumbbell {
   std::deque<SlowPacket> queue_;
   std::optional<SlowPacket> in_service_;
   double service_ends_ms_ = 0;
+  std::int64_t departures_ = 0;
   std::deque<InDelay> delay_;
   std::vector<std::uint64_t> rule_uses_;
 };

@@ -19,8 +19,17 @@ Action = tuple[float, float, float]
 Point = list[float]
 Rule = tuple[tuple[float, ...], tuple[float, ...], Action]
 
-BOUND_FIELDS = ("rec_send_ewma", "rec_rec_ewma", "rtt_ratio", "slow_rec_rec_ewma")
-AXES = range(4)
+BOUND_FIELDS = (
+    "rec_send_ewma",
+    "rec_rec_ewma",
+    "rtt_ratio",
+    "slow_rec_rec_ewma",
+    "rtt_diff",
+    "queueing_delay",
+)
+AXES = range(6)
+# As many are written where no signal is behind them.
+USUAL = 4
 DEFAULT_UPPER = 163840.0
 
 # Where no folder is named there is none: nothing is below a file.
@@ -63,20 +72,24 @@ def nodes(root: dna.WhiskerTree) -> Iterator[dna.WhiskerTree]:
         yield from nodes(child)
 
 
-def leaves_of(root: dna.WhiskerTree) -> list[Rule]:
+def written_axes(table: RuleTable) -> int:
+    return len(AXES) if table.signals[-1] >= USUAL else USUAL
+
+
+def leaves_of(root: dna.WhiskerTree, axes: int = len(AXES)) -> list[Rule]:
     return [
-        (tuple(lower(node)), tuple(upper(node)), action(node.leaf))
+        (tuple(lower(node)[:axes]), tuple(upper(node)[:axes]), action(node.leaf))
         for node in nodes(root)
         if node.HasField("leaf")
     ]
 
 
-def rules_of(table: RuleTable) -> list[Rule]:
+def rules_of(table: RuleTable, axes: int = len(AXES)) -> list[Rule]:
     rules = []
     for rule in range(table.rule_count):
         low, high = table.region(rule)
         multiple, increment, intersend = table.action(rule)
-        rules.append((tuple(low), tuple(high), (multiple, increment, intersend)))
+        rules.append((tuple(low[:axes]), tuple(high[:axes]), (multiple, increment, intersend)))
     return rules
 
 
@@ -94,7 +107,7 @@ def trees(draw: st.DrawFn) -> dna.WhiskerTree:
     active = sorted(draw(st.sets(st.sampled_from(AXES), min_size=1)))
     domain_upper = draw(st.sampled_from([1.0, 16384.0, DEFAULT_UPPER, 1e12]))
     root = dna.WhiskerTree()
-    grow(draw, root, [0.0] * 4, [domain_upper] * 4, active, depth=0)
+    grow(draw, root, [0.0] * len(AXES), [domain_upper] * len(AXES), active, depth=0)
     return root
 
 
@@ -136,7 +149,7 @@ def test_look_up_finds_the_leaf_that_contains_the_clamped_point(
     root: dna.WhiskerTree, data: st.DataObject
 ) -> None:
     table, _ = RuleTable.from_dna(root.SerializeToString())
-    for point in data.draw(st.lists(st.lists(coordinates(root), min_size=4, max_size=4))):
+    for point in data.draw(st.lists(st.lists(coordinates(root), min_size=6, max_size=6))):
         last = math.nextafter(table.domain_upper, 0)
         clamped = [min(max(x, 0.0), last) for x in point]
         assert table.action(table.find(point)) == slow_look_up(root, clamped)
@@ -153,12 +166,15 @@ def test_rules_are_the_leaves_of_the_file(root: dna.WhiskerTree) -> None:
 def test_files_that_are_written_hold_every_field(root: dna.WhiskerTree) -> None:
     table, _ = RuleTable.from_dna(root.SerializeToString())
     written = dna.WhiskerTree.FromString(table.to_dna())
-    assert leaves_of(written) == rules_of(table)
+    axes = written_axes(table)
+    assert leaves_of(written, axes) == rules_of(table, axes)
     for node in nodes(written):
         assert node.HasField("leaf") == (len(node.children) == 0)
         assert list(node.domain.active_axis) == table.signals
         for memory in (node.domain.lower, node.domain.upper):
-            assert all(memory.HasField(field) for field in BOUND_FIELDS)
+            assert [memory.HasField(field) for field in BOUND_FIELDS] == [
+                axis < axes for axis in AXES
+            ]
         if node.HasField("leaf"):
             assert node.leaf.domain == node.domain
 
@@ -219,7 +235,7 @@ def test_published_files_with_empty_cells_and_uneven_bounds_are_read(
     assert table.rule_count == rules
     assert table.domain_upper == domain_upper
     published = dna.WhiskerTree.FromString(path.read_bytes())
-    units = (time_unit_ms, time_unit_ms, 1.0, time_unit_ms)
+    units = [1.0 if axis == 2 else time_unit_ms for axis in AXES]
     draws = random.Random(name)
     for _ in range(300):
         point = [2.0 ** draws.uniform(-12, 13) for _ in AXES]

@@ -38,6 +38,9 @@ _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
     rule_table_pb2.SIGNAL_REC_EWMA,
     rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+    rule_table_pb2.SIGNAL_RTT_DIFF,
+    rule_table_pb2.SIGNAL_QUEUEING_DELAY,
+    rule_table_pb2.SIGNAL_QUEUE_LENGTH,
 )
 # By kind of rules: an edition whose default signals are of that kind.
 _EDITION_OF_SIGNALS: Final = {

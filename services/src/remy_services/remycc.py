@@ -212,9 +212,9 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
     return rules
 
 
-# Where each signal of scale-free rules begins once something is measured, by native axis: no RTT is
+# Where signals of scale-free rules begin once something is measured, by native axis: no RTT is
 # below the smallest, and no EWMA of weight 1/256 below 1/32 of one of weight 1/8 of the same times.
-_LEAST_MEASURED: Final = {2: 1.0, 3: 1 / 32}
+_LEAST_MEASURED: Final = {2: 1.0, 3: 1 / 32, 5: 1 / (1 << 20), 8: 1 / (1 << 20)}
 
 
 def start_rule(table: RuleTable) -> int | None:

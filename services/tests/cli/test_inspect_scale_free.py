@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_simulator import RuleTable
 from services.tests.remycc.tables import six_scale_free_rules
 
 FEW = ("--specimens", 4)
@@ -80,3 +81,17 @@ def test_tables_of_two_kinds_have_no_difference(
     result = run("inspect", scale_free_file, "--diff", remycc_file)
     assert result.exit_code == 2
     assert "one has absolute rules and one has scale-free rules" in result.stderr
+
+
+def test_other_signals_have_their_units(run: Any, tmp_path: Path) -> None:
+    bounds = [(4, 3.0), (5, 0.02), (6, 0.015), (7, 0.25), (8, 0.9)]
+    for rules, cells in (
+        (1, ["< 3 ms", "< 0.02 ms", "< 1.5 %", "< 0.25 packets", "< 90 %"]),
+        (2, ["< 3 packets", "< 2 %", "< 1.5 %", "< 25 %", "< 90 %"]),
+    ):
+        nodes = [([bound], (0.0, 0.0, 0.0)) for bound in bounds]
+        action = ([], (0.5, 1.0, 1.0))
+        table = RuleTable([2, *(axis for axis, _ in bounds)], [*nodes, *[action] * 6], rules=rules)
+        write_remycc(tmp_path / "signals.json", RemyCC(table))
+        _, first, *_ = run("inspect", tmp_path / "signals.json").stdout.splitlines()
+        assert " ".join(first.split()).startswith(" ".join(["0 any", *cells]))

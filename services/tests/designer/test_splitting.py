@@ -34,7 +34,10 @@ def _outcome(rules: dict[int, dict[int, dict[float, int]]]) -> evaluation_pb2.Ev
             for value, count in values.items():
                 counts[rule, axis, bucket_of(axis, value)] += count
     return evaluation_pb2.EvaluationOutcome(
-        packets_sent=[1], scores=bytes(8), rule_uses=[1], memory=memory_columns(counts)
+        packets_sent=[1],
+        scores=bytes(8),
+        rule_uses=[1] * (max(rules) + 1),
+        memory=memory_columns(counts),
     )
 
 
@@ -208,3 +211,24 @@ def _divided(random: Random) -> RuleTable:
         places = [(axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes]
         table = table.split(rule, places)
     return table.with_actions([(1.0, float(rule), 1.0) for rule in range(table.rule_count)])
+
+
+def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_rule_least() -> (
+    None
+):
+    table = RuleTable([0, 2, 3, 6, 8], [([], _ACTION)])
+    values = {0: 3.0, 2: 1.5, 3: 3.0, 6: 0.01, 8: 0.9}
+
+    def divided(table: RuleTable, rule: int) -> RuleTable:
+        memory = {rule: {axis: {value: 9} for axis, value in values.items()}}
+        outcome = _outcome(memory)
+        outcome.rule_uses[rule] = 9
+        split = split_most_used(table, outcome, mended=True)
+        assert split is not None
+        return table.split(split.rule, split.thresholds)
+
+    once = divided(table, 0)
+    assert [axis for axis, _ in once.nodes()[0][0]] == [0, 2, 3]
+    inside = once.find((3.05, 0, 1.52, 3.05, 0, 0, 0, 0, 0))
+    twice = divided(once, inside)
+    assert [axis for axis, _ in twice.nodes()[1 + inside][0]] == [2, 6, 8]

@@ -32,7 +32,7 @@ from remy_simulator.columns import (
     evaluate_columns,
     native_tables,
 )
-from remy_simulator.fingerprint import fingerprint
+from remy_simulator.fingerprint import fingerprint, signals_fingerprint
 
 __all__ = [
     "Cancellation",
@@ -56,6 +56,7 @@ __all__ = [
     "perturbation_noise",
     "power",
     "shuffled",
+    "signals_fingerprint",
     "summary_median",
     "to_coordinates",
     "uniform",

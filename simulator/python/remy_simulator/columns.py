@@ -21,7 +21,6 @@ from remy_simulator import _native, messages
 from remy_simulator.cpus import allowed_cpus
 
 _NUMBER_BYTES = 8
-_SIGNALS = 4
 # Fewer are added up before a second thread has begun.
 _SPECIMENS_FOR_THREADS = 2048
 # Sums of times may exceed their bound by rounding errors.
@@ -623,7 +622,7 @@ def _check_recording(
         len(steps) != len(counts)
         or any(step == 0 for step in steps[1:])
         or any(count == 0 for count in counts)
-        or (steps and sum(steps) >= rules * _SIGNALS * _native.MEMORY_BUCKETS)
+        or (steps and sum(steps) >= rules * messages.AXES * _native.MEMORY_BUCKETS)
     ):
         raise ImpossibleOutcome("the outcome's memory does not lie on its scale")
 
@@ -681,11 +680,16 @@ def memory_summaries(
     """What triggered the rules: (buckets, counts), as `remy_simulator.summary_median` takes them,
     by (rule, axis)."""
     summaries: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    place = 0
+    place, usual_rows = 0, len(outcome.rule_uses) * messages.USUAL_AXES
     for step, count in zip(outcome.memory.places, outcome.memory.counts, strict=True):
         place += step
         row, bucket = divmod(place, _native.MEMORY_BUCKETS)
-        buckets, counts = summaries.setdefault(divmod(row, _SIGNALS), ([], []))
+        if row < usual_rows:
+            rule, axis = divmod(row, messages.USUAL_AXES)
+        else:
+            rule, axis = divmod(row - usual_rows, messages.AXES - messages.USUAL_AXES)
+            axis += messages.USUAL_AXES
+        buckets, counts = summaries.setdefault((rule, axis), ([], []))
         buckets.append(bucket)
         counts.append(count)
     return summaries

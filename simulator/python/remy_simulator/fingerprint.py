@@ -46,6 +46,18 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
     return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
 
 
+@functools.cache
+def signals_fingerprint() -> str:
+    """The same of tables that look at other than the usual signals, of either kind of rules."""
+    digest = hashlib.sha256()
+    for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE):
+        request = _request(_table_of_signals(rules), evaluation_pb2.RECORDING_SHARES)
+        request.specimens.append(_kernels())
+        outcome = columns.evaluate_columns(columns.packed(request))
+        digest.update(outcome.SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
 def _as_object(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.SpecimenOutcome:
     """What a request for one simulation comes to."""
     outcome = columns.evaluate_columns(request)
@@ -186,6 +198,30 @@ def _scale_free_table() -> rule_table_pb2.RuleTable:
     for child in range(4):
         table.nodes.add().action.CopyFrom(_action(0.7 + 0.05 * child, 33.0, 0.8 + 0.04 * child))
     table.nodes.add().action.CopyFrom(_action(0.7, 24.0, 1.1))
+    return table
+
+
+def _table_of_signals(rules: int) -> rule_table_pb2.RuleTable:
+    """Rules for who has measured nothing, and for what each of the other signals tells."""
+    is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
+    thresholds = {4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
+    if not is_absolute:
+        thresholds |= {4: 3.0, 5: 0.05, 7: 0.1}
+    table = rule_table_pb2.RuleTable(
+        signals=[signal_of(axis, rules) for axis in (2, *thresholds)],
+        domain_upper=163840.0,
+        rules=rules,
+    )
+    divisions = [(2, 0.5), *thresholds.items()]
+    for number, (axis, value) in enumerate(divisions):
+        table.nodes.add().split.thresholds.add(signal=signal_of(axis, rules), value=value)
+        if number == 0:
+            table.nodes.add().action.CopyFrom(_action(0.0, 8.0, 0.5))
+    for child in range(len(divisions)):
+        increment, pace = (3.0, 0.6) if is_absolute else (33.0, 0.8)
+        table.nodes.add().action.CopyFrom(
+            _action(0.8 - 0.03 * child, increment, pace + 0.06 * child)
+        )
     return table
 
 

@@ -9,19 +9,32 @@ ActionTuple = tuple[float, float, float]
 #: A sender's results, in the order of SpecimenOutcome's fields.
 SenderRow = tuple[int, int, int, float, float, float, float]
 
-# By axis. Scale-free rules look at the same axes over rec_ewma, and not at rec_ewma itself.
+# By axis. Scale-free rules look at the same axes as ratios, and not at rec_ewma itself.
 _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
     rule_table_pb2.SIGNAL_REC_EWMA,
     rule_table_pb2.SIGNAL_RTT_RATIO,
     rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
+    rule_table_pb2.SIGNAL_RTT_DIFF,
+    rule_table_pb2.SIGNAL_QUEUEING_DELAY,
+    rule_table_pb2.SIGNAL_LOSS_RATE,
+    rule_table_pb2.SIGNAL_QUEUE_LENGTH,
+    rule_table_pb2.SIGNAL_UTILIZATION,
 )
 _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_RATIO,
     rule_table_pb2.SIGNAL_REC_EWMA,
     rule_table_pb2.SIGNAL_RTT_RATIO,
     rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+    rule_table_pb2.SIGNAL_RTT_DIFF_RATIO,
+    rule_table_pb2.SIGNAL_QUEUEING_DELAY_RATIO,
+    rule_table_pb2.SIGNAL_LOSS_RATE,
+    rule_table_pb2.SIGNAL_QUEUE_RATIO,
+    rule_table_pb2.SIGNAL_UTILIZATION,
 )
+#: How many axes there are, and how many of the first every sender's memory has.
+AXES: Final = len(_ABSOLUTE_SIGNALS)
+USUAL_AXES: Final = 4
 _AXES: Final[dict[int, int]] = {
     signal: axis
     for signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <limits>
 
 #include "core/random.h"
@@ -88,7 +89,7 @@ class Path {
     }
   }
 
- private:
+ protected:
   double departure_after(double departure_ms, double sent_ms) const {
     return std::max(departure_ms, sent_ms) + parameters_.service_ms;
   }
@@ -106,6 +107,36 @@ class Path {
   // when the first of these leaves.
   std::size_t at_link_ = 0;
   double at_link_departure_ms_ = 0;
+};
+
+// Any such path, with telemetry. The largest buffer stands for an infinite one.
+class MeteredPath : public Path<true, true> {
+ public:
+  using Path::Path;
+
+  bool send(double now_ms, std::uint32_t sequence, FlowTag flow) {
+    if (!Path::send(now_ms, sequence, flow)) {
+      return false;
+    }
+    found_packets_.push_back(static_cast<std::uint32_t>(at_link_ - 1));
+    return true;
+  }
+
+  // Of the first packet under way.
+  Telemetry telemetry() const {
+    return {found_packets_.front(), departures_ + 1, departure_ms_, parameters_.service_ms};
+  }
+
+  template <class Paused>
+  void arrive(Paused paused) {
+    found_packets_.pop_front();
+    ++departures_;
+    Path::arrive(paused);
+  }
+
+ private:
+  std::deque<std::uint32_t> found_packets_;  // by each packet under way
+  std::uint64_t departures_ = 0;
 };
 
 }  // namespace remy

@@ -2,6 +2,8 @@
 
 // How simulators are composed. For the files alone that compile those of one kind of rules.
 
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/random.h"
@@ -58,16 +60,20 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controlle
   parameters.loss_probability = specimen.loss_probability;
   parameters.loss_key = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
   const bool lossy = specimen.loss_probability > 0;
-  if (specimen.buffer_packets.has_value()) {
-    return lossy ? run<Path<true, true>>(parameters, senders, clock, duration_ms, observer,
-                                         interruption)
-                 : run<Path<true, false>>(parameters, senders, clock, duration_ms, observer,
-                                          interruption);
+  const auto run_on = [&]<class Path>(std::type_identity<Path>) {
+    return run<Path>(parameters, senders, clock, duration_ms, observer, interruption);
+  };
+  if constexpr (Controller::kMoreSignals) {
+    parameters.buffer_packets =
+        specimen.buffer_packets.value_or(std::numeric_limits<std::uint32_t>::max());
+    return run_on(std::type_identity<MeteredPath>());
+  } else if (specimen.buffer_packets.has_value()) {
+    return lossy ? run_on(std::type_identity<Path<true, true>>())
+                 : run_on(std::type_identity<Path<true, false>>());
+  } else {
+    return lossy ? run_on(std::type_identity<Path<false, true>>())
+                 : run_on(std::type_identity<Path<false, false>>());
   }
-  return lossy ? run<Path<false, true>>(parameters, senders, clock, duration_ms, observer,
-                                        interruption)
-               : run<Path<false, false>>(parameters, senders, clock, duration_ms, observer,
-                                         interruption);
 }
 
 }  // namespace

@@ -28,8 +28,12 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   const bool is_absolute = std::all_of(
       specimen.senders.begin(), specimen.senders.end(),
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
-  const auto run_with = is_absolute ? run_rules<RemyController<false>, Observer>
-                                    : run_rules<RemyController<true>, Observer>;
+  const bool has_more_signals =
+      std::any_of(specimen.senders.begin(), specimen.senders.end(),
+                  [&](const SenderGroup& group) { return tables[group.table].has_more_signals(); });
+  const auto run_with = has_more_signals ? run_rules<SignalController, Observer>
+                        : is_absolute    ? run_rules<RemyController<false>, Observer>
+                                         : run_rules<RemyController<true>, Observer>;
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
@@ -41,7 +45,7 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
       continue;
     }
     RuleMemory summary{rule, {}};
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < memory->axes(); ++axis) {
       SignalSummary signal{static_cast<Signal>(axis), {}, {}};
       const auto counts = memory->counts(signal.signal);
       for (std::uint32_t bucket = 0; bucket < counts.size(); ++bucket) {
@@ -201,7 +205,7 @@ class Sums {
     for (const RuleMemory& rule : outcome.rule_memory) {
       auto& sum = memory_[rule.rule];
       if (sum == nullptr) {
-        sum = std::make_unique<MemoryCounts>();
+        sum = std::make_unique<MemoryCounts>(rule.signals.size());
       }
       for (const SignalSummary& signal : rule.signals) {
         for (std::size_t i = 0; i < signal.buckets.size(); ++i) {
@@ -214,12 +218,22 @@ class Sums {
   void move_to(OutcomeColumns& columns) {
     columns.rule_uses = std::move(uses_);
     columns.used_rules = std::move(used_);
+    add_memory(0, kUsualSignals, columns);
+    add_memory(kUsualSignals, kSignals, columns);
+  }
+
+ private:
+  // The counts of some axes, behind those of the axes before.
+  void add_memory(std::size_t first_axis, std::size_t end, OutcomeColumns& columns) const {
     for (std::size_t rule = 0; rule < memory_.size(); ++rule) {
-      for (std::size_t axis = 0; memory_[rule] != nullptr && axis < kSignals; ++axis) {
+      const std::size_t last = memory_[rule] == nullptr ? 0 : std::min(end, memory_[rule]->axes());
+      for (std::size_t axis = first_axis; axis < last; ++axis) {
         const auto counts = memory_[rule]->counts(static_cast<Signal>(axis));
+        const std::size_t row =
+            rules_ * first_axis + rule * (end - first_axis) + (axis - first_axis);
         for (std::size_t bucket = 0; bucket < counts.size(); ++bucket) {
           if (counts[bucket] > 0) {
-            columns.memory_places.push_back((rule * kSignals + axis) * counts.size() + bucket);
+            columns.memory_places.push_back(row * counts.size() + bucket);
             columns.memory_counts.push_back(counts[bucket]);
           }
         }
@@ -227,7 +241,6 @@ class Sums {
     }
   }
 
- private:
   bool records_memory() const {
     return recording_ == Recording::kMemory || recording_ == Recording::kShares;
   }

@@ -70,7 +70,8 @@ struct OutcomeColumns {
   // By specimen a bit a rule, the lowest first, in whole bytes: whether any candidate used it.
   std::vector<std::uint8_t> used_rules;
   // Counts over all simulations that are not 0, by place: of a bucket of an axis of a rule, at
-  // (rule * kSignals + axis) * memory_scale::kBuckets + bucket.
+  // (rule * kUsualSignals + axis) * memory_scale::kBuckets + bucket; behind all of these, likewise,
+  // of the axes of other signals.
   std::vector<std::uint64_t> memory_places;
   std::vector<std::uint64_t> memory_counts;
 };

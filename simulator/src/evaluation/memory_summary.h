@@ -33,6 +33,9 @@ double lower_edge(Signal signal, std::uint32_t bucket);
 // Counts of the memory values that triggered one rule, by axis and bucket.
 class MemoryCounts {
  public:
+  explicit MemoryCounts(std::size_t axes = kSignals) : counts_(axes) {}
+
+  std::size_t axes() const { return counts_.size(); }
   void add(std::size_t axis, double value) {
     ++counts_[axis][memory_scale::bucket(static_cast<Signal>(axis), value)];
   }
@@ -44,7 +47,7 @@ class MemoryCounts {
   }
 
  private:
-  std::array<std::array<std::uint64_t, memory_scale::kBuckets>, kSignals> counts_{};
+  std::vector<std::array<std::uint64_t, memory_scale::kBuckets>> counts_;
 };
 
 // One axis of a rule's memory: used buckets, strictly increasing, and their counts.

@@ -52,9 +52,9 @@ class MemoryRecorder {
     ++uses_[rule];
     auto& summary = summaries_[rule];
     if (summary == nullptr) {
-      summary = std::make_unique<MemoryCounts>();
+      summary = std::make_unique<MemoryCounts>(Controller::kAxes);
     }
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < Controller::kAxes; ++axis) {
       summary->add(axis, controller.memory()[axis]);
     }
   }

@@ -20,8 +20,10 @@ namespace remy {
 // n senders share one path (TCP ex Machina, Figure 2). Composed at compile time of
 //   Controller: congestion control. start(), acknowledge(sent, received, RTT),
 //               acknowledge_earlier_period() give the rule used; window_packets() and
-//               intersend_ms() bound what may leave.
-//   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive().
+//               intersend_ms() bound what may leave. One with kMoreSignals hears of packets that
+//               are received(), as well.
+//   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive(); telemetry()
+//               for such a controller.
 //   Clock:      read(...) gives the times of an ACK as its sender sees them; one that is not exact
 //               bunches packets and delays ACKs, too.
 //   Observer:   used(sender, controller, rule) sees every look-up.
@@ -133,6 +135,11 @@ class Dumbbell {
     const FlowTag flow = path_.front().flow;
     Sender& sender = senders_[flow.sender()];
     const bool is_lost = path_.is_lost(sequence, flow);
+    if constexpr (Controller::kMoreSignals) {
+      if (!is_lost && flow == sender.flow) {
+        sender.controller.received(sequence, path_.telemetry());
+      }
+    }
     path_.arrive([this](std::size_t packets) { look(packets); });
     if (is_lost) [[unlikely]] {
       ++sender.results.packets_lost;

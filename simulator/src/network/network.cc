@@ -717,6 +717,12 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows) {
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
                            double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
   validate(network, tables.size());
+  for (const SenderDescription& sender : network.senders) {
+    if (sender.table && tables[*sender.table].has_more_signals()) {
+      throw std::invalid_argument("table " + std::to_string(*sender.table) +
+                                  " looks at signals that only the dumbbell has (docs/signals.md)");
+    }
+  }
   if (has_omniscient_senders(network)) {
     return run_omniscient(network, duration_ms, seed, options.interruption);
   }

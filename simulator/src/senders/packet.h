@@ -34,6 +34,15 @@ struct Packet {
   FlowTag flow;
 };
 
+// What the link's port writes into a packet, in-band network telemetry as in HPCC (Li et al. 2019,
+// section 3.1): two of them tell how busy the link was in between.
+struct Telemetry {
+  std::uint32_t queue_packets = 0;  // that the packet found at the link, with the one in service
+  std::uint64_t departures = 0;     // packets that have left the link, with this one
+  double departed_ms = 0;           // when this one did
+  double service_ms = 0;            // a packet's time on the link
+};
+
 // What one sender got out of a simulation.
 struct SenderResults {
   std::uint64_t packets_received = 0;

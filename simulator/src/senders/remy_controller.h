@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "senders/packet.h"
 #include "table/compiled_table.h"
 
 #if defined(__SSE2__)
@@ -29,11 +31,21 @@ struct EwmaWeights {
   alignas(16) static const double kKeep[2];
 };
 
+// What more than the usual signals need between two ACKs.
+struct SignalMemory {
+  std::uint32_t sequence = 0;
+  Telemetry telemetry;
+};
+
 // A RemyCC at work (TCP ex Machina, sections 4.1 and 4.2): its memory, and the window and pacing
-// that the rule for it sets. Composed at compile time for absolute rules alone, or for any.
-template <bool kAnyRules>
+// that the rule for it sets. Composed at compile time for absolute rules alone, or for any; and
+// where a table looks at more than the usual signals (docs/signals.md), for all of them.
+template <bool kAnyRules, bool kMore = false>
 class RemyController {
  public:
+  static constexpr bool kMoreSignals = kMore;
+  static constexpr std::size_t kAxes = kMore ? kSignals : kUsualSignals;
+
   explicit RemyController(const CompiledTable& table) : table_(&table) {}
 
   double intersend_ms() const { return intersend_ms_; }
@@ -56,6 +68,13 @@ class RemyController {
     return apply_rule();
   }
 
+  // A packet of this on period was received, which the next ACK is for, if none follows before.
+  void received(std::uint32_t sequence, const Telemetry& telemetry)
+    requires kMore
+  {
+    newest_ = {sequence, telemetry};
+  }
+
   // An ACK of this on period arrived, for the last `packets` received: times between packets are
   // those between ACKs over their number.
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
@@ -73,6 +92,12 @@ class RemyController {
           (1 - kSlowWeight) * memory_[3] + kSlowWeight * ((received_ms - last_ms_[1]) / packets);
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
       memory_[2] = rtt_ms / minimum_rtt_ms_;
+      if constexpr (kMore) {
+        update_more_signals(rtt_ms, packets);
+      }
+    }
+    if constexpr (kMore) {
+      last_ = newest_;
     }
     last_ms_[0] = sent_ms;
     last_ms_[1] = received_ms;
@@ -84,11 +109,42 @@ class RemyController {
   std::uint32_t acknowledge_earlier_period() { return apply_rule(); }
 
  private:
+  static constexpr double kWeight = 1.0 / 8;
   static constexpr double kSlowWeight = 1.0 / 256;
   static constexpr double kMaximumWindow = 1e6;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
   bool is_scale_free() const { return table_->rules() == Rules::kScaleFree; }
+
+  // The ACK is for `packets` of those sent since the packet that the last one was for. As nothing
+  // overtakes, the others are lost.
+  void update_more_signals(double rtt_ms, std::uint32_t packets)
+    requires kMore
+  {
+    const std::uint32_t resolved = newest_.sequence - last_.sequence;
+    memory_[4] = rtt_ms - minimum_rtt_ms_;
+    memory_[5] = memory_[1] * resolved;
+    for (std::uint32_t lost = resolved - packets; lost > 0; --lost) {
+      memory_[6] = (1 - kSlowWeight) * memory_[6] + kSlowWeight;
+    }
+    for (; packets > 0; --packets) {
+      memory_[6] = (1 - kSlowWeight) * memory_[6];
+    }
+    const Telemetry& now = newest_.telemetry;
+    const double busy_ms =
+        static_cast<double>(now.departures - last_.telemetry.departures) * now.service_ms;
+    memory_[7] = (1 - kWeight) * memory_[7] + kWeight * now.queue_packets;
+    memory_[8] = (1 - kWeight) * memory_[8] +
+                 kWeight * (busy_ms / (now.departed_ms - last_.telemetry.departed_ms));
+  }
+
+  [[gnu::always_inline]] std::uint32_t find(const double* memory) const {
+    if constexpr (kMore) {
+      return table_->find_any(memory);
+    } else {
+      return table_->find(memory);
+    }
+  }
 
   [[gnu::always_inline]] std::uint32_t apply_rule() {
     if constexpr (kAnyRules) {
@@ -99,7 +155,7 @@ class RemyController {
         return apply_start_rule();
       }
     }
-    const std::uint32_t rule = table_->find(memory_);
+    const std::uint32_t rule = find(memory_);
     const Action& action = table_->action(rule);
     set(action, action.window_increment, action.intersend_ms);
     return rule;
@@ -111,7 +167,15 @@ class RemyController {
     ratios_[1] = 1;
     ratios_[2] = memory_[2];
     ratios_[3] = memory_[3] / scale_ms;
-    const std::uint32_t rule = table_->find(ratios_);
+    if constexpr (kMore) {
+      ratios_[4] = memory_[4] / scale_ms;
+      ratios_[5] = memory_[5] / minimum_rtt_ms_;
+      ratios_[6] = memory_[6];
+      // Over the packets that the smallest RTT holds at the measured rate.
+      ratios_[7] = memory_[7] * scale_ms / minimum_rtt_ms_;
+      ratios_[8] = memory_[8];
+    }
+    const std::uint32_t rule = find(ratios_);
     const Action& action = table_->action(rule);
     // In an order that makes no NaN of 0 and infinity.
     set(action, action.window_increment * minimum_rtt_ms_ / (100 * unit_ms()),
@@ -122,7 +186,7 @@ class RemyController {
   // Nothing is measured yet.
   [[gnu::noinline]] std::uint32_t apply_start_rule() {
     std::fill(std::begin(ratios_), std::end(ratios_), 0.0);
-    const std::uint32_t rule = table_->find(ratios_);
+    const std::uint32_t rule = find(ratios_);
     const Action& action = table_->action(rule);
     set(action, action.window_increment, action.intersend_ms);
     return rule;
@@ -139,15 +203,22 @@ class RemyController {
     intersend_ms_ = intersend_ms;
   }
 
-  alignas(64) double memory_[kSignals] = {};  // indexed by Signal
-  alignas(16) double last_ms_[2] = {};  // when the last packet acknowledged was sent, received
+  alignas(64) double memory_[kAxes] = {};  // indexed by Signal
+  alignas(16) double last_ms_[2] = {};     // when the last packet acknowledged was sent, received
   double minimum_rtt_ms_ = kUnknown;
   double intersend_ms_ = 0;
   const CompiledTable* table_;
   std::uint32_t window_packets_ = 0;
   // The memory in units of rec_ewma, as scale-free rules look at it; indexed by Signal.
-  alignas(16) double ratios_[kAnyRules ? kSignals : 1] = {};
+  alignas(16) double ratios_[kAnyRules ? kAxes : 1] = {};
+  // Of the newest packet received, and of that which the last ACK was for.
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> newest_;
+  [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> last_;
 };
+
+// For tables of any signals.
+using SignalController = RemyController<true, true>;
 
 // Sees every look-up of senders in a network.
 class RuleObserver {

@@ -18,8 +18,9 @@ class CompiledTable {
  public:
   CompiledTable(const RuleTable& table);  // implicit: it is the same table
 
-  // The rule for a memory value; `memory` is 16-byte aligned, indexed by Signal. Values outside the
-  // domain fall into the rule at its border, because inner nodes are all that is compared with.
+  // The rule for a memory value of a table of the usual signals; `memory` is 16-byte aligned,
+  // indexed by Signal. Values outside the domain fall into the rule at its border, because inner
+  // nodes are all that is compared with.
   std::uint32_t find(const double* memory) const {
     const auto* const nodes = reinterpret_cast<const std::byte*>(inner_.data());
     std::int64_t node = 0;
@@ -37,7 +38,7 @@ class CompiledTable {
     do {
       const Inner& inner = *reinterpret_cast<const Inner*>(nodes + node);
       unsigned orthant = 0;
-      for (std::size_t axis = 0; axis < kSignals; ++axis) {
+      for (std::size_t axis = 0; axis < kUsualSignals; ++axis) {
         orthant |= static_cast<unsigned>(inner.thresholds[axis] <= memory[axis]) << axis;
       }
       node = inner.children[orthant];
@@ -46,6 +47,26 @@ class CompiledTable {
     return static_cast<std::uint32_t>(~node);
   }
 
+  // The same for a table of any signals.
+  std::uint32_t find_any(const double* memory) const {
+    if (!has_more_signals()) {
+      return find(memory);
+    }
+    std::int32_t node = 0;
+    do {
+      const Divided& divided = divided_[static_cast<std::size_t>(node)];
+      std::size_t child = divided.first_child;
+      for (std::size_t j = 0; j < divided.count; ++j) {
+        const Threshold& threshold = thresholds_[divided.first_threshold + j];
+        child += std::size_t{threshold.value <= memory[static_cast<std::size_t>(threshold.signal)]}
+                 << j;
+      }
+      node = children_[child];
+    } while (node >= 0);
+    return static_cast<std::uint32_t>(~node);
+  }
+
+  bool has_more_signals() const { return !divided_.empty(); }
   const Action& action(std::uint32_t rule) const { return actions_[rule]; }
   void set_action(std::uint32_t rule, const Action& action) { actions_[rule] = action; }
   std::size_t rule_count() const { return actions_.size(); }
@@ -56,15 +77,30 @@ class CompiledTable {
   // their number), by orthant: bit s is set at or above the threshold of signal s. Signals not
   // divided on have no number for a threshold.
   struct alignas(32) Inner {
-    std::array<double, kSignals> thresholds;
-    std::array<std::int32_t, std::size_t{1} << kSignals> children;
+    std::array<double, kUsualSignals> thresholds;
+    std::array<std::int32_t, std::size_t{1} << kUsualSignals> children;
   };
 
+  // An inner node of a table that looks at more than the usual signals, by its places in lists of
+  // thresholds and of children; those are by orthant, in the order of the thresholds: the number of
+  // an inner node, or the complement of a rule's.
+  struct Divided {
+    std::size_t first_threshold;
+    std::size_t count;
+    std::size_t first_child;
+  };
+
+  void lay_out(const RuleTable& table);
+  void lay_out_any(const RuleTable& table);
   void add_inner(const std::vector<Threshold>& thresholds);
 
   std::vector<Inner> inner_;  // the root first, which is there even if there is only one rule
   std::vector<Action> actions_;
   Rules rules_;
+  // Where there are more signals, in place of the above.
+  std::vector<Divided> divided_;
+  std::vector<Threshold> thresholds_;
+  std::vector<std::int32_t> children_;
 };
 
 }  // namespace remy

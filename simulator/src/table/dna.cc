@@ -27,7 +27,7 @@ enum WhiskerTreeField : std::uint32_t {
   kConfig = 4,
   kConfigVector = 6,
 };
-constexpr std::size_t kMaximumChildren = std::size_t{1} << kSignals;
+constexpr std::size_t kMaximumChildren = std::size_t{1} << dna::kAxes;
 
 bool is_metadata(const wire::Field& field) {
   return field.number >= kConfig && field.number <= kConfigVector;
@@ -50,7 +50,7 @@ EncodedNode open_node(std::string_view message, const Place& place) {
       node.domain = dna::decode_memory_range(dna::bytes_of(field, domain), domain);
     } else if (field.number == kChildren) {
       if (node.children.size() == kMaximumChildren) {
-        refuse(place, "has more than 16 children, the most allowed");
+        refuse(place, "has more than 64 children, the most allowed");
       }
       node.children.push_back(dna::bytes_of(field, {&place, "children", node.children.size()}));
     } else if (field.number == kLeaf) {
@@ -111,7 +111,7 @@ std::optional<double> find_threshold(const MemoryRange& parent,
 void check_threshold(const MemoryRange& parent, std::size_t axis, double value, const Place& node) {
   const std::string division =
       "is divided on " + std::string(dna::axis_name(axis)) + " at " + text(value);
-  if (axis >= kSignals || !parent.active[axis]) {
+  if (!parent.active[axis]) {
     refuse(node, division + ", which is not one of its active axes");
   }
   if (!(parent.lower[axis] <= value && value < parent.upper[axis])) {
@@ -124,7 +124,7 @@ void check_threshold(const MemoryRange& parent, std::size_t axis, double value, 
 unsigned orthant_of(const MemoryRange& parent, const MemoryRange& child,
                     const Thresholds& thresholds, const Place& place) {
   unsigned orthant = 0;
-  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+  for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
     if (!thresholds[axis]) {
       continue;
     }
@@ -163,7 +163,7 @@ std::vector<std::size_t> order_axes(std::span<const unsigned> orthants,
     return in_file_order;
   }
   std::vector<std::size_t> in_axis_order;
-  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+  for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
     if (thresholds[axis]) {
       in_axis_order.push_back(axis);
     }
@@ -197,7 +197,7 @@ Division divide(const MemoryRange& parent, std::span<const MemoryRange> children
   }
 
   std::vector<unsigned> orthants;
-  std::array<std::optional<std::size_t>, 1U << kSignals> places;
+  std::array<std::optional<std::size_t>, 1U << dna::kAxes> places;
   for (std::size_t i = 0; i < children.size(); ++i) {
     const Place child{&node, "children", i};
     orthants.push_back(orthant_of(parent, children[i], thresholds, child));
@@ -269,9 +269,9 @@ class TreeReader {
   // and the fourth where they divide on it.
   std::vector<Signal> signals(const MemoryRange& root) const {
     std::vector<Signal> signals;
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
       const auto signal = static_cast<Signal>(axis);
-      const bool used = signal != Signal::kSlowRecEwma || divided_[axis];
+      const bool used = signal < Signal::kSlowRecEwma || divided_[axis];
       if (root.lists_active ? root.active[axis] : used) {
         signals.push_back(signal);
       }
@@ -287,8 +287,7 @@ class TreeReader {
       if (child.lower[axis] < parent.lower[axis] || child.upper[axis] > parent.upper[axis]) {
         return false;
       }
-      is_empty = is_empty ||
-                 (axis < kSignals && child.active[axis] && child.lower[axis] == child.upper[axis]);
+      is_empty = is_empty || (child.active[axis] && child.lower[axis] == child.upper[axis]);
     }
     return is_empty;
   }
@@ -328,7 +327,7 @@ class TreeReader {
   }
 
   std::vector<Node> nodes_;
-  std::array<bool, kSignals> divided_{};
+  std::array<bool, dna::kAxes> divided_{};
 };
 
 // The largest of the root's bounds.
@@ -440,6 +439,10 @@ DnaFile read_dna(std::string_view bytes, double time_unit_ms) {
 std::string write_dna(const RuleTable& table, std::string_view metadata) {
   if (table.rules() != Rules::kAbsolute) {
     throw InvalidTable("its rules are scale-free, which a .dna file cannot say; keep it as .json");
+  }
+  if (const Signal last = table.signals().back(); static_cast<std::size_t>(last) >= dna::kAxes) {
+    throw InvalidTable("it looks at " + std::string(signal_name(last, table.rules())) +
+                       ", which a .dna file cannot say; keep it as .json");
   }
   check_metadata(metadata);
   Region everything;

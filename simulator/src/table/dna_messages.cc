@@ -72,12 +72,9 @@ void decode_memory(std::string_view message, const Place& place,
 }
 
 void activate(MemoryRange& range, std::uint64_t axis, const Place& place) {
-  if (axis >= kSignals) {
-    const std::string name = axis < kAxes ? std::string(axis_name(static_cast<std::size_t>(axis)))
-                                          : "axis number " + std::to_string(axis);
-    refuse(place, "holds " + name +
-                      ", which is not supported; the axes allowed are SEND_EWMA, REC_EWMA, "
-                      "RTT_RATIO and SLOW_REC_EWMA");
+  if (axis >= kAxes) {
+    refuse(place, "holds axis number " + std::to_string(axis) +
+                      ", which is not supported; the last is 5, QUEUEING_DELAY");
   }
   if (!range.lists_active) {
     range.active.fill(false);
@@ -102,9 +99,9 @@ void decode_active_axes(const wire::Field& field, const Place& place, MemoryRang
   }
 }
 
-std::string encode_memory(const MemoryPoint& point) {
+std::string encode_memory(const MemoryPoint& point, std::size_t axes) {
   std::string message;
-  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+  for (std::size_t axis = 0; axis < axes; ++axis) {
     wire::append_double(message, kFirstMemoryField + static_cast<std::uint32_t>(axis), point[axis]);
   }
   return message;
@@ -159,7 +156,8 @@ std::string_view axis_name(std::size_t axis) { return kAxisNames[axis].name; }
 MemoryRange::MemoryRange() {
   lower.fill(0);
   upper.fill(RuleTable::kDefaultDomainUpper);
-  active.fill(true);
+  active.fill(false);
+  std::fill_n(active.begin(), kUsualSignals, true);
 }
 
 MemoryRange decode_memory_range(std::string_view message, const Place& place) {
@@ -187,9 +185,13 @@ MemoryRange decode_memory_range(std::string_view message, const Place& place) {
 }
 
 std::string encode_memory_range(const Region& region, std::span<const Signal> signals) {
+  // Bounds of the other two axes are left out where nothing lies on them, as in files that are
+  // older.
+  const bool is_usual = static_cast<std::size_t>(signals.back()) < kUsualSignals;
+  const std::size_t axes = is_usual ? kUsualSignals : kAxes;
   std::string message;
-  wire::append_bytes(message, kLower, encode_memory(region.lower));
-  wire::append_bytes(message, kUpper, encode_memory(region.upper));
+  wire::append_bytes(message, kLower, encode_memory(region.lower, axes));
+  wire::append_bytes(message, kUpper, encode_memory(region.upper, axes));
   for (const Signal signal : signals) {
     wire::append_varint(message, kActiveAxis, static_cast<std::uint64_t>(signal));
   }

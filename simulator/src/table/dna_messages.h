@@ -46,8 +46,7 @@ class Once {
   std::uint64_t seen_ = 0;
 };
 
-// An axis of the format: those of Signal in its order, then RTT_DIFF and QUEUEING_DELAY, which must
-// not be divided on.
+// An axis of the format: the first of Signal, in its order.
 inline constexpr std::size_t kAxes = 6;
 std::string_view axis_name(std::size_t axis);
 
@@ -57,8 +56,8 @@ struct MemoryRange {
 
   std::array<double, kAxes> lower;
   std::array<double, kAxes> upper;
-  std::array<bool, kSignals> active;
-  bool lists_active = false;  // false: `active` is the default, all four
+  std::array<bool, kAxes> active;
+  bool lists_active = false;  // false: `active` is the default, the usual signals
 
   friend bool operator==(const MemoryRange& a, const MemoryRange& b) {
     return a.lower == b.lower && a.upper == b.upper && a.active == b.active;

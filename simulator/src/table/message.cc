@@ -13,11 +13,11 @@ namespace {
 using wire::Field;
 using wire::Type;
 
-// The number of each axis on the wire, where signals are counted from 1; rtt_ratio is a ratio
-// anyway.
-constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4};
-constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6};
-constexpr std::uint64_t kNumbers = 6;
+// The number of each axis on the wire, where signals are counted from 1; rtt_ratio, loss_rate and
+// utilization are ratios anyway.
+constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4, 7, 8, 9, 10, 11};
+constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6, 12, 13, 9, 14, 11};
+constexpr std::uint64_t kNumbers = 14;
 
 std::uint64_t number_of(Signal signal, Rules rules) {
   return (rules == Rules::kScaleFree ? kScaleFreeNumbers
@@ -36,11 +36,10 @@ Signal signal_of(std::uint64_t number, Rules rules, const std::string& place) {
   if (number < 1 || number > kNumbers) {
     throw InvalidTable(named + ", which is not a congestion signal");
   }
-  throw InvalidTable(
-      named + (rules == Rules::kScaleFree
-                   ? ", which is absolute; scale-free rules look at send_ratio, rtt_ratio and "
-                     "slow_rec_ratio only"
-                   : ", which only scale-free rules look at"));
+  throw InvalidTable(named + (rules == Rules::kScaleFree
+                                  ? ", which is absolute; scale-free rules look at ratios only: " +
+                                        signal_names(rules)
+                                  : ", which only scale-free rules look at"));
 }
 
 template <class Handle>

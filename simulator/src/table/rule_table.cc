@@ -39,19 +39,18 @@ void check_domain(std::span<const Signal> signals, double domain_upper, Rules ru
   for (std::size_t i = 0; i < signals.size(); ++i) {
     if (axis_of(signals[i]) >= kSignals) {
       throw InvalidTable("Signal number " + std::to_string(axis_of(signals[i])) +
-                         " does not exist; the last is 3, slow_rec_ewma.");
+                         " does not exist; the last is 8, utilization.");
     }
     if (is_scale_free && signals[i] == Signal::kRecEwma) {
       throw InvalidTable(
-          "The table looks at rec_ewma, an absolute rate; scale-free rules look at send_ratio, "
-          "rtt_ratio and slow_rec_ratio only.");
+          "The table looks at rec_ewma, an absolute rate; scale-free rules look at ratios only: " +
+          signal_names(rules) + ".");
     }
     if (i > 0 && signals[i] <= signals[i - 1]) {
       throw InvalidTable("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
                          std::string(signal_name(signals[i - 1], rules)) +
-                         "; signals must be listed once each, in the order " +
-                         (is_scale_free ? "send_ratio, rtt_ratio, slow_rec_ratio."
-                                        : "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma."));
+                         "; signals must be listed once each, in the order " + signal_names(rules) +
+                         ".");
     }
   }
   if (!std::isfinite(domain_upper) || domain_upper <= 0) {
@@ -116,11 +115,24 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
 }  // namespace
 
 std::string_view signal_name(Signal signal, Rules rules) {
-  static constexpr std::array<std::string_view, kSignals> kAbsolute{"send_ewma", "rec_ewma",
-                                                                    "rtt_ratio", "slow_rec_ewma"};
-  static constexpr std::array<std::string_view, kSignals> kScaleFree{"send_ratio", "rec_ewma",
-                                                                     "rtt_ratio", "slow_rec_ratio"};
+  static constexpr std::array<std::string_view, kSignals> kAbsolute{
+      "send_ewma",      "rec_ewma",  "rtt_ratio",    "slow_rec_ewma", "rtt_diff",
+      "queueing_delay", "loss_rate", "queue_length", "utilization"};
+  static constexpr std::array<std::string_view, kSignals> kScaleFree{
+      "send_ratio",           "rec_ewma",  "rtt_ratio",   "slow_rec_ratio", "rtt_diff_ratio",
+      "queueing_delay_ratio", "loss_rate", "queue_ratio", "utilization"};
   return (rules == Rules::kScaleFree ? kScaleFree : kAbsolute)[axis_of(signal)];
+}
+
+std::string signal_names(Rules rules) {
+  std::string names;
+  for (std::size_t axis = 0; axis < kSignals; ++axis) {
+    const auto signal = static_cast<Signal>(axis);
+    if (rules == Rules::kAbsolute || signal != Signal::kRecEwma) {
+      names += (names.empty() ? "" : ", ") + std::string(signal_name(signal, rules));
+    }
+  }
+  return names;
 }
 
 std::string text(double value) {

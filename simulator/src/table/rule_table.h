@@ -12,22 +12,37 @@
 namespace remy {
 
 // A congestion signal: one axis of a sender's memory (TCP ex Machina, section 4.1). The order is
-// that of the .dna format's axes.
-enum class Signal : std::uint8_t { kSendEwma = 0, kRecEwma = 1, kRttRatio = 2, kSlowRecEwma = 3 };
-inline constexpr std::size_t kSignals = 4;
+// that of the .dna format's axes, then that of docs/signals.md.
+enum class Signal : std::uint8_t {
+  kSendEwma = 0,
+  kRecEwma = 1,
+  kRttRatio = 2,
+  kSlowRecEwma = 3,
+  kRttDiff = 4,
+  kQueueingDelay = 5,
+  kLossRate = 6,
+  kQueueLength = 7,
+  kUtilization = 8,
+};
+inline constexpr std::size_t kSignals = 9;
+// Those that every sender's memory has. Tables that look at others have a simulator of their own.
+inline constexpr std::size_t kUsualSignals = 4;
 
 // The units in which rules speak: milliseconds and packets, or the sender's own measured scale
-// (docs/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes, with EWMAs over
-// rec_ewma in place of EWMAs in ms, and have none for rec_ewma itself.
+// (docs/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes as ratios
+// (docs/signals.md), and have none for rec_ewma itself.
 enum class Rules : std::uint8_t { kAbsolute = 1, kScaleFree = 2 };
 
 // The signal's name in specs and error messages.
 std::string_view signal_name(Signal signal, Rules rules);
 
+// Those of all signals that such rules may look at, as a part of a sentence.
+std::string signal_names(Rules rules);
+
 // The shortest decimal text that reads back as the same number, for error messages.
 std::string text(double value);
 
-// A point of memory space, indexed by Signal. EWMAs in ms, or over rec_ewma.
+// A point of memory space, indexed by Signal. Times in ms, or as ratios.
 using MemoryPoint = std::array<double, kSignals>;
 
 // What a sender does after an ACK (section 4.2):
@@ -94,6 +109,10 @@ class RuleTable {
                                double domain_upper = kDefaultDomainUpper);
 
   std::span<const Signal> signals() const { return signals_; }
+  // Whether it may look at others than the usual signals.
+  bool has_more_signals() const {
+    return static_cast<std::size_t>(signals_.back()) >= kUsualSignals;
+  }
   std::span<const Node> nodes() const { return nodes_; }
   double domain_upper() const { return domain_upper_; }
   Rules rules() const { return rules_; }

@@ -16,6 +16,14 @@ class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNAL_SLOW_REC_EWMA: _ClassVar[Signal]
     SIGNAL_SEND_RATIO: _ClassVar[Signal]
     SIGNAL_SLOW_REC_RATIO: _ClassVar[Signal]
+    SIGNAL_RTT_DIFF: _ClassVar[Signal]
+    SIGNAL_QUEUEING_DELAY: _ClassVar[Signal]
+    SIGNAL_LOSS_RATE: _ClassVar[Signal]
+    SIGNAL_QUEUE_LENGTH: _ClassVar[Signal]
+    SIGNAL_UTILIZATION: _ClassVar[Signal]
+    SIGNAL_RTT_DIFF_RATIO: _ClassVar[Signal]
+    SIGNAL_QUEUEING_DELAY_RATIO: _ClassVar[Signal]
+    SIGNAL_QUEUE_RATIO: _ClassVar[Signal]
 
 class Rules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -29,6 +37,14 @@ SIGNAL_RTT_RATIO: Signal
 SIGNAL_SLOW_REC_EWMA: Signal
 SIGNAL_SEND_RATIO: Signal
 SIGNAL_SLOW_REC_RATIO: Signal
+SIGNAL_RTT_DIFF: Signal
+SIGNAL_QUEUEING_DELAY: Signal
+SIGNAL_LOSS_RATE: Signal
+SIGNAL_QUEUE_LENGTH: Signal
+SIGNAL_UTILIZATION: Signal
+SIGNAL_RTT_DIFF_RATIO: Signal
+SIGNAL_QUEUEING_DELAY_RATIO: Signal
+SIGNAL_QUEUE_RATIO: Signal
 RULES_UNSPECIFIED: Rules
 RULES_ABSOLUTE: Rules
 RULES_SCALE_FREE: Rules

@@ -15,7 +15,7 @@ from remy_simulator import RuleTable, log2, power
 from remy_simulator.messages import ActionTuple as Action
 
 # The native axes of a table, in order.
-_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA = 0, 1, 3
+_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY = 0, 1, 3, 4, 5
 # A sender that has measured anything has measured more, ms.
 _LEAST_MS = 1 / (1 << 20)
 # The first cells are below what the fastest link needs for a packet, as young senders measure; the
@@ -75,9 +75,13 @@ def exported(
     largest = math.nextafter(table.domain_upper, 0)
 
     def cell(middle: float) -> list[_Node]:
+        factors = {
+            **dict.fromkeys((_SEND_EWMA, _SLOW_REC_EWMA, _RTT_DIFF), middle),
+            _QUEUEING_DELAY: rtt_ms,
+        }
+
         def scaled(axis: int, value: float) -> float:
-            factor = middle if axis in (_SEND_EWMA, _SLOW_REC_EWMA) else 1.0
-            return min(value * factor, largest)
+            return min(value * factors.get(axis, 1.0), largest)
 
         return [
             (

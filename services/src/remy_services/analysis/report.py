@@ -105,7 +105,7 @@ def region_cells(rule: ReadableRule, domain_upper: float) -> list[str]:
     """
     return [
         (_ages(low, high, domain_upper) if signal == _AGE else None)
-        or _interval(low, high, domain_upper)
+        or _interval(low, high, domain_upper, _UNITS.get(signal, _threshold))
         for signal, (low, high) in rule.region.items()
     ]
 
@@ -148,6 +148,14 @@ def _interval(
     return f"{threshold(low)} .. {threshold(high)}"
 
 
+_UNITS: Final[dict[str, Callable[[float], str]]] = {
+    **dict.fromkeys(("rtt_diff", "queueing_delay"), lambda value: f"{value:.6g} ms"),
+    **dict.fromkeys(("queue_length", "rtt_diff_ratio"), lambda value: f"{value:.6g} packets"),
+    **dict.fromkeys(
+        ("loss_rate", "utilization", "queueing_delay_ratio", "queue_ratio"),
+        lambda value: f"{100 * value:.6g} %",
+    ),
+}
 _AGE: Final = "slow_rec_ratio"
 # Later the ratio tells a change of rate rather than an age.
 _OLDEST_ACKS: Final = 1000

@@ -190,8 +190,9 @@ START_RULE = 0
 #: The native axes of rtt_ratio, and of slow_rec_ewma or slow_rec_ratio.
 RTT_RATIO = 2
 _SLOW_REC = 3
-#: No measured memory value lies below.
+#: No measured memory value lies below; those of the last axes may be 0.
 _LEAST_RTT_RATIO, _LEAST_OTHER = 1.0, 1 / (1 << 20)
+_MAY_BE_0 = (4, 6, 7)
 
 
 def has_start_rule(table: RuleTable) -> bool:
@@ -200,6 +201,7 @@ def has_start_rule(table: RuleTable) -> bool:
     return any(
         upper[axis] <= (_LEAST_RTT_RATIO if axis == RTT_RATIO else _LEAST_OTHER)
         for axis in table.signals
+        if axis not in _MAY_BE_0
     )
 
 
@@ -240,7 +242,8 @@ _NO_ACTION: Action = (0.0, 0.0, 1.0)
 
 def _measured_something(axes: Sequence[int]) -> Node:
     """The node that divides all memory into what is all zero and what is not."""
-    axis = RTT_RATIO if RTT_RATIO in axes else axes[-1]
+    sure = [axis for axis in axes if axis not in _MAY_BE_0]
+    axis = RTT_RATIO if RTT_RATIO in axes else sure[-1]
     value = _LEAST_RTT_RATIO / 2 if axis == RTT_RATIO else _LEAST_OTHER
     return [(axis, value)], _NO_ACTION
 

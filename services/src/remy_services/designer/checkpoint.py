@@ -14,8 +14,8 @@ from remy_services.designer.scoring import CheckpointError, DesignerError, Other
 from remy_services.remycc import signal_name
 from remy_services.specification import content_digest, first_digest
 from remy_services.specification.schema import short_name
-from remy_simulator import RuleTable, fingerprint
-from remy_simulator.messages import axis_of
+from remy_simulator import RuleTable, fingerprint, signals_fingerprint
+from remy_simulator.messages import USUAL_AXES, axis_of
 
 
 def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
@@ -115,13 +115,14 @@ def _seal(payload: bytes) -> bytes:
     ).SerializeToString(deterministic=True)
 
 
-def new_record(design_digest: str, rules: int) -> checkpoint_pb2.Checkpoint:
-    """The record of a design of such rules at its beginning, made by this simulator: a checkpoint
-    but for the strategy's state."""
+def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.Checkpoint:
+    """The record of a design at its beginning, made by this simulator: a checkpoint but for the
+    strategy's state."""
+    has_more_signals = max(axis_of(signal) for signal in spec.signals) >= USUAL_AXES
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),
-        simulator_digest=fingerprint(rules),
+        simulator_digest=signals_fingerprint() if has_more_signals else fingerprint(spec.rules),
     )
 
 

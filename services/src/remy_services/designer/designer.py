@@ -144,7 +144,7 @@ class Designer:
         self._state: State = self._strategy.first_state()
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
-        self._record = new_record(self._digests[0], spec.rules)
+        self._record = new_record(self._digests[0], spec)
         self._request: Request | None = None
 
     @classmethod

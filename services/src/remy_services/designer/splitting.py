@@ -12,7 +12,7 @@ from remy_services.designer.actions import RTT_RATIO, START_RULE, has_start_rule
 from remy_services.designer.scoring import CheckpointError, by_use
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import axis_of, signal_of
+from remy_simulator.messages import USUAL_AXES, axis_of, signal_of
 
 #: (axis, value) pairs as RuleTable.split takes them.
 Thresholds = list[tuple[int, float]]
@@ -92,8 +92,9 @@ Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 
 # Axes by what a division on them is worth: queues first, then how a sender's rate compares with
-# what arrives, then how fast that is, and last how it was long ago.
-_BY_WORTH = (RTT_RATIO, 0, 1, 3)
+# what arrives, then how fast that is, how it was long ago, and last what else there may be.
+_BY_WORTH = (RTT_RATIO, 0, 1, 3, 4, 5, 7, 8, 6)
+_RULES_AT_ONCE = 7
 
 
 def split_most_used(
@@ -107,18 +108,31 @@ def split_most_used(
     next most-used. None if there is nothing to divide.
 
     The table grows by at most `room` rules if that is given: where all signals would add more, the
-    ones that matter least are left out.
+    ones that matter least are left out. A table that looks at more than the usual signals is
+    divided on three at a time: on those first that divide its rule least.
     """
     memory = memory_summaries(outcome)
+    has_more = table.signals[-1] >= USUAL_AXES
+    if has_more and mended:
+        room = min(_RULES_AT_ONCE if room is None else room, _RULES_AT_ONCE)
     for rule in by_use(outcome.rule_uses):
         thresholds = median_thresholds(table, rule, memory, mended=mended)
         if room is not None:
             most = (room + 1).bit_length() - 1
-            kept = sorted(thresholds, key=lambda threshold: _BY_WORTH.index(threshold[0]))[:most]
-            thresholds = sorted(kept)
+            by_turn = sorted(thresholds, key=lambda each: _BY_WORTH.index(each[0]))
+            if has_more:
+                bounds = _bounds(table, rule)
+                by_turn.sort(key=lambda each: bounds[each[0]])
+            thresholds = sorted(by_turn[:most])
         if thresholds:
             return Split(rule, thresholds)
     return None
+
+
+def _bounds(table: RuleTable, rule: int) -> list[int]:
+    """How many ends of the rule's region are not the domain's, by axis."""
+    lower, upper = table.region(rule)
+    return [(low > 0) + (high < table.domain_upper) for low, high in zip(lower, upper, strict=True)]
 
 
 # An RTT that is longer than the smallest one by less cannot be told from it.

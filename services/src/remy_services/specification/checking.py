@@ -31,6 +31,7 @@ from remy_services.specification.schema import (
     short_name,
     show,
 )
+from remy_simulator.messages import AXES, axis_of, signal_of
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
@@ -49,14 +50,20 @@ _MODES_WITH_MAXIMUM_RULES: Final = {
     spec_pb2.SEARCH_MODE_PATTERN: "pattern",
 }
 
-_EWMAS: Final = (
-    rule_table_pb2.SIGNAL_SEND_EWMA,
-    rule_table_pb2.SIGNAL_REC_EWMA,
-    rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
-)
-_RATIOS_OF_EWMAS: Final = (
-    rule_table_pb2.SIGNAL_SEND_RATIO,
-    rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+# By kind of rules, the signals that they may look at, as messages name them.
+_SIGNALS: Final = {
+    rules: [
+        signal_of(axis, rules)
+        for axis in range(AXES)
+        if rules == rule_table_pb2.RULES_ABSOLUTE or axis != axis_of(rule_table_pb2.SIGNAL_REC_EWMA)
+    ]
+    for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE)
+}
+# By axis: those that may be 0 for ever, so that none of them tells who has measured something.
+_MAY_BE_0: Final = (
+    axis_of(rule_table_pb2.SIGNAL_RTT_DIFF),
+    axis_of(rule_table_pb2.SIGNAL_LOSS_RATE),
+    axis_of(rule_table_pb2.SIGNAL_QUEUE_LENGTH),
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -159,21 +166,27 @@ def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
 
 def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     is_scale_free = spec.rules == rule_table_pb2.RULES_SCALE_FREE
-    others, own = (
-        (_EWMAS, "send_ratio, rtt_ratio or slow_rec_ratio, as scale-free rules look at ratios only")
-        if is_scale_free
-        else (
-            _RATIOS_OF_EWMAS,
-            "send_ewma, rec_ewma, rtt_ratio or slow_rec_ewma where rules is absolute",
-        )
-    )
+    own = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     for index, signal in enumerate(spec.signals):
-        if signal in others:
+        if signal and own and signal not in own:
+            reason = (
+                "as scale-free rules look at ratios only"
+                if is_scale_free
+                else "as rules is absolute"
+            )
             yield Violation(
                 f"{child_path(path, 'signals')}[{index}]",
-                f"is {short_name(names[signal])}, but must be {own}",
+                f"is {short_name(names[signal])}, but must be one of "
+                f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
             )
+    if own and spec.signals and all(axis_of(signal) in _MAY_BE_0 for signal in spec.signals):
+        sure = (short_name(names[each]) for each in own if axis_of(each) not in _MAY_BE_0)
+        yield Violation(
+            child_path(path, "signals"),
+            "tells nobody who has measured something from who has not; it must hold one of "
+            + ", ".join(sure),
+        )
     if is_scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
         yield Violation(
             child_path(path, "rules"),

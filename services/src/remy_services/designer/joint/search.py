@@ -46,6 +46,7 @@ from remy_services.designer.search import (
 )
 from remy_services.designer.splitting import split_most_used, trial_table
 from remy_simulator import RuleTable
+from remy_simulator.messages import USUAL_AXES
 
 _PERIODS = 5
 _MOST_PARTS = 4
@@ -306,8 +307,8 @@ class TrySplits(AntitheticPairs):
         splits = chosen_splits(
             state.trials,
             disagreements(state.trials, samples),
-            # As many as the division of one rule on every signal.
-            new_rules=(1 << len(climb.table.signals)) - 1,
+            # As many as the division of one rule on every usual signal.
+            new_rules=(1 << min(len(climb.table.signals), USUAL_AXES)) - 1,
             room=strategy.schedule.rules_at(climb.steps) - climb.table.rule_count,
         )
         events = []
