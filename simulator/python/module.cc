@@ -329,8 +329,9 @@ void bind_numbers(nb::module_& module) {
       "seed"_a, "path"_a, "Standard normal: a pure function of the seed and the path's integers.");
 }
 
+using UsualMemory = std::array<double, kUsualSignals>;
 using Replay = std::tuple<std::vector<std::uint32_t>, std::vector<std::uint32_t>,
-                          std::vector<double>, std::vector<MemoryPoint>>;
+                          std::vector<double>, std::vector<UsualMemory>>;
 
 Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
               const std::vector<double>& received_ms, const std::vector<double>& rtt_ms,
@@ -338,6 +339,9 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
   const std::size_t count = packets.size();
   if (sent_ms.size() != count || received_ms.size() != count || rtt_ms.size() != count) {
     throw std::invalid_argument("the columns of a replay have different lengths");
+  }
+  if (table.has_more_signals()) {
+    throw std::invalid_argument("ACKs alone do not tell what the table looks at");
   }
   const CompiledTable compiled(table);
   RemyController<true> controller(compiled);
@@ -350,8 +354,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
                                                              packets[i]));
     windows.push_back(controller.window_packets());
     intersends_ms.push_back(controller.intersend_ms());
-    MemoryPoint& memory = memories.emplace_back();
-    std::copy_n(controller.memory(), kSignals, memory.begin());
+    std::copy_n(controller.memory(), kUsualSignals, memories.emplace_back().begin());
   }
   return result;
 }
