@@ -90,8 +90,8 @@ def test_other_signals_have_their_units(run: Any, tmp_path: Path) -> None:
         (2, ["< 3 packets", "< 2 %", "< 1.5 %", "< 25 %", "< 90 %"]),
     ):
         nodes = [([bound], (0.0, 0.0, 0.0)) for bound in bounds]
-        action = ([], (0.5, 1.0, 1.0))
-        table = RuleTable([2, *(axis for axis, _ in bounds)], [*nodes, *[action] * 6], rules=rules)
+        rule: tuple[list[tuple[int, float]], tuple[float, float, float]] = ([], (0.5, 1.0, 1.0))
+        table = RuleTable([2, *(axis for axis, _ in bounds)], [*nodes, *[rule] * 6], rules=rules)
         write_remycc(tmp_path / "signals.json", RemyCC(table))
         _, first, *_ = run("inspect", tmp_path / "signals.json").stdout.splitlines()
         assert " ".join(first.split()).startswith(" ".join(["0 any", *cells]))
