@@ -74,7 +74,7 @@ class OneBody final : public Outlet {
     }
   }
 
-  void send(const Segment& segment, double at_ms) override {
+  void send(Segment& segment, double at_ms) override {
     sent.push_back(segment);
     sent_ms.push_back(at_ms);
     if (loses && loses(segment)) {

@@ -19,6 +19,8 @@ class DropTail final : public Queue {
  public:
   explicit DropTail(const DropTailLimits& limits) : limits_(limits) {}
 
+  const DropTailLimits& limits() const { return limits_; }
+
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
   std::optional<Segment> depart(double now_ms, DropListener& drops) override;
 

@@ -7,7 +7,8 @@
 namespace remy {
 
 // A first-in first-out queue that grows as needed and keeps its room, so that it allocates nothing
-// once it has been as long as it gets.
+// once it has been as long as it gets. An item that was read can be read on where it was as long as
+// it is not removed, however many are pushed.
 template <class Item>
 class Ring {
  public:
@@ -16,19 +17,19 @@ class Ring {
 
   Item& front() { return items_[head_]; }
   const Item& front() const { return items_[head_]; }
-  Item& back() { return items_[(head_ + size_ - 1) & (items_.size() - 1)]; }
+  Item& back() { return items_[(head_ + size_ - 1) & mask_]; }
 
   // A place behind the last, for the caller to fill.
   [[gnu::always_inline]] Item& push() {
-    if (size_ == items_.size()) [[unlikely]] {
+    if (size_ == capacity_) [[unlikely]] {
       grow();
     }
-    return items_[(head_ + size_++) & (items_.size() - 1)];
+    return items_[(head_ + size_++) & mask_];
   }
   void push(const Item& item) { push() = item; }
 
   void pop() {
-    head_ = (head_ + 1) & (items_.size() - 1);
+    head_ = (head_ + 1) & mask_;
     --size_;
   }
   void pop_back() { --size_; }
@@ -40,13 +41,18 @@ class Ring {
   [[gnu::noinline]] void grow() {
     std::vector<Item> larger(items_.empty() ? kInitialPlaces : 2 * items_.size());
     for (std::size_t i = 0; i < size_; ++i) {
-      larger[i] = std::move(items_[(head_ + i) & (items_.size() - 1)]);
+      larger[i] = items_[(head_ + i) & mask_];
     }
-    items_ = std::move(larger);
+    outgrown_.push_back(std::exchange(items_, std::move(larger)));
     head_ = 0;
+    capacity_ = items_.size();
+    mask_ = capacity_ - 1;
   }
 
-  std::vector<Item> items_;  // a power of two
+  std::vector<Item> items_;                  // a power of two
+  std::vector<std::vector<Item>> outgrown_;  // less than items_ together
+  std::size_t capacity_ = 0;
+  std::size_t mask_ = 0;
   std::size_t head_ = 0;
   std::size_t size_ = 0;
 };

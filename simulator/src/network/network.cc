@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "core/random.h"
+#include "elements/drop_tail.h"
+#include "elements/fifo_link.h"
 #include "elements/packet_ring.h"
 #include "elements/queues.h"
 #include "elements/ring.h"
@@ -43,8 +45,10 @@ class Network final : private Outlet, private DropListener {
     std::uint32_t link = 0;
   };
 
+  // One whose queue is drop-tail by packets needs no events.
   struct Link {
     std::unique_ptr<Queue> queue;
+    std::optional<FifoLink> fifo;
     double service_ms = 1;  // of a whole packet
     bool is_busy = false;
     LinkResults results;
@@ -131,7 +135,7 @@ class Network final : private Outlet, private DropListener {
     return segment.is_ack ? sender.return_route : sender.route;
   }
 
-  void send(const Segment& segment, double now_ms) override;
+  void send(Segment& segment, double now_ms) override;
   void dropped(const Segment& segment, double now_ms) override;
 
   // The first of what is not on the way: false if the run is over.
@@ -140,6 +144,8 @@ class Network final : private Outlet, private DropListener {
   void fire_rare(std::uint32_t timer, double now_ms);
   void enqueue(std::uint32_t link, const Segment& segment, double now_ms);
   void begin_transmission(std::uint32_t link, double now_ms);
+  double service_ms(const Link& link, const Segment& segment) const;
+  void fly(Link& link, const Segment& segment, double departure_ms);
   void departed(std::uint32_t link, double now_ms);
   void arrived(std::uint32_t lane, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
@@ -208,6 +214,10 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
         Chosen("queue", discipline.variants, each.queue),
         {each.buffer_packets, each.rate_packets_per_ms, description.packet_bytes,
          derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), links_.size()})});
+    if (const auto* const plain = dynamic_cast<const DropTail*>(link.queue.get());
+        plain != nullptr && plain->limits().bytes == DropTailLimits().bytes) {
+      link.fifo.emplace(plain->limits().packets);
+    }
     link.service_ms = 1 / each.rate_packets_per_ms;
     links_.push_back(std::move(link));
   }
@@ -386,11 +396,11 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
 }
 
 // Of the body whose function is called.
-void Network::send(const Segment& segment, double now_ms) {
+void Network::send(Segment& leaving, double now_ms) {
   Sender& sender = senders_[sending_];
-  Segment leaving = segment;
   leaving.sender = sending_;
   leaving.hop = 0;
+  leaving.lost_behind_hop = 0;
   const std::uint32_t number = sender.sent_in_period++;
   if (!sender.route.lossy_hops.empty()) {
     leaving.lost_behind_hop =
@@ -413,6 +423,15 @@ void Network::dropped(const Segment& segment, double) {
 
 void Network::enqueue(std::uint32_t index, const Segment& segment, double now_ms) {
   Link& link = links_[index];
+  if (link.fifo) [[likely]] {
+    if (const auto departure_ms =
+            link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) {
+      fly(link, segment, *departure_ms);
+    } else {
+      dropped(segment, now_ms);
+    }
+    return;
+  }
   link.queue->accept(segment, now_ms, *this);
   if (!link.is_busy) {
     begin_transmission(index, now_ms);
@@ -430,24 +449,31 @@ void Network::begin_transmission(std::uint32_t index, double now_ms) {
   if (!segment) {
     departures_.set(index, kNever);
   } else {
-    ++link.results.transmitted;
-    const double service_ms = segment->bytes == packet_bytes_
-                                  ? link.service_ms
-                                  : segment->bytes / description_.packet_bytes * link.service_ms;
-    const double departure_ms = now_ms + service_ms;
+    const double departure_ms = now_ms + service_ms(link, *segment);
     departures_.set(index, departure_ms);
-    const Route& route = route_of(senders_[segment->sender], *segment);
-    const std::uint32_t lane_index = route.hops[segment->hop].lane;
-    Lane& lane = lanes_[lane_index];
-    const double arrives_ms = departure_ms + lane.delay_ms;
-    if (lane.in_flight.empty()) {
-      arrivals_.set(lane_index, arrives_ms);
-    }
-    Lane::InFlight& flying = lane.in_flight.push();
-    flying.arrives_ms = arrives_ms;
-    flying.segment = *segment;
-    ++flying.segment.hop;
+    fly(link, *segment, departure_ms);
   }
+}
+
+double Network::service_ms(const Link& link, const Segment& segment) const {
+  return segment.bytes == packet_bytes_
+             ? link.service_ms
+             : segment.bytes / description_.packet_bytes * link.service_ms;
+}
+
+// The segment will have left the link at departure_ms.
+void Network::fly(Link& link, const Segment& segment, double departure_ms) {
+  ++link.results.transmitted;
+  const std::uint32_t index = route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
+  Lane& lane = lanes_[index];
+  const double arrives_ms = departure_ms + lane.delay_ms;
+  if (lane.in_flight.empty()) {
+    arrivals_.set(index, arrives_ms);
+  }
+  Lane::InFlight& flying = lane.in_flight.push();
+  flying.arrives_ms = arrives_ms;
+  flying.segment = segment;
+  ++flying.segment.hop;
 }
 
 // The link has ended a transmission.
@@ -460,9 +486,8 @@ void Network::departed(std::uint32_t index, double now_ms) {
 
 void Network::arrived(std::uint32_t lane_index, double now_ms) {
   Lane& lane = lanes_[lane_index];
-  const Segment segment = lane.in_flight.front().segment;
-  lane.in_flight.pop();
-  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
+  // Where it is while it is read, though others may join it meanwhile.
+  const Segment& segment = lane.in_flight.front().segment;
   if (segment.lost_behind_hop == segment.hop) [[unlikely]] {
     ++links_[lane.link].results.lost;
     untold_losses_.push_back(segment);
@@ -477,6 +502,8 @@ void Network::arrived(std::uint32_t lane_index, double now_ms) {
       data_arrived(sender, segment, now_ms);
     }
   }
+  lane.in_flight.pop();
+  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
   if (!untold_losses_.empty()) [[unlikely]] {
     tell_of_losses(now_ms);
   }
@@ -655,8 +682,11 @@ void Network::record() {
                           sender.body->results()};
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    const Link& link = links_[i];
-    link_samples_[i] = {link.queue->packets(), link.queue->bytes(), link.results.dropped};
+    Link& link = links_[i];
+    link_samples_[i] =
+        link.fifo ? LinkSample{link.fifo->waiting_packets(next_sample_ms_),
+                               link.fifo->waiting_bytes(next_sample_ms_), link.results.dropped}
+                  : LinkSample{link.queue->packets(), link.queue->bytes(), link.results.dropped};
   }
   options_.recorder->sample(next_sample_ms_, sender_samples_, link_samples_);
   next_sample_ms_ += options_.record_every_ms;
@@ -686,11 +716,19 @@ NetworkResults Network::finish(double duration_ms) {
     results.senders.push_back(std::move(sender.results));
   }
   for (Link& link : links_) {
-    link.results.waiting = link.queue->packets();
+    link.results.waiting =
+        link.fifo ? link.fifo->waiting_packets(duration_ms) : link.queue->packets();
     results.links.push_back(link.results);
   }
   for (const Lane& lane : lanes_) {
     results.links[lane.link].under_way += lane.in_flight.size();
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    // What waits is in its lane already.
+    if (links_[i].fifo) {
+      results.links[i].under_way -= results.links[i].waiting;
+      results.links[i].transmitted -= results.links[i].waiting;
+    }
   }
   return results;
 }

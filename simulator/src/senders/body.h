@@ -36,7 +36,7 @@ struct AckContent {
 class Outlet {
  public:
   // The network sets sender, slot, hop and lost_behind_hop.
-  virtual void send(const Segment& segment, double now_ms) = 0;
+  virtual void send(Segment& segment, double now_ms) = 0;
 
  protected:
   ~Outlet() = default;
