@@ -37,27 +37,35 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)
           .front();
   const CompiledTable compiled(table);
-  Uses uses(table.rule_count());
-  NetworkOptions options;
-  options.observer = &uses;
-  const NetworkResults general =
-      run_network(as_network(specimen), {&compiled, 1}, duration_ms, seed, options);
-  ASSERT_EQ(general.senders.size(), dumbbell.senders.size());
-  for (std::size_t i = 0; i < dumbbell.senders.size(); ++i) {
-    const SenderResults& expected = dumbbell.senders[i];
-    const SenderResults& found = general.senders[i].traffic;
-    EXPECT_EQ(found.packets_received, expected.packets_received) << "sender " << i;
-    EXPECT_EQ(found.packets_sent, expected.packets_sent) << "sender " << i;
-    EXPECT_EQ(found.packets_lost, expected.packets_lost) << "sender " << i;
-    EXPECT_EQ(found.on_ms, expected.on_ms) << "sender " << i;
-    EXPECT_EQ(found.share_ms, expected.share_ms) << "sender " << i;
-    EXPECT_EQ(found.delay_sum_ms, expected.delay_sum_ms) << "sender " << i;
-    EXPECT_EQ(found.first_on_ms, expected.first_on_ms) << "sender " << i;
-    EXPECT_EQ(general.senders[i].body.packets_sent, expected.packets_sent);
-    EXPECT_EQ(general.senders[i].body.packets_received, expected.packets_received);
-    EXPECT_EQ(general.senders[i].throughput_packets, expected.packets_received);
+  // Once with departures that are computed, once with a queue that is asked for each.
+  NetworkDescription network = as_network(specimen);
+  for (const char* const variant : {"packets", "bytes"}) {
+    network.links[0].queue = {"drop-tail", variant, {}};
+    if (network.links[0].queue.variant == "bytes") {
+      network.links[0].queue.parameters = {{"limit_bytes", 1e12}};
+    }
+    SCOPED_TRACE(variant);
+    Uses uses(table.rule_count());
+    NetworkOptions options;
+    options.observer = &uses;
+    const NetworkResults general = run_network(network, {&compiled, 1}, duration_ms, seed, options);
+    ASSERT_EQ(general.senders.size(), dumbbell.senders.size());
+    for (std::size_t i = 0; i < dumbbell.senders.size(); ++i) {
+      const SenderResults& expected = dumbbell.senders[i];
+      const SenderResults& found = general.senders[i].traffic;
+      EXPECT_EQ(found.packets_received, expected.packets_received) << "sender " << i;
+      EXPECT_EQ(found.packets_sent, expected.packets_sent) << "sender " << i;
+      EXPECT_EQ(found.packets_lost, expected.packets_lost) << "sender " << i;
+      EXPECT_EQ(found.on_ms, expected.on_ms) << "sender " << i;
+      EXPECT_EQ(found.share_ms, expected.share_ms) << "sender " << i;
+      EXPECT_EQ(found.delay_sum_ms, expected.delay_sum_ms) << "sender " << i;
+      EXPECT_EQ(found.first_on_ms, expected.first_on_ms) << "sender " << i;
+      EXPECT_EQ(general.senders[i].body.packets_sent, expected.packets_sent);
+      EXPECT_EQ(general.senders[i].body.packets_received, expected.packets_received);
+      EXPECT_EQ(general.senders[i].throughput_packets, expected.packets_received);
+    }
+    EXPECT_EQ(uses.uses, dumbbell.rule_uses);
   }
-  EXPECT_EQ(uses.uses, dumbbell.rule_uses);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheDumbbell,
@@ -183,6 +191,9 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
               }).starts_with("senders[1].route.delay_ms is "));
   EXPECT_EQ(with([](N& n) { n.senders[1].protocol.name = "omniscient"; }),
             "senders[0] is not omniscient but others are, which is computed for all or none");
+  EXPECT_EQ(with([](N& n) { n.senders[1].protocol.name = "xcp"; }),
+            "senders[1] runs xcp, which needs an XCP router at every link of its route, but link 0 "
+            "has the queue \"drop-tail\"");
   EXPECT_TRUE(with([](N& n) {
                 n.senders.assign(1, sender_of("omniscient", kAlwaysOn));
                 n.links[0].loss_probability = 0.1;
