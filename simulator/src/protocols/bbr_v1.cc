@@ -65,7 +65,10 @@ class BbrV1 final : public Controller {
       has_seen_rtt_ = true;
       rate_per_ms_ = kHighGain * window_packets_ / ack.rtt_ms;
     }
-    const bool is_sample = ack.delivery_rate_per_ms > 0;
+    // Linux: over less than the minimum RTT an earlier transmission was acknowledged, and the rate
+    // is none.
+    const bool is_sample = ack.delivery_rate_per_ms > 0 &&
+                           ack.delivery_interval_ms >= std::min(min_rtt_ms_, ack.rtt_ms);
     const bool is_limited = ack.packet.is_application_limited || is_probe_rtt_sample(ack);
     update_bandwidth(ack, is_sample, is_limited);
     update_aggregation(ack, is_sample);

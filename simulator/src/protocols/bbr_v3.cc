@@ -38,7 +38,6 @@ class BbrV3 final : public Controller {
     extra_acked_.clear();
     extra_acked_packets_ = extra_acked_delivered_ = 0;
     extra_acked_start_ms_ = now_ms;
-    delivered_ = lost_ = 0;
     round_ = rounds_since_probe_ = 0;
     next_round_delivered_ = 0;
     is_round_start_ = false;
@@ -63,20 +62,24 @@ class BbrV3 final : public Controller {
       has_seen_rtt_ = true;
       rate_per_ms_ = kStartupPacingGain * window_packets_ / ack.rtt_ms;
     }
+    // 4.1.2.3: over less than the minimum RTT an earlier transmission was acknowledged, and the
+    // rate is none.
+    const bool is_sample = ack.delivery_interval_ms >= std::min(model_.min_rtt_ms, ack.rtt_ms);
+    sample_per_ms_ = is_sample ? ack.delivery_rate_per_ms : 0;
     const bool is_limited =
         ack.packet.is_application_limited ||
         (ack.packet.delivered >= limited_from_ && ack.packet.delivered < limited_until_);
     update_latest_signals(ack);
     update_congestion_signals(ack, is_limited);
     update_aggregation(ack);
-    check_full_pipe(ack, is_limited);
+    check_full_pipe(is_limited);
     check_startup_done(ack);
     check_drain_done(ack);
     update_cycle(ack, is_limited);
     update_min_rtt(ack);
     check_probe_rtt(ack);
     if (latest_.is_round_start) {
-      latest_.bandwidth = ack.delivery_rate_per_ms;
+      latest_.bandwidth = sample_per_ms_;
       latest_.in_flight = delivered_since_sent(ack);
     }
     model_.bandwidth = std::min(max_bandwidth(), model_.short_term_bandwidth);
@@ -270,7 +273,7 @@ class BbrV3 final : public Controller {
   // 5.5.10.3: the largest delivery rate and delivered volume of a round, which a loss begins anew.
   void update_latest_signals(const Ack& ack) {
     latest_.is_round_start = false;
-    latest_.bandwidth = std::max(latest_.bandwidth, ack.delivery_rate_per_ms);
+    latest_.bandwidth = std::max(latest_.bandwidth, sample_per_ms_);
     latest_.in_flight = std::max(latest_.in_flight, delivered_since_sent(ack));
     if (ack.packet.delivered >= latest_.round_delivered) {
       latest_.round_delivered = ack.total_delivered;
@@ -287,9 +290,8 @@ class BbrV3 final : public Controller {
       ++round_;
       ++rounds_since_probe_;
     }
-    if (ack.delivery_rate_per_ms > 0 &&
-        (ack.delivery_rate_per_ms >= max_bandwidth() || !is_limited)) {
-      model_.max_bandwidth = std::max(model_.max_bandwidth, ack.delivery_rate_per_ms);
+    if (sample_per_ms_ > 0 && (sample_per_ms_ >= max_bandwidth() || !is_limited)) {
+      model_.max_bandwidth = std::max(model_.max_bandwidth, sample_per_ms_);
     }
     if (!latest_.is_round_start) {
       return;
@@ -332,12 +334,12 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.1.2: the pipe is full when three rounds in turn brought less than a quarter more.
-  void check_full_pipe(const Ack& ack, bool is_limited) {
-    if (full_pipe_.is_now || !is_round_start_ || is_limited) {
+  void check_full_pipe(bool is_limited) {
+    if (full_pipe_.is_now || !is_round_start_ || is_limited || sample_per_ms_ == 0) {
       return;
     }
-    if (ack.delivery_rate_per_ms >= full_pipe_.bandwidth * kFullPipeGrowth) {
-      reset_full_pipe(ack.delivery_rate_per_ms);
+    if (sample_per_ms_ >= full_pipe_.bandwidth * kFullPipeGrowth) {
+      reset_full_pipe(sample_per_ms_);
       return;
     }
     full_pipe_.is_now = ++full_pipe_.rounds >= kFullPipeRounds;
@@ -396,10 +398,10 @@ class BbrV3 final : public Controller {
     enter(Mode::kRefill);
   }
 
-  void start_up(const Ack& ack) {
+  void start_up() {
     probe_.acks = Acks::kProbeStarting;
     start_round();
-    reset_full_pipe(ack.delivery_rate_per_ms);
+    reset_full_pipe(sample_per_ms_);
     enter(Mode::kUp);
     raise_slope();
   }
@@ -425,7 +427,7 @@ class BbrV3 final : public Controller {
         // 5.3.3.3: one round at the bandwidth, so that what follows is not a queue's doing.
         if (is_round_start_) {
           probe_.is_sample = true;
-          start_up(ack);
+          start_up();
         }
         return;
       case Mode::kUp:
@@ -462,7 +464,7 @@ class BbrV3 final : public Controller {
       return true;
     }
     if (ack.is_window_limited && window_packets_ >= model_.long_term_in_flight) {
-      reset_full_pipe(ack.delivery_rate_per_ms);
+      reset_full_pipe(sample_per_ms_);
       return false;
     }
     return full_pipe_.is_now;
@@ -660,6 +662,7 @@ class BbrV3 final : public Controller {
   double pacing_gain_ = 1;
   double window_gain_ = kWindowGain;
   double rate_per_ms_ = 1;
+  double sample_per_ms_ = 0;  // of the delivery rate, by this ACK; 0: none
   Model model_;
   Latest latest_;
   bool latest_was_loss_ = false;  // in the round that is over
@@ -671,6 +674,7 @@ class BbrV3 final : public Controller {
   double extra_acked_start_ms_ = 0;
   double now_ms_ = 0;
   double last_ack_ms_ = 0;
+  // Of all connections, as in SendState.
   std::uint64_t delivered_ = 0;
   std::uint64_t lost_ = 0;
   double round_ = 0;

@@ -25,7 +25,8 @@ void Pcc::start(double) {
 }
 
 void Pcc::set_rate(double rate_per_ms) {
-  rate_per_ms_ = std::clamp(rate_per_ms, kFirstWindow / smoothed_rtt_ms_, kLargestRatePerMs);
+  const double least = std::min(kFirstWindow / smoothed_rtt_ms_, kLargestRatePerMs);
+  rate_per_ms_ = std::clamp(rate_per_ms, least, kLargestRatePerMs);
 }
 
 MonitorInterval* Pcc::find(std::uint64_t serial) {

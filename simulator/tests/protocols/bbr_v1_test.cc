@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "network/network.h"
 #include "protocols/one_link.h"
 #include "protocols/windowed_filter.h"
 
@@ -236,6 +237,59 @@ TEST(BbrV1, BeginsWithOnePacketAfterATimeout) {
   run.run_until(9500);
   EXPECT_NEAR(run.controller(0).window_packets(), before, 0.1 * before);
 }
+
+// On the transport, against the kernel: Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms
+// with 1000 packets of buffer, bulk flows of 40 s started 0.2 s apart.
+struct KernelFigures {
+  std::size_t flows = 1;
+  double loss = 0;
+  double mbit_per_s = 0;
+  double rtt_ms = 0;  // 0: not known
+};
+
+class BbrV1InTheKernel : public testing::TestWithParam<KernelFigures> {};
+
+TEST_P(BbrV1InTheKernel, DoesTheSame) {
+  const KernelFigures& kernel = GetParam();
+  constexpr double kDurationMs = 40000;
+  NetworkDescription network;
+  network.key = 1;
+  LinkDescription link;
+  link.rate_packets_per_ms = 1.25;
+  link.delay_ms = 75;
+  link.buffer_packets = 1000;
+  link.loss_probability = kernel.loss;
+  network.links.push_back(link);
+  for (std::size_t i = 0; i < kernel.flows; ++i) {
+    SenderDescription sender;
+    sender.protocol = kBbrV1;
+    sender.body = {"tcp", "linux", {}};
+    sender.traffic.on = ExponentialTime{1e12};
+    sender.traffic.mean_off_ms = 1;
+    sender.first_on_ms = 200.0 * static_cast<double>(i);
+    sender.route.links = {0};
+    sender.route.return_delay_ms = 75;
+    network.senders.push_back(sender);
+  }
+  double packets = 0;
+  double rtts_ms = 0;
+  double rtts = 0;
+  for (const NetworkSenderResults& sender : run_network(network, {}, kDurationMs, 1).senders) {
+    packets += static_cast<double>(sender.traffic.packets_received);
+    rtts_ms += sender.traffic.delay_sum_ms;
+    rtts += static_cast<double>(sender.delay_samples);
+  }
+  const double mbit_per_s = packets * 1500 * 8 / 1e3 / kDurationMs;
+  EXPECT_NEAR(mbit_per_s, kernel.mbit_per_s, (kernel.loss > 0 ? 0.15 : 0.05) * kernel.mbit_per_s);
+  if (kernel.rtt_ms > 0) {
+    EXPECT_NEAR(rtts_ms / rtts, kernel.rtt_ms, 0.1 * kernel.rtt_ms);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Linux, BbrV1InTheKernel,
+                         testing::Values(KernelFigures{1, 0, 14.43, 186},
+                                         KernelFigures{2, 0, 14.38, 305},
+                                         KernelFigures{1, 0.01, 13.8, 0}));
 
 }  // namespace
 }  // namespace remy
