@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "protocols/ack_clock.h"
+#include "protocols/one_bottleneck.h"
 
 namespace remy {
 namespace {
@@ -229,6 +232,43 @@ TEST(Cubic, HyStartEndsSlowStartWhenTheRttGrowsByAnEighth) {
   EXPECT_EQ(after(1015), 80);
   // At most 16 ms.
   EXPECT_LT(after(1017), 75);
+}
+
+// What Linux 6.18 makes of 15 Mbit/s, 150 ms and a queue of 1000 packets in 40 s, measured over an
+// emulated link.
+OneBottleneck emulated_link(std::vector<double> starts_ms) {
+  OneBottleneck bottleneck;
+  bottleneck.protocol = kLinux;
+  bottleneck.body = {"tcp", "linux", {}};
+  bottleneck.link.rate_packets_per_ms = 1.25;
+  bottleneck.link.buffer_packets = 1000;
+  bottleneck.rtt_ms = 150;
+  bottleneck.starts_ms = std::move(starts_ms);
+  return bottleneck;
+}
+
+double megabits_per_second(const NetworkResults& results) {
+  return packets_in_order(results) * 12'000 / 40'000 / 1000;
+}
+
+TEST(Cubic, OfLinuxHasTheRateAndTheRttOfTheKernel) {
+  const NetworkResults one = emulated_link({0}).run(40'000);
+  EXPECT_NEAR(megabits_per_second(one) / 14.81, 1, 0.05);
+  EXPECT_NEAR(mean_rtt_ms(one) / 715, 1, 0.1);
+  const NetworkResults two = emulated_link({0, 200}).run(40'200);
+  EXPECT_NEAR(megabits_per_second(two) / 14.85, 1, 0.05);
+  EXPECT_NEAR(mean_rtt_ms(two) / 754, 1, 0.1);
+}
+
+// One packet in a hundred is lost: 1.3 Mbit/s.
+TEST(Cubic, OfLinuxHasTheRateOfTheKernelWherePacketsAreLost) {
+  OneBottleneck bottleneck = emulated_link({0});
+  bottleneck.link.loss_probability = 0.01;
+  double sum = 0;
+  for (std::uint64_t key = 0; key < 20; ++key) {
+    sum += megabits_per_second(bottleneck.run(40'000, key));
+  }
+  EXPECT_NEAR(sum / 20 / 1.3, 1, 0.15);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "protocols/ack_clock.h"
+#include "protocols/one_bottleneck.h"
 
 namespace remy {
 namespace {
@@ -84,6 +87,47 @@ TEST(Dctcp, HalvesTheWindowAtALoss) {
 }
 
 TEST(Dctcp, AsksForMarks) { EXPECT_TRUE(find_protocol("dctcp").needs.is_ecn_capable); }
+
+// Alizadeh et al. 2010, section 3.3, for n flows in step at a switch that marks beyond K packets:
+// the queue's maximum is K + n, its amplitude sqrt(2 n (C RTT + K)) / 2, its period sqrt(2 (C RTT +
+// K) / n) / 2 RTTs, and it is never empty where K > C RTT / 7.
+class DctcpOnALink : public testing::TestWithParam<int> {};
+
+TEST_P(DctcpOnALink, HoldsTheQueueBelowItsThresholdAndOnePacketAFlow) {
+  const int flows = GetParam();
+  const double threshold = 40;
+  for (const double rtt_ms : {10.0, 20.0}) {
+    OneBottleneck bottleneck;
+    bottleneck.protocol = kDctcp;
+    bottleneck.body = {"tcp", "", {}};
+    bottleneck.link.rate_packets_per_ms = 10;
+    bottleneck.link.queue = {"threshold-marking", "", {{"threshold_packets", threshold}}};
+    bottleneck.rtt_ms = rtt_ms;
+    bottleneck.starts_ms.assign(static_cast<std::size_t>(flows), 0);
+    const std::vector<double> queue = bottleneck.queue(2000, 6000, 0.05);
+    const auto [least, most] = std::ranges::minmax(queue);
+    EXPECT_NEAR(most, threshold + flows, 1);
+    EXPECT_GT(least, 0);
+    const double held = 10 * rtt_ms + threshold;
+    EXPECT_NEAR((most - least) / (std::sqrt(2 * flows * held) / 2), 1, 0.1);
+
+    double mean = 0;
+    for (const double packets : queue) {
+      mean += packets / static_cast<double>(queue.size());
+    }
+    int periods = 0;
+    bool was_low = false;
+    for (const double packets : queue) {
+      periods += was_low && packets > mean + 2 ? 1 : 0;
+      was_low = packets < mean - 2 || (was_low && packets <= mean + 2);
+    }
+    // The RTT is that of the mean queue.
+    const double period_rtts = 4000.0 / periods / (rtt_ms + mean / 10);
+    EXPECT_NEAR(period_rtts / (std::sqrt(2 * held / flows) / 2), 1, 0.15);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Flows, DctcpOnALink, testing::Values(2, 4));
 
 }  // namespace
 }  // namespace remy
