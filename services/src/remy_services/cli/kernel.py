@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
-from dataclasses import asdict
+import statistics
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,13 +17,17 @@ import click
 from remy_services.analysis.wording import count
 from remy_services.cli.common import (
     FILE,
+    NOT_NEGATIVE,
+    POSITIVE,
     POSITIVE_INT,
     SPECIMEN_COUNT,
+    FiniteRange,
     PlainTable,
     json_option,
     local_evaluator,
     option,
     print_json,
+    print_note,
     print_pairs,
     print_table,
     say,
@@ -29,11 +38,22 @@ from remy_services.cli.common import (
 )
 from remy_services.cli.export import DEADBAND
 from remy_services.cli.failures import ExitCode, complain
+from remy_services.files import write_file
 from remy_services.kernel.checks import check_kernel, check_scores, check_table
 from remy_services.kernel.differential import Differences, compare, compare_compiled
 from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.kernel.libbpf import LoadedObject
 from remy_services.kernel.linux import ebpf_files, write_ebpf
+from remy_services.kernel.measuring import (
+    USUAL_JITTER_MS,
+    Link,
+    Row,
+    Workload,
+    build_emulator,
+    draw,
+    measure,
+    predict,
+)
 from remy_services.kernel.running import (
     ENDS,
     RunRecord,
@@ -253,6 +273,119 @@ def status_command(as_json: bool) -> None:
 def stop_command(name: str) -> None:
     """End a run, or take away what it pinned."""
     stop(name)
+
+
+@command.command("measure")
+@click.argument("remycc_path", metavar="FILE", type=FILE)
+@option(
+    "--algorithm NAME",
+    "Of this kernel, measured beside; several times.",
+    name="beside",
+    multiple=True,
+)
+@option("--link-mbps X", "Rate of the link.", POSITIVE, default=15.0)
+@option("--rtt-ms Y", "RTT of the empty link.", POSITIVE, default=150.0)
+@option("--queue-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
+@option("--loss P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
+@option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
+@option("--flows N", "Always-on flows; several times.", click.IntRange(1, 64), multiple=True)
+@option("--seconds S", "For which the first flow lasts.", POSITIVE, default=30.0)
+@option("--apart-seconds S", "After which each next flow starts.", NOT_NEGATIVE, default=0.2)
+@option("--repeats N", "Runs of each.", click.IntRange(1, 100), default=3)
+@switch("--offloads", "Leave segmentation to Linux; else packets leave one by one.")
+@switch("--delayed-acks", "Leave ACKs to Linux; else each packet has one.")
+@deadband_option
+@seed_option("Names losses and jitter.")
+@option("--out -o DIR", "A folder for the figures as JSON and as a picture.", click.Path())
+@time_unit_option
+@json_option
+def measure_command(
+    remycc_path: str,
+    beside: tuple[str, ...],
+    link_mbps: float,
+    rtt_ms: float,
+    queue_packets: int,
+    loss: float,
+    jitter_ms: float,
+    flows: tuple[int, ...],
+    seconds: float,
+    apart_seconds: float,
+    repeats: int,
+    offloads: bool,
+    delayed_acks: bool,
+    deadband_us: int,
+    seed: int,
+    out: str | None,
+    time_unit_ms: float,
+    as_json: bool,
+) -> None:
+    """Measure the RemyCC in FILE with real sockets of this machine's Linux over an emulated link.
+
+    Beside it run the algorithms that are named, and the simulator says what it predicts with exact
+    clocks and with a usual jitter. A run in which the emulator was late is made again, and told if
+    it never went well. Needs root, a C compiler and clang; nothing outside of its own network
+    namespaces changes.
+    """
+    table = read_remycc(remycc_path, time_unit_ms).table
+    link = Link(link_mbps, rtt_ms, queue_packets, loss, jitter_ms)
+    name = f"remy_m{os.getpid()}"
+    with TemporaryDirectory(prefix="remy-farm-") as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        emulator = build_emulator(folder)
+        files = ebpf_files(IntegerTable.of(table), name, deadband_us=deadband_us)
+        write_ebpf(folder / "exported", files)
+        stack.enter_context(running(folder / "exported", Scope()))
+        rows = []
+        for number in flows or (1, 2, 4, 8):
+            load = Workload(number, seconds, apart_seconds, offloads, delayed_acks)
+            for algorithm in (name, *beside):
+                row = measure(emulator, link, load, algorithm, repeats=repeats, seed=seed, say=say)
+                rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
+            for noise_ms in (0.0, USUAL_JITTER_MS + jitter_ms):
+                rows.append(predict(table, link, load, jitter_ms=noise_ms, seed=seed))
+    tree = {
+        "link": asdict(link),
+        "seconds": seconds,
+        "apart_seconds": apart_seconds,
+        "offloads": offloads,
+        "delayed_acks": delayed_acks,
+        "deadband_us": deadband_us,
+        "kernel": os.uname().release,
+        "rows": [row.tree() for row in rows],
+    }
+    if out is not None:
+        where = Path(out)
+        where.mkdir(parents=True, exist_ok=True)
+        write_file(where / "measured.json", (json.dumps(tree, indent=2) + "\n").encode())
+        draw(where / "measured.png", link, rows)
+    if as_json:
+        print_json(tree)
+        return
+    _print_measured(rows)
+
+
+def _print_measured(rows: Sequence[Row]) -> None:
+    shown = PlainTable(
+        "algorithm", "flows", "Mbit/s", "RTT ms", "Jain", "again", "CPU s/GB", "runs", left=1
+    )
+    for row in rows:
+        again = [run.retransmissions for run in row.details]
+        cpu = [run.cpu_seconds_per_gigabyte for run in row.details]
+        shown.add_row(
+            row.algorithm,
+            str(row.flows),
+            f"{row.total_mbps:.2f}",
+            f"{row.mean_rtt_ms:.1f}",
+            f"{row.fairness:.3f}",
+            f"{statistics.median(again):.0f}" if again else "",
+            f"{statistics.median(cpu):.1f}" if cpu else "",
+            str(row.runs) + (f", {row.disturbed} disturbed" if row.disturbed else ""),
+        )
+    print_table(shown)
+    print_note(
+        "Medians of the runs; rates are packets times 1,500 bytes over the time of the first flow, "
+        "RTTs means over packets. A disturbed run is one whose emulator was late."
+    )
 
 
 def _print_differences(place: str, found: Differences) -> None:
