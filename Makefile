@@ -46,6 +46,10 @@ soak: build  ## Run the tests of faults with many more faults than make test doe
 	@scripts/bootstrap test >/dev/null
 	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service tests/fleet
 
+.PHONY: nightly
+nightly: build  ## Run what takes hours: soak, long fuzzing, arm64, images built twice (scripts/nightly)
+	@scripts/nightly
+
 .PHONY: lint
 lint: build  ## Check formatting, types, imports and wire formats
 	@$(VENV_PYTHON) scripts/check.py --only lint
