@@ -27,6 +27,7 @@ class OneBody final : public Outlet {
   // Later than others, by this: it may be overtaken.
   std::function<double(const Segment&)> delays_ms;
 
+  bool keeps_record = true;  // of what was sent, and when
   std::vector<Segment> sent;
   std::vector<double> sent_ms;
   std::uint64_t dropped = 0;
@@ -36,7 +37,8 @@ class OneBody final : public Outlet {
 
   // False if nothing will happen any more.
   bool step(double until_ms = kNever) {
-    const auto data = std::ranges::min_element(data_, {}, &Flying::arrives_ms);
+    const auto data =
+        delays_ms ? std::ranges::min_element(data_, {}, &Flying::arrives_ms) : data_.begin();
     const double data_ms = data == data_.end() ? kNever : data->arrives_ms;
     const double ack_ms = acks_.empty() ? kNever : acks_.front().arrives_ms;
     const double next = std::min({body_.next_ms(), body_.next_ack_ms(), data_ms, ack_ms});
@@ -75,8 +77,10 @@ class OneBody final : public Outlet {
   }
 
   void send(Segment& segment, double at_ms) override {
-    sent.push_back(segment);
-    sent_ms.push_back(at_ms);
+    if (keeps_record) {
+      sent.push_back(segment);
+      sent_ms.push_back(at_ms);
+    }
     if (loses && loses(segment)) {
       ++dropped;
       return;

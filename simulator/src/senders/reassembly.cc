@@ -11,9 +11,7 @@ bool Reassembly::add_out_of_order(std::uint64_t packet) {
   const std::uint64_t end = std::max(end_, packet + 1);
   here_.make_room(in_order_end_, end_, end);
   end_ = end;
-  if (here_.test(packet)) {
-    return false;
-  }
+  const bool is_new = !here_.test(packet);
   here_.set(packet);
   const SackBlock block = {here_.find_last(in_order_end_, packet, false),
                            here_.find(packet, end_, false)};
@@ -35,7 +33,7 @@ bool Reassembly::add_out_of_order(std::uint64_t packet) {
   }
   recent_ = recent;
   recent_count_ = count;
-  return true;
+  return is_new;
 }
 
 void Reassembly::start_at(std::uint64_t packet) {

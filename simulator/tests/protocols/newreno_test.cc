@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "one_body.h"
+#include "protocols/protocol.h"
+#include "senders/transport.h"
+
+namespace remy {
+namespace {
+
+std::unique_ptr<Controller> make(const Choice& choice) {
+  const Protocol& protocol = find_protocol(choice.name);
+  return protocol.make(Chosen("protocol", protocol.variants, choice), 0);
+}
+
+// The mean window over time, where one packet is lost 1/p packets after the last. The first cycles,
+// which come from slow start, do not count.
+double mean_window(const Choice& choice, double loss) {
+  Transport body({}, make(choice));
+  OneBody path(body);
+  path.keeps_record = false;
+  const auto cycle = static_cast<std::uint64_t>(1 / loss);
+  path.loses = [cycle, next = std::uint64_t{100}](const Segment& segment) mutable {
+    if (segment.sequence < next) {
+      return false;
+    }
+    next = segment.sequence + cycle;
+    return true;
+  };
+  path.switch_on(std::nullopt);
+  double sum = 0;
+  int samples = 0;
+  while (body.results().packets_in_order < 60 * cycle) {
+    path.run_until(path.now_ms + 50);
+    if (body.results().packets_in_order > 20 * cycle) {
+      sum += body.controller().window_packets();
+      ++samples;
+    }
+  }
+  return sum / samples;
+}
+
+TEST(NewReno, MeanWindowIsTheRootOfThreeHalvesOverTheLossRate) {
+  for (const double loss : {1e-3, 1e-4}) {
+    EXPECT_NEAR(mean_window({"newreno", "", {}}, loss) / std::sqrt(1.5 / loss), 1, 0.06) << loss;
+  }
+  // Of a dozen packets the round trip of the recovery, and whole packets, take a seventh.
+  EXPECT_NEAR(mean_window({"newreno", "", {}}, 1e-2) / std::sqrt(1.5 / 1e-2), 0.86, 0.03);
+}
+
+TEST(Aimd, MeanWindowFollowsItsParameters) {
+  for (const auto& [increase, decrease] : {std::pair{1.0, 0.5}, {0.5, 0.7}, {2.0, 0.8}}) {
+    const double loss = 1e-4;
+    const double expected = std::sqrt(increase * (1 + decrease) / (2 * (1 - decrease) * loss));
+    const double mean = mean_window(
+        {"aimd", "", {{"increase_packets", increase}, {"decrease_factor", decrease}}}, loss);
+    EXPECT_NEAR(mean / expected, 1, 0.05) << increase << " " << decrease;
+  }
+}
+
+Ack ack_of_one(double now_ms) {
+  Ack ack;
+  ack.now_ms = now_ms;
+  ack.rtt_ms = 100;
+  ack.acknowledged = 1;
+  ack.delivered = 1;
+  ack.is_window_limited = true;
+  return ack;
+}
+
+TEST(NewReno, SlowStartThenAPacketAWindow) {
+  const auto controller = make({"newreno", "", {}});
+  controller->start(0);
+  EXPECT_EQ(controller->window_packets(), 10);
+  for (int i = 0; i < 30; ++i) {
+    controller->acknowledged(ack_of_one(i));
+  }
+  EXPECT_EQ(controller->window_packets(), 40);
+  Loss loss;
+  loss.in_flight = 40;
+  loss.starts_recovery = true;
+  controller->lost(loss);
+  EXPECT_EQ(controller->window_packets(), 20);
+  for (int i = 0; i < 20; ++i) {
+    controller->acknowledged(ack_of_one(100 + i));
+  }
+  EXPECT_NEAR(controller->window_packets(), 21, 0.03);
+  // RFC 5681, section 3.1: half of what was in flight, at the first timeout of several.
+  controller->timed_out({.now_ms = 300, .in_flight = 12, .is_first = true});
+  controller->timed_out({.now_ms = 600, .in_flight = 1, .is_first = false});
+  EXPECT_EQ(controller->window_packets(), 1);
+  for (int i = 0; i < 5; ++i) {
+    controller->acknowledged(ack_of_one(700 + i));
+  }
+  EXPECT_EQ(controller->window_packets(), 6);
+  controller->acknowledged(ack_of_one(710));
+  EXPECT_DOUBLE_EQ(controller->window_packets(), 6 + 1.0 / 6);
+}
+
+TEST(NewReno, AWindowThatIsNotFilledDoesNotGrow) {
+  const auto controller = make({"newreno", "", {}});
+  controller->start(0);
+  Ack ack = ack_of_one(1);
+  ack.is_window_limited = false;
+  controller->acknowledged(ack);
+  EXPECT_EQ(controller->window_packets(), 10);
+}
+
+// A loss in ns-2's variant: partial ACKs of more than the duplicates told of shrink the window.
+TEST(NewReno, Ns2DeflatesItsWindowAtPartialAcks) {
+  const auto controller = make({"newreno", "ns-2", {{"initial_window_packets", 40}}});
+  controller->start(0);
+  Loss loss;
+  loss.starts_recovery = true;
+  controller->lost(loss);
+  EXPECT_EQ(controller->window_packets(), 20);
+  Ack ack = ack_of_one(1);
+  ack.in_recovery = true;
+  ack.acknowledged = 0;
+  controller->acknowledged(ack);  // the third duplicate, which showed the loss
+  controller->acknowledged(ack);  // a fourth
+  ack.acknowledged = 3;
+  controller->acknowledged(ack);  // leaves two duplicates
+  EXPECT_EQ(controller->window_packets(), 20);
+  ack.acknowledged = 7;
+  controller->acknowledged(ack);
+  EXPECT_EQ(controller->window_packets(), 15);
+  controller->idled(1000);
+  EXPECT_EQ(controller->window_packets(), 1);
+}
+
+TEST(NewReno, PacedSpreadsAWindowOverAnRtt) {
+  Transport body({}, make({"newreno", "paced", {}}));
+  OneBody path(body);
+  path.switch_on(std::nullopt);
+  path.run_until(2000);
+  std::vector<double> gaps;
+  for (std::size_t i = path.sent_ms.size() - 50; i < path.sent_ms.size(); ++i) {
+    gaps.push_back(path.sent_ms[i] - path.sent_ms[i - 1]);
+  }
+  const auto [least, most] = std::ranges::minmax(gaps);
+  EXPECT_GT(least, 0);
+  EXPECT_LT(most, 1.1 * least);
+}
+
+TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
+  const Protocol& protocol = find_protocol("remy-aimd");
+  EXPECT_FALSE(protocol.needs.repairs);
+  TransportSettings settings;
+  settings.repairs = false;
+  settings.keeps_state = true;
+  Transport body(settings, make({"remy-aimd", "", {}}));
+  OneBody path(body);
+  path.loses = [](const Segment& segment) {
+    return segment.sequence == 40 || segment.sequence == 42;
+  };
+  path.switch_on(std::nullopt);
+  EXPECT_EQ(path.sent.size(), 1U);
+  path.run_until(550);
+  // 1, 2, 4, 8, 16 and of the 32 packets of the next round nine, the tenth being lost; 41 shows
+  // that, and 43 the other.
+  EXPECT_EQ(body.controller().window_packets(), 32);
+  path.run_until(600);
+  const double window = body.controller().window_packets();
+  EXPECT_GT(window, 20);
+  EXPECT_LT(window, 22);
+  EXPECT_EQ(body.results().packets_repeated, 0U);
+  body.switch_off(path.now_ms);
+  path.switch_on(3);
+  EXPECT_EQ(body.controller().window_packets(), window);
+  path.run_to_the_end(1e5);
+  EXPECT_TRUE(body.is_done());
+}
+
+}  // namespace
+}  // namespace remy

@@ -1,0 +1,166 @@
+#include "senders/scoreboard.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "core/random.h"
+#include "senders/reassembly.h"
+
+namespace remy {
+namespace {
+
+// The same, as one would write it down: a state for every packet, looked at one by one.
+class SlowScoreboard {
+ public:
+  enum class State { kInFlight, kReceived, kLost };
+
+  std::map<std::uint64_t, State> packets;
+  std::set<std::uint64_t> ever_lost;
+  std::uint64_t end = 0;
+
+  void send() { packets[end++] = State::kInFlight; }
+  void repeat(std::uint64_t packet) { packets[packet] = State::kInFlight; }
+  std::uint64_t count(State state) const {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(packets, [state](const auto& each) { return each.second == state; }));
+  }
+  std::uint64_t first_lost() const {
+    return std::ranges::find_if(packets,
+                                [](const auto& each) { return each.second == State::kLost; })
+        ->first;
+  }
+  std::uint64_t acknowledge(std::uint64_t cumulative) {
+    std::uint64_t news = 0;
+    while (!packets.empty() && packets.begin()->first < cumulative) {
+      news += packets.begin()->second == State::kReceived ? 0 : 1;
+      packets.erase(packets.begin());
+    }
+    return news;
+  }
+  std::uint64_t acknowledge(const SackBlock& block) {
+    std::uint64_t news = 0;
+    for (auto& [packet, state] : packets) {
+      if (packet >= block.first && packet < block.end && state != State::kReceived) {
+        state = State::kReceived;
+        ++news;
+      }
+    }
+    return news;
+  }
+  std::vector<std::uint64_t> find_losses(std::uint64_t threshold) {
+    std::vector<std::uint64_t> found;
+    for (auto& [packet, state] : packets) {
+      const auto beyond = std::ranges::count_if(packets, [packet = packet](const auto& each) {
+        return each.first > packet && each.second == State::kReceived;
+      });
+      if (state == State::kInFlight && !ever_lost.contains(packet) &&
+          static_cast<std::uint64_t>(beyond) >= threshold) {
+        state = State::kLost;
+        ever_lost.insert(packet);
+        found.push_back(packet);
+      }
+    }
+    return found;
+  }
+};
+
+// A sender and a receiver exchange packets and ACKs of which any may be lost or late; both
+// scoreboards, and what the receiver has, stay the same.
+class AgainstTheSlowScoreboard : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
+  std::uint64_t draws = 0;
+  const auto chance = [&draws](double probability) {
+    return unit_interval(random_bits(GetParam(), draws++)) < probability;
+  };
+  const double loss = unit_interval(random_bits(GetParam(), 1u << 30)) * 0.5;
+  const std::uint64_t window = GetParam() % 3 == 0 ? 1000 : 30;
+  Scoreboard fast;
+  SlowScoreboard slow;
+  Reassembly reassembly;
+  std::set<std::uint64_t> received;
+  std::uint64_t serial = 0;
+  for (int step = 0; step < 1500; ++step) {
+    std::optional<std::uint64_t> leaving;
+    if (fast.has_lost() && chance(0.5)) {
+      leaving = fast.first_lost();
+      ASSERT_EQ(*leaving, slow.first_lost());
+      fast.repeat(*leaving, {{}, serial++});
+      slow.repeat(*leaving);
+    } else if (fast.end() - fast.first() < window) {
+      leaving = fast.end();
+      fast.send({{}, serial++});
+      slow.send();
+    } else {
+      ASSERT_EQ(fast.lose_all(), slow.count(SlowScoreboard::State::kInFlight));
+      for (auto& [packet, state] : slow.packets) {
+        slow.ever_lost.insert(packet);
+        state = state == SlowScoreboard::State::kReceived ? state : SlowScoreboard::State::kLost;
+      }
+    }
+    if (!leaving || chance(loss)) {
+      continue;
+    }
+    ASSERT_EQ(reassembly.add(*leaving), received.insert(*leaving).second);
+    std::uint64_t in_order = 0;
+    while (received.contains(in_order)) {
+      ++in_order;
+    }
+    ASSERT_EQ(reassembly.in_order_end(), in_order);
+    AckContent ack;
+    reassembly.report(ack);
+    for (std::uint32_t block = 0; block < ack.blocks; ++block) {
+      const auto [first, end] = ack.sacks[block];
+      ASSERT_LT(first, end);
+      for (std::uint64_t packet = first; packet < end; ++packet) {
+        ASSERT_TRUE(received.contains(packet));
+      }
+      ASSERT_FALSE(received.contains(first - 1));
+      ASSERT_FALSE(received.contains(end));
+      ASSERT_TRUE(block > 0 || *leaving < in_order || (first <= *leaving && *leaving < end));
+    }
+    if (chance(loss)) {
+      continue;
+    }
+    std::uint64_t news = 0;
+    const auto delivered = [&news](const Scoreboard::Transmission&) { ++news; };
+    fast.acknowledge(in_order, delivered);
+    std::uint64_t slow_news = slow.acknowledge(in_order);
+    for (std::uint32_t block = 0; block < ack.blocks; ++block) {
+      fast.acknowledge(ack.sacks[block], delivered);
+      slow_news += slow.acknowledge(ack.sacks[block]);
+    }
+    ASSERT_EQ(news, slow_news);
+    std::vector<std::uint64_t> found;
+    fast.find_losses(3, [&found](std::uint64_t packet) { found.push_back(packet); });
+    ASSERT_EQ(found, slow.find_losses(3));
+    ASSERT_EQ(fast.in_flight(), slow.count(SlowScoreboard::State::kInFlight));
+    ASSERT_EQ(fast.has_lost(), slow.count(SlowScoreboard::State::kLost) > 0);
+    for (const auto& [packet, state] : slow.packets) {
+      ASSERT_EQ(fast.is_sacked(packet), state == SlowScoreboard::State::kReceived);
+      ASSERT_EQ(fast.is_lost(packet), state == SlowScoreboard::State::kLost);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowScoreboard, testing::Range<std::uint64_t>(0, 60));
+
+TEST(ScoreboardTest, ByDistanceALossNeedsNoOthersBetween) {
+  Scoreboard scoreboard;
+  for (int i = 0; i < 10; ++i) {
+    scoreboard.send({});
+  }
+  const auto ignore = [](const Scoreboard::Transmission&) {};
+  std::vector<std::uint64_t> found;
+  const auto note = [&found](std::uint64_t packet) { found.push_back(packet); };
+  scoreboard.acknowledge(SackBlock{6, 7}, ignore);
+  scoreboard.find_losses(3, note);
+  EXPECT_TRUE(found.empty());
+  scoreboard.find_losses_by_distance(4, note);
+  EXPECT_EQ(found, (std::vector<std::uint64_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace remy
