@@ -130,6 +130,7 @@ class Network final : private Outlet, private DropListener {
   void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
                   const MeasurementNoise& measurement, RuleObserver* observer);
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
+  void order_lanes();
   std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
   const Route& route_of(const Sender& sender, const Segment& segment) const {
     return segment.is_ack ? sender.return_route : sender.route;
@@ -225,6 +226,7 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
   for (const SenderDescription& each : description.senders) {
     add_sender(each, tables, description.measurement, options.observer);
   }
+  order_lanes();
   const auto links = static_cast<std::uint32_t>(links_.size());
   const auto senders = static_cast<std::uint32_t>(senders_.size());
   departures_ = Timers(links);
@@ -307,6 +309,23 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
   route.hops = hops.data();
   route.length = static_cast<std::uint32_t>(hops.size());
   return route;
+}
+
+// Of arrivals at one instant the first is behind the lowest link, and then the nearest: it does not
+// matter whose route a lane was made for.
+void Network::order_lanes() {
+  std::vector<Lane> ordered;
+  std::vector<std::uint32_t> places(lanes_.size());
+  for (const auto& [where, lane] : lane_of_) {
+    places[lane] = static_cast<std::uint32_t>(ordered.size());
+    ordered.push_back(std::move(lanes_[lane]));
+  }
+  lanes_ = std::move(ordered);
+  for (std::vector<Hop>& hops : hops_) {
+    for (Hop& hop : hops) {
+      hop.lane = places[hop.lane];
+    }
+  }
 }
 
 std::uint16_t Network::draw_loss(const Route& route, std::uint64_t name) const {

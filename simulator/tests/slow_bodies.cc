@@ -1,0 +1,794 @@
+#include "slow_bodies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace remy {
+namespace {
+
+constexpr double kNever = Body::kNever;
+constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
+
+// RFC 6298, with the names it has there.
+class SlowTimer {
+ public:
+  double initial_ms = 1000;
+  double minimum_ms = 200;
+  double maximum_ms = 60000;
+  double g_ms = 1;
+  bool is_minimum_of_variation = false;
+  bool damps_decreases = false;
+
+  void forget() {
+    srtt = rttvar = 0;
+    doublings = 0;
+    expires_ms = kNever;
+  }
+  void sample(double r) {
+    if (srtt == 0) {
+      srtt = r;
+      rttvar = r / 2;
+    } else {
+      const double error = std::fabs(srtt - r) - rttvar;
+      rttvar += damps_decreases && r < srtt && error > 0 ? error / 32 : error / 4;
+      srtt += (r - srtt) / 8;
+    }
+    doublings = 0;
+  }
+  double rto() const {
+    double base = initial_ms;
+    if (srtt > 0) {
+      const double variation = std::max(g_ms, 4 * rttvar);
+      base = is_minimum_of_variation ? srtt + std::max(minimum_ms, variation)
+                                     : std::max(minimum_ms, srtt + variation);
+    }
+    return std::min(base * std::pow(2.0, doublings), maximum_ms);
+  }
+  void back_off() { doublings += rto() < maximum_ms ? 1 : 0; }
+  void restart(double now_ms) { expires_ms = now_ms + rto(); }
+
+  double srtt = 0;
+  double rttvar = 0;
+  int doublings = 0;
+  double expires_ms = kNever;
+};
+
+// What came, out of order or not, and the blocks that are reported of it (RFC 2018).
+class SlowReceiver {
+ public:
+  std::uint64_t next = 0;  // all before are here
+
+  void forget(std::uint64_t from) {
+    next = from;
+    here_.clear();
+    newest_.clear();
+  }
+  // By how many the packets in order have grown.
+  std::uint64_t add(std::uint64_t packet) {
+    if (packet < next || here_.contains(packet)) {
+      return 0;
+    }
+    here_.insert(packet);
+    const std::uint64_t before = next;
+    for (; here_.contains(next); ++next) {
+      here_.erase(next);
+    }
+    // One packet stands for each block, the newest first.
+    newest_.push_front(packet);
+    std::list<std::uint64_t> kept;
+    for (const std::uint64_t each : newest_) {
+      const bool is_known = std::ranges::any_of(
+          kept, [&](std::uint64_t other) { return block_of(other).first == block_of(each).first; });
+      if (each >= next && !is_known && kept.size() < 3) {
+        kept.push_back(each);
+      }
+    }
+    newest_ = kept;
+    return next - before;
+  }
+  void report(AckContent& content) const {
+    for (const std::uint64_t each : newest_) {
+      content.sacks[content.blocks++] = block_of(each);
+    }
+  }
+
+ private:
+  SackBlock block_of(std::uint64_t packet) const {
+    SackBlock block{packet, packet};
+    while (here_.contains(block.first - 1)) {
+      --block.first;
+    }
+    while (here_.contains(block.end)) {
+      ++block.end;
+    }
+    return block;
+  }
+
+  std::set<std::uint64_t> here_;
+  std::list<std::uint64_t> newest_;
+};
+
+// A RemyCC as a controller.
+class SlowRemy final : public Controller {
+ public:
+  SlowRemy(const CompiledTable& table) : remy_(table) {}
+  void start(double) override { apply(remy_.start()); }
+  void acknowledged(const Ack& ack) override {
+    apply(remy_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
+  }
+  void lost(const Loss&) override {}
+  void timed_out(const Timeout&) override {}
+
+ private:
+  void apply(std::uint32_t) {
+    window_packets_ = remy_.window_packets();
+    intersend_ms_ = remy_.intersend_ms();
+  }
+  RemyController<true> remy_;
+};
+
+// TCP as senders/transport.h describes it, of the variants "rfc", "newreno" and "linux".
+class SlowTransport final : public Body {
+ public:
+  SlowTransport(const Chosen& chosen, BodySetting setting)
+      : has_sack_(chosen.variant() != "newreno"),
+        is_linux_(chosen.variant() == "linux"),
+        keeps_state_(chosen["keep_state"] != 0),
+        notes_idleness_(chosen["restart_after_idle"] != 0),
+        receive_window_(static_cast<std::uint64_t>(chosen["receive_window_packets"])),
+        bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
+        is_ecn_capable_(setting.is_ecn_capable),
+        asks_xcp_routers_(setting.asks_xcp_routers),
+        controller_(setting.table != nullptr ? std::make_unique<SlowRemy>(*setting.table)
+                                             : std::move(setting.controller)) {
+    timer_.initial_ms = chosen["initial_rto_ms"];
+    timer_.minimum_ms = chosen["minimum_rto_ms"];
+    timer_.is_minimum_of_variation = is_linux_;
+    timer_.damps_decreases = is_linux_;
+  }
+
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+    if (!was_on_ || !keeps_state_) {
+      // A new connection, for which nothing that was sent before exists.
+      outstanding_.clear();
+      connection_ = recovery_end_ = next_;
+      receiver_.forget(next_);
+      timer_.forget();
+      state_ = State::kOpen;
+      must_repeat_ = is_reducing_ = timed_out_before_ = false;
+      duplicates_ = 0;
+      limited_until_ = window_full_until_ = 0;
+      last_send_ms_ = -kNever;
+      controller_->start(now_ms);
+    }
+    was_on_ = true;
+    data_end_ = packets ? next_ + *packets : kEndless;
+    send_all(now_ms, outlet);
+  }
+
+  void switch_off(double) override {
+    data_end_ = next_;
+    if (!lowest_lost()) {
+      pacing_ms_ = kNever;
+    }
+  }
+
+  bool is_done() const override { return first() >= data_end_; }
+  Pace pace() const override {
+    return {controller_->window_packets(), controller_->intersend_ms()};
+  }
+  double next_ms() const override {
+    return std::min({pacing_ms_, timer_.expires_ms, controller_->next_tick_ms()});
+  }
+
+  void act(double now_ms, Outlet& outlet) override {
+    if (controller_->next_tick_ms() <= now_ms) {
+      controller_->tick(now_ms);
+    }
+    if (timer_.expires_ms <= now_ms) {
+      expire(now_ms);
+    }
+    send_all(now_ms, outlet);
+  }
+
+  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                    Outlet& outlet) override {
+    if (echo.sequence < connection_) {
+      return;
+    }
+    Ack ack;
+    ack.now_ms = now_ms;
+    ack.sent_ms = echo.sent_ms;
+    ack.received_ms = content.received_ms;
+    ack.rtt_ms = now_ms - echo.sent_ms;
+    ack.serial = echo.serial;
+    ack.prior_in_flight = in_flight();
+    const std::uint64_t first_before = first();
+
+    std::vector<Outstanding> news;
+    for (auto& [packet, known] : outstanding_) {
+      bool is_here = packet < content.cumulative;
+      for (std::uint32_t i = 0; i < content.blocks; ++i) {
+        is_here |= content.sacks[i].first <= packet && packet < content.sacks[i].end;
+      }
+      if (is_here && !known.received) {
+        news.push_back(known);
+        known.received = true;
+        known.lost = false;
+      }
+    }
+    std::erase_if(outstanding_, [&](const auto& each) { return each.first < content.cumulative; });
+    ack.acknowledged = first() - first_before;
+    ack.delivered = news.size();
+    newest_serial_ = std::max(newest_serial_, echo.serial);
+    if (!has_sack_) {
+      ack.delivered = count_duplicate(ack.acknowledged, content.cumulative == first_before);
+    }
+    const bool was_recovering = state_ == State::kRecovery;
+    if (ack.delivered > 0) {
+      timer_.sample(ack.rtt_ms);
+      results_.rtt.sampled(ack.rtt_ms, now_ms);
+    } else if (ack.acknowledged > 0) {
+      results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
+    }
+    delivered_ += ack.delivered;
+    if (!news.empty()) {
+      ack.packet = std::ranges::max_element(news, {}, &Outstanding::serial)->state;
+      delivered_ms_ = now_ms;
+      first_sent_ms_ = ack.packet.sent_ms;
+      ack.delivery_interval_ms =
+          std::max(ack.packet.sent_ms - ack.packet.first_sent_ms, now_ms - ack.packet.delivered_ms);
+      if (ack.delivery_interval_ms > 0) {
+        ack.delivery_rate_per_ms =
+            static_cast<double>(delivered_ - ack.packet.delivered) / ack.delivery_interval_ms;
+      }
+    }
+    if (state_ != State::kOpen && first() >= recovery_end_) {
+      state_ = State::kOpen;
+      must_repeat_ = is_reducing_ = false;
+      duplicates_ = 0;
+      // A packet that was lost while it was on.
+      if (!outstanding_.empty() && outstanding_.begin()->second.was_lost) {
+        begin_recovery();
+        must_repeat_ = outstanding_.begin()->second.lost;
+        tell(outstanding_.begin()->second, true, ack.prior_in_flight, now_ms);
+      }
+    }
+    if (has_sack_) {
+      find_losses(ack.prior_in_flight, now_ms);
+    } else {
+      find_loss_without_sack(ack.acknowledged > 0 && was_recovering, ack.prior_in_flight, now_ms);
+    }
+    if (ack.acknowledged > 0) {
+      timed_out_before_ = false;
+      if (first() > recovery_end_) {
+        timer_.doublings = 0;
+      }
+      if (outstanding_.empty() && !notes_idleness_) {
+        timer_.expires_ms = kNever;
+      } else {
+        const bool is_partial = was_recovering && state_ == State::kRecovery && !has_sack_;
+        if (!is_partial || is_first_partial_) {
+          timer_.restart(now_ms);
+        }
+        is_first_partial_ = is_first_partial_ && !is_partial;
+      }
+    }
+    ack.marked = content.marked;
+    ack.feedback_packets = content.feedback_packets;
+    ack.total_delivered = delivered_;
+    ack.total_lost = lost_;
+    ack.in_flight = in_flight();
+    ack.in_recovery = state_ == State::kRecovery;
+    ack.is_window_limited = first_before < window_full_until_;
+    controller_->acknowledged(ack);
+    if (is_reducing_) {
+      reduce(ack.delivered);
+    }
+    send_all(now_ms, outlet);
+  }
+
+  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+    ++results_.packets_received;
+    results_.packets_marked += segment.is_marked ? 1 : 0;
+    if (segment.sequence < connection_) {
+      return std::nullopt;
+    }
+    const std::uint64_t grown = receiver_.add(segment.sequence);
+    if (grown > 0) {
+      results_.packets_in_order += grown;
+      results_.rtt.handed_on();
+    }
+    AckContent content;
+    content.received_ms = now_ms;
+    content.cumulative = receiver_.next;
+    content.marked = segment.is_marked ? 1 : 0;
+    content.feedback_packets = segment.congestion.feedback_packets;
+    if (has_sack_) {
+      receiver_.report(content);
+    }
+    return content;
+  }
+
+ private:
+  struct Outstanding {
+    SendState state;
+    std::uint64_t serial = 0;
+    bool received = false;
+    bool lost = false;      // and waits to be sent again
+    bool was_lost = false;  // ever
+    bool is_repetition = false;
+  };
+  enum class State { kOpen, kRecovery, kTimedOut };
+
+  std::uint64_t first() const { return outstanding_.empty() ? next_ : outstanding_.begin()->first; }
+  // RFC 6675's pipe.
+  std::uint64_t pipe() const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(
+        outstanding_, [](const auto& each) { return !each.second.received && !each.second.lost; }));
+  }
+  std::uint64_t in_flight() const { return pipe() - duplicates_; }
+  std::optional<std::uint64_t> lowest_lost() const {
+    for (const auto& [packet, known] : outstanding_) {
+      if (known.lost) {
+        return packet;
+      }
+    }
+    return std::nullopt;
+  }
+  std::uint64_t controller_window() const {
+    return static_cast<std::uint64_t>(std::clamp(controller_->window_packets(), 1.0, 1e6));
+  }
+  std::uint64_t window() const { return is_reducing_ ? reduced_window_ : controller_window(); }
+
+  bool may_start_by_duplicates() const {
+    return state_ == State::kOpen && (first() > recovery_end_ || recovery_end_ == connection_);
+  }
+
+  // How many packets are known to be delivered.
+  std::uint64_t count_duplicate(std::uint64_t acknowledged, bool repeats_last) {
+    if (acknowledged > 0) {
+      const std::uint64_t told = std::min(duplicates_, acknowledged - 1);
+      duplicates_ = state_ == State::kRecovery ? duplicates_ - told : 0;
+      return acknowledged - told;
+    }
+    std::uint64_t most = may_start_by_duplicates() ? 3 : 2;
+    most = state_ == State::kRecovery ? kEndless : most;
+    most = state_ == State::kTimedOut ? 0 : most;
+    if (!repeats_last || duplicates_ >= std::min(most, pipe())) {
+      return 0;
+    }
+    ++duplicates_;
+    return 1;
+  }
+
+  void begin_recovery() {
+    state_ = State::kRecovery;
+    recovery_end_ = next_;
+    is_first_partial_ = true;
+    must_repeat_ = true;
+  }
+
+  void lose(Outstanding& known, std::uint64_t in_flight_before, double now_ms) {
+    known.lost = known.was_lost = true;
+    ++lost_;
+    if (!has_sack_) {
+      duplicates_ = std::min(duplicates_, pipe());
+    }
+    const bool starts = state_ == State::kOpen;
+    if (starts) {
+      begin_recovery();
+    }
+    tell(known, starts, in_flight_before, now_ms);
+  }
+
+  void tell(const Outstanding& known, bool starts, std::uint64_t in_flight_before, double now_ms) {
+    controller_->lost({.now_ms = now_ms,
+                       .serial = known.serial,
+                       .in_flight = in_flight_before,
+                       .starts_recovery = starts,
+                       .packet = known.state});
+    if (starts) {
+      is_reducing_ = is_linux_ && window() < in_flight_before;
+      recover_fs_ = std::max<std::uint64_t>(in_flight_before, 1);
+      prr_delivered_ = prr_out_ = reduced_window_ = 0;
+      timer_.restart(now_ms);
+    }
+  }
+
+  void find_losses(std::uint64_t in_flight_before, double now_ms) {
+    // RFC 6675, IsLost: three that were received lie beyond.
+    std::uint64_t beyond = 0;
+    std::vector<Outstanding*> found;
+    for (auto each = outstanding_.rbegin(); each != outstanding_.rend(); ++each) {
+      Outstanding& known = each->second;
+      beyond += known.received ? 1 : 0;
+      if (!known.received && !known.was_lost && beyond >= 3) {
+        found.push_back(&known);
+      }
+    }
+    for (auto each = found.rbegin(); each != found.rend(); ++each) {
+      lose(**each, in_flight_before, now_ms);
+    }
+    // Repetitions that left before something that was received, in the order in which they left.
+    while (is_linux_) {
+      Outstanding* oldest = nullptr;
+      for (auto& [packet, known] : outstanding_) {
+        if (known.is_repetition && !known.received && !known.lost &&
+            known.serial < newest_serial_ && (oldest == nullptr || known.serial < oldest->serial)) {
+          oldest = &known;
+        }
+      }
+      if (oldest == nullptr) {
+        return;
+      }
+      lose(*oldest, in_flight_before, now_ms);
+    }
+  }
+
+  void find_loss_without_sack(bool is_partial, std::uint64_t in_flight_before, double now_ms) {
+    const bool starts = duplicates_ >= 3 && may_start_by_duplicates();
+    const bool goes_on = is_partial && state_ == State::kRecovery;
+    if ((starts || goes_on) && !outstanding_.begin()->second.lost) {
+      must_repeat_ = true;
+      lose(outstanding_.begin()->second, in_flight_before, now_ms);
+    }
+  }
+
+  void expire(double now_ms) {
+    if (outstanding_.empty()) {
+      timer_.expires_ms = kNever;
+      controller_->idled(now_ms);
+      return;
+    }
+    ++results_.timeouts;
+    const std::uint64_t before = in_flight();
+    for (auto& [packet, known] : outstanding_) {
+      if (!known.received && !known.lost) {
+        known.lost = known.was_lost = true;
+        ++lost_;
+      }
+    }
+    duplicates_ = 0;
+    state_ = State::kTimedOut;
+    recovery_end_ = next_;
+    must_repeat_ = true;
+    is_reducing_ = false;
+    timer_.back_off();
+    timer_.restart(now_ms);
+    controller_->timed_out({.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_before_});
+    timed_out_before_ = true;
+  }
+
+  // RFC 6937, section 3.1.
+  void reduce(std::uint64_t delivered) {
+    prr_delivered_ += delivered;
+    const std::uint64_t ssthresh = controller_window();
+    const auto signed_of = [](std::uint64_t number) { return static_cast<std::int64_t>(number); };
+    std::int64_t sndcnt = 0;
+    if (pipe() > ssthresh) {
+      const auto share =
+          static_cast<std::int64_t>((prr_delivered_ * ssthresh + recover_fs_ - 1) / recover_fs_);
+      sndcnt = std::max<std::int64_t>(share - signed_of(prr_out_), 0);
+    } else {
+      const std::int64_t limit =
+          std::max(signed_of(prr_delivered_) - signed_of(prr_out_), signed_of(delivered)) + 1;
+      sndcnt = std::min(signed_of(ssthresh - pipe()), limit);
+    }
+    reduced_window_ = pipe() + static_cast<std::uint64_t>(sndcnt);
+  }
+
+  void send_all(double now_ms, Outlet& outlet) {
+    pacing_ms_ = kNever;
+    for (;;) {
+      const auto lost = lowest_lost();
+      if (!lost && next_ >= data_end_) {
+        limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight(), 1);
+        return;
+      }
+      const bool is_allowed = in_flight() < window() || (must_repeat_ && lost);
+      if (!is_allowed) {
+        window_full_until_ = next_;
+        return;
+      }
+      if (!lost && next_ - first() >= receive_window_) {
+        return;
+      }
+      if (last_send_ms_ + controller_->intersend_ms() > now_ms) {
+        pacing_ms_ = last_send_ms_ + controller_->intersend_ms();
+        return;
+      }
+      send(lost, now_ms, outlet);
+    }
+  }
+
+  void send(std::optional<std::uint64_t> repeated, double now_ms, Outlet& outlet) {
+    const std::uint64_t packet = repeated ? *repeated : next_;
+    const std::uint64_t others = in_flight();
+    const bool was_empty = outstanding_.empty();
+    if (others == 0) {
+      first_sent_ms_ = delivered_ms_ = now_ms;
+    }
+    Outstanding& known = outstanding_[packet];
+    known.state = {.sent_ms = now_ms,
+                   .delivered = delivered_,
+                   .delivered_ms = delivered_ms_,
+                   .first_sent_ms = first_sent_ms_,
+                   .in_flight = others + 1,
+                   .lost = lost_,
+                   .is_application_limited = delivered_ < limited_until_};
+    known.serial = results_.packets_sent++;
+    known.lost = false;
+    known.is_repetition = repeated.has_value();
+    if (repeated) {
+      must_repeat_ = false;
+      ++results_.packets_repeated;
+    } else {
+      ++next_;
+    }
+    ++prr_out_;
+    last_send_ms_ = now_ms;
+    if (was_empty || timer_.expires_ms == kNever) {
+      timer_.restart(now_ms);
+    }
+    controller_->sent({.now_ms = now_ms,
+                       .serial = known.serial,
+                       .in_flight = others + 1,
+                       .is_repetition = repeated.has_value()});
+    Segment segment;
+    segment.sent_ms = now_ms;
+    segment.sequence = packet;
+    segment.serial = known.serial;
+    segment.bytes = bytes_;
+    segment.is_ecn_capable = is_ecn_capable_;
+    if (asks_xcp_routers_) {
+      segment.congestion = {controller_->window_packets(), timer_.srtt,
+                            controller_->wanted_packets()};
+    }
+    outlet.send(segment, now_ms);
+  }
+
+  bool has_sack_;
+  bool is_linux_;
+  bool keeps_state_;
+  bool notes_idleness_;
+  std::uint64_t receive_window_;
+  std::uint32_t bytes_;
+  bool is_ecn_capable_;
+  bool asks_xcp_routers_;
+  std::unique_ptr<Controller> controller_;
+
+  std::map<std::uint64_t, Outstanding> outstanding_;
+  std::uint64_t next_ = 0;
+  std::uint64_t connection_ = 0;
+  std::uint64_t data_end_ = 0;
+  SlowTimer timer_;
+  State state_ = State::kOpen;
+  std::uint64_t recovery_end_ = 0;
+  bool was_on_ = false;
+  bool must_repeat_ = false;
+  bool is_reducing_ = false;
+  bool timed_out_before_ = false;
+  bool is_first_partial_ = false;
+  std::uint64_t duplicates_ = 0;
+  std::uint64_t recover_fs_ = 1;
+  std::uint64_t prr_delivered_ = 0;
+  std::uint64_t prr_out_ = 0;
+  std::uint64_t reduced_window_ = 0;
+  std::uint64_t newest_serial_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t lost_ = 0;
+  double delivered_ms_ = 0;
+  double first_sent_ms_ = 0;
+  std::uint64_t limited_until_ = 0;
+  std::uint64_t window_full_until_ = 0;
+  double last_send_ms_ = -kNever;
+  double pacing_ms_ = kNever;
+  SlowReceiver receiver_;
+};
+
+// A RemyCC that repeats nothing.
+class SlowDatagrams final : public Body {
+ public:
+  explicit SlowDatagrams(const BodySetting& setting)
+      : remy_(*setting.table), bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {}
+
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+    is_on_ = true;
+    flow_packets_ = packets;
+    begin_ = acknowledged_ = results_.packets_sent;
+    resolved_ = 0;
+    last_send_ms_ = -kNever;
+    remy_.start();
+    act(now_ms, outlet);
+  }
+  void switch_off(double) override { is_on_ = false; }
+  void acknowledged(const Segment& echo, const AckContent&, double now_ms,
+                    Outlet& outlet) override {
+    if (!is_on_) {
+      return;
+    }
+    if (echo.serial >= begin_) {
+      acknowledged_ = echo.serial + 1;
+      remy_.acknowledge(echo.sent_ms, now_ms, now_ms - echo.sent_ms, 1);
+    } else {
+      remy_.acknowledge_earlier_period();
+    }
+    act(now_ms, outlet);
+  }
+  double next_ms() const override {
+    const bool has_more = !flow_packets_ || results_.packets_sent < begin_ + *flow_packets_;
+    const bool has_room = results_.packets_sent < acknowledged_ + remy_.window_packets();
+    return is_on_ && has_more && has_room ? last_send_ms_ + remy_.intersend_ms() : kNever;
+  }
+  void act(double now_ms, Outlet& outlet) override {
+    while (next_ms() <= now_ms) {
+      last_send_ms_ = now_ms;
+      Segment segment;
+      segment.sent_ms = now_ms;
+      segment.bytes = bytes_;
+      segment.sequence = segment.serial = results_.packets_sent++;
+      outlet.send(segment, now_ms);
+    }
+  }
+  bool is_done() const override { return is_on_ && flow_packets_ && resolved_ == *flow_packets_; }
+  Pace pace() const override {
+    return {static_cast<double>(remy_.window_packets()), remy_.intersend_ms()};
+  }
+  void lost(const Segment& segment, double) override {
+    resolved_ += segment.serial >= begin_ ? 1 : 0;
+  }
+  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+    ++results_.packets_received;
+    results_.packets_marked += segment.is_marked ? 1 : 0;
+    lost(segment, now_ms);
+    return AckContent{};
+  }
+
+ private:
+  RemyController<true> remy_;
+  std::uint32_t bytes_;
+  bool is_on_ = false;
+  std::optional<std::uint64_t> flow_packets_;
+  std::uint64_t begin_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t resolved_ = 0;
+  double last_send_ms_ = -kNever;
+};
+
+// A RemyCC as in ns-2: it repeats what is missing once, and what is lowest at timeouts.
+class SlowNs2 final : public Body {
+ public:
+  explicit SlowNs2(const BodySetting& setting)
+      : remy_(*setting.table), bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {
+    timer_.maximum_ms = 1e300;
+    timer_.g_ms = 100;
+  }
+
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+    data_end_ = packets ? next_ + *packets : kEndless;
+    begin_ = results_.packets_sent;
+    last_send_ms_ = -kNever;
+    remy_.start();
+    act(now_ms, outlet);
+  }
+  void switch_off(double) override { data_end_ = next_; }
+
+  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
+                    Outlet& outlet) override {
+    latest_ = std::max(latest_, echo.serial + 1);
+    timer_.sample(now_ms - echo.sent_ms);
+    results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
+    if (content.cumulative > cumulative_) {
+      cumulative_ = content.cumulative;
+      timer_.expires_ms = cumulative_ < next_ ? now_ms + timer_.rto() : kNever;
+    }
+    for (; highest_ < echo.sequence; ++highest_) {
+      missing_.insert(highest_);
+    }
+    highest_ = std::max(highest_, echo.sequence + 1);
+    std::erase_if(missing_, [&](std::uint64_t packet) { return packet < cumulative_; });
+    if (echo.serial >= begin_) {
+      // By a clock that counts seconds.
+      const double sent_s = echo.sent_ms / 1000;
+      const double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
+      remy_.acknowledge(sent_s * 1000, received_s * 1000, received_s * 1000 - sent_s * 1000, 1);
+    } else {
+      remy_.acknowledge_earlier_period();
+    }
+    act(now_ms, outlet);
+  }
+
+  double next_ms() const override { return std::min(next_send_ms(), timer_.expires_ms); }
+
+  void act(double now_ms, Outlet& outlet) override {
+    if (timer_.expires_ms <= now_ms) {
+      ++results_.timeouts;
+      timer_.back_off();
+      timer_.restart(now_ms);
+      missing_.erase(cumulative_);
+      send(cumulative_, now_ms, outlet);
+    }
+    while (next_send_ms() <= now_ms) {
+      const std::uint64_t packet = missing_.empty() ? next_ : *missing_.begin();
+      missing_.erase(packet);
+      send(packet, now_ms, outlet);
+    }
+  }
+  bool is_done() const override { return cumulative_ >= data_end_; }
+  Pace pace() const override {
+    return {static_cast<double>(remy_.window_packets()), remy_.intersend_ms()};
+  }
+  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+    ++results_.packets_received;
+    results_.packets_marked += segment.is_marked ? 1 : 0;
+    const std::uint64_t grown = receiver_.add(segment.sequence);
+    if (grown > 0) {
+      results_.packets_in_order += grown;
+      results_.rtt.handed_on();
+    }
+    AckContent content;
+    content.received_ms = now_ms;
+    content.cumulative = receiver_.next;
+    return content;
+  }
+
+ private:
+  double next_send_ms() const {
+    const bool has_room = results_.packets_sent < latest_ + remy_.window_packets();
+    const bool has_more = !missing_.empty() || next_ < data_end_;
+    return has_room && has_more ? last_send_ms_ + remy_.intersend_ms() : kNever;
+  }
+  void send(std::uint64_t packet, double now_ms, Outlet& outlet) {
+    results_.packets_repeated += packet < next_ ? 1 : 0;
+    next_ = std::max(next_, packet + 1);
+    Segment segment;
+    segment.sent_ms = last_send_ms_ = now_ms;
+    segment.sequence = packet;
+    segment.serial = results_.packets_sent++;
+    segment.bytes = bytes_;
+    if (timer_.expires_ms == kNever) {
+      timer_.restart(now_ms);
+    }
+    outlet.send(segment, now_ms);
+  }
+
+  RemyController<true> remy_;
+  std::uint32_t bytes_;
+  SlowTimer timer_;
+  std::set<std::uint64_t> missing_;
+  std::uint64_t next_ = 0;
+  std::uint64_t data_end_ = 0;
+  std::uint64_t cumulative_ = 0;
+  std::uint64_t highest_ = 0;
+  std::uint64_t latest_ = 0;
+  std::uint64_t begin_ = 0;
+  double last_send_ms_ = -kNever;
+  SlowReceiver receiver_;
+};
+
+}  // namespace
+
+std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting) {
+  const Chosen chosen("body", find_body_kind(choice.name).variants, choice);
+  if (choice.name == "datagram") {
+    return setting.measurement.is_exact() ? std::make_unique<SlowDatagrams>(setting) : nullptr;
+  }
+  if (choice.name == "ns2") {
+    return std::make_unique<SlowNs2>(setting);
+  }
+  if (!setting.repairs) {
+    return nullptr;
+  }
+  if (chosen.variant() == "rfc" || chosen.variant() == "newreno" || chosen.variant() == "linux") {
+    return std::make_unique<SlowTransport>(chosen, std::move(setting));
+  }
+  return nullptr;
+}
+
+}  // namespace remy

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/choice.h"
+#include "senders/bodies.h"
+
+namespace remy {
+
+// The bodies once more, as plainly as they can be written: every packet that is not acknowledged in
+// order is kept in a map with what is known of it, and counted anew when a number is asked for.
+// None if this body and variant is not written twice; controllers and memories of RemyCCs are not.
+std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting);
+
+}  // namespace remy

@@ -1,0 +1,349 @@
+#include "slow_network.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/random.h"
+#include "protocols/protocol.h"
+#include "senders/packet.h"
+#include "slow_bodies.h"
+#include "slow_queues.h"
+
+namespace remy {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
+                         std::uint64_t seed)
+    : network_(network), key_(derive_key(seed, network.key)), link_results_(network.links.size()) {
+  const auto key_of = [this](Purpose purpose, std::uint64_t index) {
+    return derive_key(key_, {static_cast<std::uint64_t>(purpose), index});
+  };
+  for (const LinkDescription& link : network.links) {
+    SlowLink slow;
+    slow.queue =
+        slow_queue(link.queue, {link.buffer_packets, link.rate_packets_per_ms, network.packet_bytes,
+                                key_of(Purpose::kQueue, links_.size())});
+    links_.push_back(std::move(slow));
+  }
+  for (const SenderDescription& description : network.senders) {
+    const std::size_t index = senders_.size();
+    SlowSender sender(Schedule(description.traffic, key_of(Purpose::kTraffic, index)));
+    sender.description = &description;
+    const auto setting = [&] {
+      BodySetting made;
+      made.sender = static_cast<std::uint32_t>(index);
+      made.packet_bytes = network.packet_bytes;
+      made.measurement = network.measurement;
+      made.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
+      if (description.table) {
+        made.table = &tables[*description.table];
+      } else {
+        const Protocol& protocol = find_protocol(description.protocol.name);
+        made.is_ecn_capable = protocol.needs.is_ecn_capable;
+        made.asks_xcp_routers = protocol.needs.needs_xcp_router;
+        made.repairs = protocol.needs.repairs;
+        made.controller = protocol.make(Chosen("protocol", protocol.variants, description.protocol),
+                                        key_of(Purpose::kController, index));
+      }
+      return made;
+    };
+    sender.body = slow_body(description.body, setting());
+    if (!sender.body) {
+      const BodyKind& kind = find_body_kind(description.body.name);
+      sender.body = kind.make(Chosen("body", kind.variants, description.body), setting());
+    }
+    sender.switch_ms =
+        description.first_on_ms ? *description.first_on_ms : sender.schedule.off_ms(0);
+    senders_.push_back(std::move(sender));
+  }
+}
+
+NetworkResults SlowNetwork::run(double duration_ms) {
+  for (SlowSender& sender : senders_) {
+    sender.results.traffic.first_on_ms = duration_ms;
+  }
+  for (;;) {
+    const Event event = next_event();
+    const double until_ms = std::min(event.now_ms, duration_ms);
+    const auto on = std::ranges::count(senders_, true, &SlowSender::is_on);
+    if (on > 0) {
+      share_ms_ += (until_ms - clock_ms_) / static_cast<double>(on);
+    }
+    clock_ms_ = until_ms;
+    if (event.kind == Kind::kNone || event.now_ms > duration_ms) {
+      break;
+    }
+    handle(event);
+    while (!untold_.empty()) {
+      const Segment segment = untold_.front();
+      untold_.pop_front();
+      if (!segment.is_ack) {
+        who_ = segment.sender;
+        SlowSender& sender = senders_[who_];
+        ++sender.results.traffic.packets_lost;
+        sender.body->lost(segment, event.now_ms);
+        end_if_done(sender, event.now_ms);
+      }
+    }
+  }
+  NetworkResults results;
+  results.links = link_results_;
+  for (SlowSender& sender : senders_) {
+    SenderResults& traffic = sender.results.traffic;
+    if (sender.is_on) {
+      traffic.on_ms += duration_ms - sender.on_since_ms;
+      traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+    }
+    sender.results.body = sender.body->results();
+    if (is_constant_return(sender)) {
+      sender.results.delay_samples = traffic.packets_received;
+    }
+    sender.results.throughput_packets = sender.description->body.name == "datagram"
+                                            ? traffic.packets_received
+                                            : sender.results.body.packets_in_order;
+    results.senders.push_back(sender.results);
+  }
+  return results;
+}
+
+SlowNetwork::Event SlowNetwork::next_event() const {
+  Event first{kNever, Kind::kNone};
+  const auto consider = [&](double at_ms, Kind kind, std::size_t index, double delay_ms = 0) {
+    if (at_ms < kNever) {
+      first = std::min(first, {std::max(at_ms, clock_ms_), kind, index, delay_ms});
+    }
+  };
+  for (std::size_t link = 0; link < links_.size(); ++link) {
+    if (links_[link].transmitted) {
+      consider(links_[link].ends_ms, Kind::kDeparture, link);
+    }
+    consider(links_[link].queue->next_ms(), Kind::kTick, link);
+  }
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    const SlowSender& sender = senders_[i];
+    consider(sender.body->next_ms(), Kind::kAct, i);
+    consider(sender.switch_ms, Kind::kSwitch, i);
+    const double back_ms =
+        is_constant_return(sender) ? sender.description->route.return_delay_ms : 0;
+    consider(sender.body->next_ack_ms() + back_ms, Kind::kDelayedAck, i);
+  }
+  for (const auto& [place, segments] : travelling_) {
+    if (!segments.empty()) {
+      consider(segments.front().arrives_ms, Kind::kArrival, place.first, place.second);
+    }
+  }
+  return first;
+}
+
+void SlowNetwork::handle(const Event& event) {
+  const double now_ms = event.now_ms;
+  switch (event.kind) {
+    case Kind::kDeparture: {
+      SlowLink& link = links_[event.index];
+      const Segment segment = *link.transmitted;
+      const double delay_ms = delay_behind(segment);
+      travelling_[{event.index, delay_ms}].push_back({link.ends_ms + delay_ms, segment});
+      transmit(event.index, now_ms);
+      return;
+    }
+    case Kind::kTick:
+      links_[event.index].queue->tick(now_ms);
+      return;
+    case Kind::kArrival: {
+      auto& segments = travelling_[{event.index, event.delay_ms}];
+      Segment segment = segments.front().segment;
+      segments.pop_front();
+      ++segment.hop;
+      arrive(segment, now_ms);
+      return;
+    }
+    default:
+      break;
+  }
+  who_ = event.index;
+  SlowSender& sender = senders_[who_];
+  if (event.kind == Kind::kAct) {
+    sender.body->act(now_ms, *this);
+  } else if (event.kind == Kind::kDelayedAck) {
+    if (const auto ack = sender.body->delayed_ack(now_ms)) {
+      send_ack(sender, ack->first, ack->second, now_ms);
+    }
+  } else if (sender.is_on) {
+    switch_off(sender, now_ms);
+  } else {
+    switch_on(sender, now_ms);
+  }
+  end_if_done(sender, now_ms);
+}
+
+const std::vector<std::uint32_t>& SlowNetwork::links_of(const Segment& segment) const {
+  const RouteDescription& route = senders_[segment.sender].description->route;
+  return segment.is_ack ? route.return_links : route.links;
+}
+
+// The link's own, and behind the last link the route's.
+double SlowNetwork::delay_behind(const Segment& segment) const {
+  const RouteDescription& route = senders_[segment.sender].description->route;
+  const auto& links = links_of(segment);
+  double rest_ms = segment.is_ack ? route.return_delay_ms : route.delay_ms;
+  if (!segment.is_ack && route.return_links.empty()) {
+    rest_ms = route.delay_ms + route.return_delay_ms;
+  }
+  const double own_ms = network_.links[links[segment.hop]].delay_ms;
+  return segment.hop + 1U == links.size() ? own_ms + rest_ms : own_ms;
+}
+
+std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, bool is_return,
+                                       std::uint64_t name) const {
+  const std::uint64_t key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kLoss));
+  for (std::size_t hop = 0; hop < links.size(); ++hop) {
+    const std::uint32_t link = links[hop];
+    const bool is_first = link == 0 && !is_return;
+    const std::uint64_t own = is_first ? key : derive_key(key, {link, is_return ? 1U : 0U});
+    const double probability = network_.links[link].loss_probability;
+    if (probability > 0 && unit_interval(random_bits(own, name)) < probability) {
+      return static_cast<std::uint16_t>(hop + 1);
+    }
+  }
+  return 0;
+}
+
+void SlowNetwork::send(Segment& segment, double now_ms) {
+  SlowSender& sender = senders_[who_];
+  Segment leaving = segment;
+  leaving.sender = static_cast<std::uint32_t>(who_);
+  leaving.hop = 0;
+  FlowTag flow(leaving.sender);
+  for (std::uint32_t i = 0; i < sender.period; ++i) {
+    flow.next_period();
+  }
+  leaving.lost_behind_hop = lost_behind(links_of(leaving), false,
+                                        std::uint64_t{flow.word()} << 32 | sender.sent_in_period);
+  ++sender.sent_in_period;
+  ++sender.results.traffic.packets_sent;
+  enqueue(leaving, now_ms);
+}
+
+void SlowNetwork::dropped(const Segment& segment, double) {
+  ++link_results_[links_of(segment)[segment.hop]].dropped;
+  untold_.push_back(segment);
+}
+
+void SlowNetwork::enqueue(const Segment& segment, double now_ms) {
+  const std::uint32_t link = links_of(segment)[segment.hop];
+  links_[link].queue->accept(segment, now_ms, *this);
+  if (!links_[link].transmitted) {
+    transmit(link, now_ms);
+  }
+}
+
+void SlowNetwork::transmit(std::size_t index, double now_ms) {
+  SlowLink& link = links_[index];
+  link.transmitted = link.queue->depart(now_ms, *this);
+  if (link.transmitted) {
+    ++link_results_[index].transmitted;
+    const double packets = link.transmitted->bytes / network_.packet_bytes;
+    link.ends_ms = now_ms + packets * (1 / network_.links[index].rate_packets_per_ms);
+  }
+}
+
+void SlowNetwork::arrive(const Segment& segment, double now_ms) {
+  const auto& links = links_of(segment);
+  if (segment.lost_behind_hop == segment.hop) {
+    ++link_results_[links[segment.hop - 1U]].lost;
+    untold_.push_back(segment);
+    return;
+  }
+  if (segment.hop < links.size()) {
+    enqueue(segment, now_ms);
+    return;
+  }
+  who_ = segment.sender;
+  SlowSender& sender = senders_[who_];
+  if (!segment.is_ack) {
+    data_arrived(sender, segment, now_ms);
+    return;
+  }
+  sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
+  ++sender.results.delay_samples;
+  sender.body->acknowledged(segment, acks_.at(segment.slot), now_ms, *this);
+  end_if_done(sender, now_ms);
+}
+
+void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, double now_ms) {
+  ++sender.results.traffic.packets_received;
+  double received_ms = now_ms;
+  if (is_constant_return(sender)) {
+    // It was received before; this is when its ACK arrives.
+    received_ms = now_ms - sender.description->route.return_delay_ms;
+    sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
+  }
+  const auto content = sender.body->received(segment, received_ms);
+  if (is_constant_return(sender)) {
+    end_if_done(sender, now_ms);
+  }
+  if (content) {
+    send_ack(sender, segment, *content, now_ms);
+  }
+  end_if_done(sender, now_ms);
+}
+
+void SlowNetwork::send_ack(SlowSender& sender, const Segment& echo, const AckContent& content,
+                           double now_ms) {
+  if (is_constant_return(sender)) {
+    sender.body->acknowledged(echo, content, now_ms, *this);
+    return;
+  }
+  Segment ack = echo;
+  ack.is_ack = true;
+  ack.is_marked = false;
+  ack.is_ecn_capable = false;
+  ack.bytes = static_cast<std::uint32_t>(network_.ack_bytes);
+  ack.hop = 0;
+  ack.slot = next_slot_++;
+  acks_[ack.slot] = content;
+  ack.lost_behind_hop =
+      lost_behind(links_of(ack), true, std::uint64_t{ack.sender} << 40 ^ sender.acks_sent++);
+  enqueue(ack, now_ms);
+}
+
+void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
+  sender.is_on = true;
+  sender.on_since_ms = now_ms;
+  sender.share_at_on_ms = share_ms_;
+  double& first_on_ms = sender.results.traffic.first_on_ms;
+  first_on_ms = std::min(first_on_ms, now_ms);
+  sender.switch_ms = kNever;
+  sender.flow_packets.reset();
+  if (sender.schedule.by_time()) {
+    sender.switch_ms = now_ms + sender.schedule.on_ms(sender.period);
+  } else {
+    sender.flow_packets = sender.schedule.on_packets(sender.period, network_.packet_bytes);
+  }
+  ++sender.period;
+  sender.sent_in_period = 0;
+  sender.body->switch_on(sender.flow_packets, now_ms, *this);
+}
+
+void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
+  if (sender.flow_packets) {
+    sender.results.flows.push_back({*sender.flow_packets, now_ms - sender.on_since_ms});
+  }
+  sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
+  sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+  sender.is_on = false;
+  sender.body->switch_off(now_ms);
+  sender.switch_ms = now_ms + sender.schedule.off_ms(sender.period);
+}
+
+void SlowNetwork::end_if_done(SlowSender& sender, double now_ms) {
+  if (sender.is_on && sender.flow_packets && sender.body->is_done()) {
+    switch_off(sender, now_ms);
+  }
+}
+
+}  // namespace remy

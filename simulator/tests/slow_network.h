@@ -1,0 +1,99 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "elements/queue.h"
+#include "network/network.h"
+#include "senders/body.h"
+
+namespace remy {
+
+// The general network once more, as plainly as it can be written: everything is polled at every
+// event, for what comes first. With the slow bodies and queues it is the yardstick for the
+// simulator that is not slow.
+class SlowNetwork final : private Outlet, private DropListener {
+ public:
+  SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
+              std::uint64_t seed);
+
+  NetworkResults run(double duration_ms);
+
+ private:
+  struct SlowSender {
+    explicit SlowSender(Schedule with) : schedule(with) {}
+
+    std::unique_ptr<Body> body;
+    Schedule schedule;
+    const SenderDescription* description = nullptr;
+    NetworkSenderResults results;
+    bool is_on = false;
+    double switch_ms = 0;
+    double on_since_ms = 0;
+    double share_at_on_ms = 0;
+    std::uint32_t period = 0;
+    std::uint32_t sent_in_period = 0;
+    std::uint64_t acks_sent = 0;
+    std::optional<std::uint64_t> flow_packets;
+  };
+  struct SlowLink {
+    std::unique_ptr<Queue> queue;
+    std::optional<Segment> transmitted;
+    double ends_ms = 0;
+  };
+  struct Travelling {
+    double arrives_ms;
+    Segment segment;
+  };
+  // In the order of ties.
+  enum class Kind { kDeparture, kAct, kTick, kSwitch, kDelayedAck, kArrival, kNone };
+  struct Event {
+    double now_ms;
+    Kind kind;
+    std::size_t index = 0;
+    double delay_ms = 0;
+
+    auto operator<=>(const Event&) const = default;
+  };
+
+  Event next_event() const;
+  void handle(const Event& event);
+  void send(Segment& segment, double now_ms) override;
+  void dropped(const Segment& segment, double now_ms) override;
+  std::uint16_t lost_behind(const std::vector<std::uint32_t>& links, bool is_return,
+                            std::uint64_t name) const;
+  const std::vector<std::uint32_t>& links_of(const Segment& segment) const;
+  bool is_constant_return(const SlowSender& sender) const {
+    return sender.description->route.return_links.empty();
+  }
+  double delay_behind(const Segment& segment) const;
+  void transmit(std::size_t link, double now_ms);
+  void arrive(const Segment& segment, double now_ms);
+  void data_arrived(SlowSender& sender, const Segment& segment, double now_ms);
+  void send_ack(SlowSender& sender, const Segment& echo, const AckContent& content, double now_ms);
+  void enqueue(const Segment& segment, double now_ms);
+  void switch_off(SlowSender& sender, double now_ms);
+  void switch_on(SlowSender& sender, double now_ms);
+  void end_if_done(SlowSender& sender, double now_ms);
+
+  const NetworkDescription& network_;
+  std::uint64_t key_;
+  std::vector<SlowSender> senders_;
+  std::vector<SlowLink> links_;
+  std::vector<LinkResults> link_results_;
+  // By link, and the constant delay behind it.
+  std::map<std::pair<std::size_t, double>, std::deque<Travelling>> travelling_;
+  std::map<std::uint32_t, AckContent> acks_;
+  std::uint32_t next_slot_ = 0;
+  std::size_t who_ = 0;  // whose body is called
+  std::deque<Segment> untold_;
+  double clock_ms_ = 0;
+  double share_ms_ = 0;
+};
+
+}  // namespace remy

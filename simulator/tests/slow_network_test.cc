@@ -1,0 +1,125 @@
+#include "slow_network.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "network_cases.h"
+
+namespace remy {
+namespace {
+
+std::string name_of(const Choice& choice) {
+  std::string name = choice.name + (choice.variant.empty() ? "" : ":" + choice.variant);
+  for (const auto& [parameter, value] : choice.parameters) {
+    name += "," + parameter + "=" + std::to_string(value);
+  }
+  return name;
+}
+
+std::string numbers(const std::vector<std::uint32_t>& all) {
+  std::string text;
+  for (const std::uint32_t number : all) {
+    text += std::to_string(number) + " ";
+  }
+  return text;
+}
+
+std::string describe(const NetworkDescription& network) {
+  std::string text =
+      std::to_string(network.packet_bytes) + " bytes, ACKs of " + std::to_string(network.ack_bytes);
+  for (const LinkDescription& link : network.links) {
+    text += "\nlink of " + std::to_string(link.rate_packets_per_ms) + " a ms, " +
+            std::to_string(link.delay_ms) + " ms, buffer " +
+            (link.buffer_packets ? std::to_string(*link.buffer_packets) : "none") + ", " +
+            name_of(link.queue) + ", loss " + std::to_string(link.loss_probability);
+  }
+  for (const SenderDescription& sender : network.senders) {
+    text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
+            name_of(sender.body) + ", links " + numbers(sender.route.links) + "back " +
+            numbers(sender.route.return_links) + "and " + std::to_string(sender.route.delay_ms) +
+            " + " + std::to_string(sender.route.return_delay_ms) + " ms" +
+            (sender.traffic.on.index() == 0 ? ", by time" : ", by bytes");
+  }
+  return text;
+}
+
+// Whole numbers, from 0 on, so that many things happen at one instant.
+void round_numbers(NetworkDescription& network, RandomCase& random) {
+  for (LinkDescription& link : network.links) {
+    link.rate_packets_per_ms = std::exp2(static_cast<double>(random.integer(0, 3)) - 1);
+    link.delay_ms = std::floor(link.delay_ms / 5);
+  }
+  for (SenderDescription& sender : network.senders) {
+    sender.first_on_ms = random.integer(0, 1);
+    sender.route.delay_ms = std::floor(sender.route.delay_ms / 5);
+    sender.route.return_delay_ms = std::floor(sender.route.return_delay_ms / 5);
+  }
+}
+
+void expect_same(const NetworkSenderResults& fast, const NetworkSenderResults& slow) {
+  EXPECT_EQ(fast.traffic.packets_sent, slow.traffic.packets_sent);
+  EXPECT_EQ(fast.traffic.packets_received, slow.traffic.packets_received);
+  EXPECT_EQ(fast.traffic.packets_lost, slow.traffic.packets_lost);
+  EXPECT_EQ(fast.traffic.delay_sum_ms, slow.traffic.delay_sum_ms);
+  EXPECT_EQ(fast.traffic.on_ms, slow.traffic.on_ms);
+  EXPECT_EQ(fast.traffic.first_on_ms, slow.traffic.first_on_ms);
+  // An integral over other pieces of time.
+  EXPECT_NEAR(fast.traffic.share_ms, slow.traffic.share_ms, 1e-6);
+  EXPECT_EQ(fast.body.packets_sent, slow.body.packets_sent);
+  EXPECT_EQ(fast.body.packets_received, slow.body.packets_received);
+  EXPECT_EQ(fast.body.packets_in_order, slow.body.packets_in_order);
+  EXPECT_EQ(fast.body.packets_repeated, slow.body.packets_repeated);
+  EXPECT_EQ(fast.body.packets_marked, slow.body.packets_marked);
+  EXPECT_EQ(fast.body.timeouts, slow.body.timeouts);
+  EXPECT_EQ(fast.body.rtt.last_ms(), slow.body.rtt.last_ms());
+  EXPECT_EQ(fast.body.rtt.mean_ms(), slow.body.rtt.mean_ms());
+  EXPECT_EQ(fast.body.rtt.mean_over_time_ms(), slow.body.rtt.mean_over_time_ms());
+  EXPECT_EQ(fast.delay_samples, slow.delay_samples);
+  EXPECT_EQ(fast.throughput_packets, slow.throughput_packets);
+  ASSERT_EQ(fast.flows.size(), slow.flows.size());
+  for (std::size_t i = 0; i < fast.flows.size(); ++i) {
+    EXPECT_EQ(fast.flows[i].packets, slow.flows[i].packets);
+    EXPECT_EQ(fast.flows[i].time_ms, slow.flows[i].time_ms);
+  }
+}
+
+class RandomNetworks : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  void expect_agreement(bool is_rounded) {
+    RandomNetwork random(GetParam() + 10'000);
+    const CompiledTable table =
+        random.random().table(random.random().chance(0.5) ? Rules::kAbsolute : Rules::kScaleFree);
+    NetworkDescription network = random.network();
+    if (is_rounded) {
+      round_numbers(network, random.random());
+    }
+    SCOPED_TRACE(describe(network));
+    constexpr double kDurationMs = 800;
+    const NetworkResults fast = run_network(network, {&table, 1}, kDurationMs, GetParam());
+    const NetworkResults slow = SlowNetwork(network, {&table, 1}, GetParam()).run(kDurationMs);
+    for (std::size_t i = 0; i < network.senders.size(); ++i) {
+      SCOPED_TRACE("sender " + std::to_string(i));
+      expect_same(fast.senders[i], slow.senders[i]);
+    }
+    for (std::size_t i = 0; i < network.links.size(); ++i) {
+      SCOPED_TRACE("link " + std::to_string(i));
+      EXPECT_EQ(fast.links[i].transmitted, slow.links[i].transmitted);
+      EXPECT_EQ(fast.links[i].dropped, slow.links[i].dropped);
+      EXPECT_EQ(fast.links[i].lost, slow.links[i].lost);
+    }
+  }
+};
+
+TEST_P(RandomNetworks, AreSimulatedAsTheSlowOneDoes) { expect_agreement(false); }
+
+TEST_P(RandomNetworks, WhereMuchHappensAtOnceAreSimulatedAsTheSlowOneDoes) {
+  expect_agreement(true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomNetworks, testing::Range<std::uint64_t>(0, 250));
+
+}  // namespace
+}  // namespace remy
