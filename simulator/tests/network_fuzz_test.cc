@@ -104,9 +104,10 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
   const CompiledTable table = random.random().table();
   NetworkDescription network = random.network();
   for (SenderDescription& sender : network.senders) {
-    if (sender.body.name != "tcp") {
+    const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.repairs;
+    if (sender.body.name != "tcp" || !repairs) {
       sender.table.reset();
-      sender.protocol.name = "newreno";
+      sender.protocol = {"newreno", "", {}};
       sender.body = {"tcp", "", {}};
     }
     sender.first_on_ms = random.random().uniform(0, 1000);
