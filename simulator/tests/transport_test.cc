@@ -315,6 +315,32 @@ TEST_F(TransportTest, AnOnPeriodIsANewConnectionUnlessStateIsKept) {
   }
 }
 
+TEST_F(TransportTest, DelayedAcknowledgementsStandForTwo) {
+  TransportSettings settings;
+  settings.delayed_ack_ms = 40;
+  const auto body = transport(4, settings);
+  OneBody path(*body);
+  path.loses = first_copies_of({5});
+  path.switch_on(11);
+  path.run_to_the_end(1e5);
+  // Two of four packets each. Of the next four, 5 is lost: 4 waits until 6 shows that, and what
+  // comes behind a gap, or fills it, is acknowledged at once.
+  ASSERT_GE(heard.acks.size(), 6U);
+  EXPECT_EQ(heard.acks[0].acknowledged, 2U);
+  EXPECT_EQ(heard.acks[1].acknowledged, 2U);
+  EXPECT_EQ(heard.acks[2].acknowledged, 1U);
+  EXPECT_EQ(heard.acks[2].delivered, 2U);
+  EXPECT_EQ(heard.acks[3].acknowledged, 0U);
+  EXPECT_EQ(body->results().packets_in_order, 11U);
+  EXPECT_EQ(body->results().timeouts, 0U);
+  // A single packet waits 40 ms.
+  const double begin_ms = path.now_ms;
+  body->switch_off(begin_ms);
+  path.switch_on(1);
+  path.run_to_the_end(1e5);
+  EXPECT_EQ(path.now_ms, begin_ms + 140);
+}
+
 TEST_F(TransportTest, RatesAreOfWhatWasDelivered) {
   const auto body = transport(200);
   OneBody path(*body);

@@ -41,6 +41,7 @@ std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
       {"restart_after_idle", "1: an idle time of a timeout is told to the protocol", 1, 0, 1},
       {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
       {"initial_rto_ms", "the same before an RTT is measured", initial_rto_ms, 1, 60000},
+      {"delayed_ack_ms", "longest that an ACK waits for a second packet", 0, 0, 500},
       {"receive_window_packets", "at most so many beyond the last in order", receive_window_packets,
        1, 1e6},
   };
@@ -60,6 +61,7 @@ TransportSettings settings(const Chosen& chosen) {
   settings.repetition_threshold = variant == "ns-2-linux" ? 4 : 0;
   settings.keeps_state = chosen["keep_state"] != 0;
   settings.notes_idleness = chosen["restart_after_idle"] != 0;
+  settings.delayed_ack_ms = chosen["delayed_ack_ms"];
   settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
   settings.timeouts.initial_ms = chosen["initial_rto_ms"];
   settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];

@@ -32,6 +32,9 @@ void Transport::restart_connection(double now_ms) {
   connection_start_ = scoreboard_.end();
   reassembly_.start_at(connection_start_);
   time_stamp_ms_ = 0;
+  unacknowledged_ = 0;
+  unacknowledged_marks_ = 0;
+  ack_due_ms_ = kNever;
   timer_.forget();
   phase_ = Phase::kOpen;
   recovery_end_ = connection_start_;
@@ -500,18 +503,41 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
     return content;
   }
   reassembly_.add(segment.sequence);
+  const std::uint64_t handed_on = reassembly_.in_order_end() - in_order;
+  if (handed_on > 0) {
+    results_.packets_in_order += handed_on;
+    results_.rtt.handed_on();
+  }
+  ++unacknowledged_;
+  unacknowledged_marks_ += segment.is_marked ? 1 : 0;
+  // RFC 5681, section 4.2: one ACK for two packets, and for one in time; but at once for what is
+  // out of order, or fills a gap.
+  if (settings_.delayed_ack_ms > 0 && unacknowledged_ < 2 && handed_on == 1 &&
+      !reassembly_.has_gap()) {
+    waiting_ = segment;
+    waiting_since_ms_ = now_ms;
+    ack_due_ms_ = now_ms + settings_.delayed_ack_ms;
+    return std::nullopt;
+  }
+  return acknowledgement(segment, now_ms);
+}
+
+std::optional<std::pair<Segment, AckContent>> Transport::delayed_ack(double) {
+  ack_due_ms_ = kNever;
+  return std::pair{waiting_, acknowledgement(waiting_, waiting_since_ms_)};
+}
+
+AckContent Transport::acknowledgement(const Segment& segment, double received_ms) {
   AckContent content;
-  content.received_ms = now_ms;
+  content.received_ms = received_ms;
   content.time_stamp_ms = time_stamp_ms_;
   content.cumulative = reassembly_.in_order_end();
-  content.marked = segment.is_marked ? 1 : 0;
+  content.packets = std::exchange(unacknowledged_, 0);
+  content.marked = std::exchange(unacknowledged_marks_, 0);
   content.feedback_packets = segment.congestion.feedback_packets;
+  ack_due_ms_ = kNever;
   if (settings_.uses_sack) {
     reassembly_.report(content);
-  }
-  if (content.cumulative > in_order) {
-    results_.packets_in_order += content.cumulative - in_order;
-    results_.rtt.handed_on();
   }
   return content;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "senders/body.h"
 #include "senders/controller.h"
@@ -77,6 +78,8 @@ class Transport : public Body {
     return {controller_->window_packets(), controller_->intersend_ms()};
   }
   std::optional<AckContent> received(const Segment& segment, double now_ms) override;
+  double next_ack_ms() const override { return ack_due_ms_; }
+  std::optional<std::pair<Segment, AckContent>> delayed_ack(double now_ms) override;
 
   // What a record of the simulation shows.
   const Controller& controller() const { return *controller_; }
@@ -113,6 +116,7 @@ class Transport : public Body {
   void restart_timer(bool was_in_recovery, double now_ms);
   void timer_expired(double now_ms);
   void reduce_in_proportion(std::uint64_t delivered);
+  AckContent acknowledgement(const Segment& segment, double received_ms);
   void send_what_may_leave(double now_ms, Outlet& outlet);
   void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
 
@@ -163,6 +167,12 @@ class Transport : public Body {
   // The receiver.
   Reassembly reassembly_;
   double time_stamp_ms_ = 0;
+  // Packets that wait for an ACK, how many of them are marked, the last of them, and until when.
+  std::uint32_t unacknowledged_ = 0;
+  std::uint32_t unacknowledged_marks_ = 0;
+  Segment waiting_;
+  double waiting_since_ms_ = 0;
+  double ack_due_ms_ = kNever;
 };
 
 }  // namespace remy
