@@ -96,10 +96,9 @@ struct NetworkOptions {
 //
 // Ties, at one instant: links end transmissions, bodies act (send, time out), queues act of
 // themselves, senders are switched, ACKs leave that were kept back, segments arrive. Within a kind
-// the lowest index is first, and of segments under way those behind the lowest link, of these those
-// with the least delay behind it. What an event causes at once (a packet that leaves at an ACK,
-// joins a queue and begins to be transmitted) belongs to it; but bodies hear of their packets' loss
-// after it.
+// the lowest index is first; segments arrive by lane, and lanes are in the order in which routes
+// name them first. What an event causes at once (a packet that leaves at an ACK, joins a queue and
+// begins to be transmitted) belongs to it; but bodies hear of their packets' loss after it.
 //
 // Omniscient senders are computed (network/omniscient.h), and not recorded. Throws
 // std::invalid_argument as validate() does, and Interrupted.
