@@ -521,6 +521,7 @@ class LinuxCubic : public Controller {
       updated_ms_ = now_ms_;
       if (!in_epoch_) {
         in_epoch_ = true;
+        last_sent_ms_ = std::max(last_sent_ms_, static_cast<double>(now_ms_));
         curve_.start(busy_ms(), window_, maximum_);
         reno_.start(window_, packets);
       }
@@ -563,7 +564,7 @@ class LinuxCubic : public Controller {
   std::uint64_t sent_ = 0;  // in order, over all time, as acknowledged_
   std::uint64_t acknowledged_ = 0;
   double minimum_rtt_ms_ = 0;
-  double last_sent_ms_ = 0;
+  double last_sent_ms_ = 0;  // or when the epoch began, if that was later
   bool in_epoch_ = false;
   bool is_found_ = false;
 };

@@ -49,7 +49,7 @@ class AckClock {
     ack.prior_in_flight = prior;
     ack.in_flight = in_flight_;
     ack.in_recovery = in_recovery_;
-    ack.is_window_limited = true;
+    ack.is_window_limited = static_cast<double>(prior + 1) > window();
     controller_->acknowledged(ack);
     fill();
   }
@@ -78,6 +78,17 @@ class AckClock {
 
   void wait(double ms) { now_ms_ += ms; }
 
+  // Nothing more is sent until all is acknowledged and some time has passed.
+  void pause(double ms) {
+    is_paused_ = true;
+    while (in_flight_ > 0) {
+      acknowledge();
+    }
+    is_paused_ = false;
+    wait(ms);
+    fill();
+  }
+
  private:
   static std::unique_ptr<Controller> make(const Choice& choice) {
     const Protocol& protocol = find_protocol(choice.name);
@@ -85,6 +96,9 @@ class AckClock {
   }
 
   void fill() {
+    if (is_paused_) {
+      return;
+    }
     const auto whole = static_cast<std::uint64_t>(std::max(window(), 1.0));
     if (!tells_sent_) {
       in_flight_ = std::max(in_flight_, whole);
@@ -105,6 +119,7 @@ class AckClock {
   double now_ms_;
   bool tells_sent_;
   bool in_recovery_ = false;
+  bool is_paused_ = false;
   std::uint64_t in_flight_ = 0;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t serial_ = 0;

@@ -126,6 +126,40 @@ TEST(Cubic, AfterATimeoutStartsSlowlyUpToTheReducedWindow) {
   EXPECT_NEAR(window_after(clock, 1000), 70 + 10 * 9.0 / 17, 1);
 }
 
+// RFC 9438, section 5.8: time in which there is nothing to send is none of the curve's.
+TEST(Cubic, DoesNotCountPausesAsTimeToGrow) {
+  for (const Choice& choice : {kRfc, kWithoutHyStart}) {
+    AckClock clock(choice, 100);
+    open(clock, 1000);
+    clock.lose();
+    window_after(clock, 2000);
+    const double before = clock.window();
+    clock.pause(60'000);
+    clock.round();
+    clock.round();
+    EXPECT_NEAR(clock.window(), before, 20) << choice.variant;
+    clock.lose();
+    clock.acknowledge();
+    clock.pause(60'000);
+    const double reduced = clock.window();
+    clock.round();
+    EXPECT_NEAR(clock.window(), reduced, 20) << choice.variant;
+  }
+}
+
+TEST(Cubic, AfterAPauseOfATimeoutStartsWithTheInitialWindow) {
+  for (const Choice& choice : {kRfc, kWithoutHyStart}) {
+    AckClock clock(choice, 100);
+    open(clock, 100);
+    clock.controller().idled(clock.now_ms());
+    EXPECT_EQ(clock.window(), 10) << choice.variant;
+  }
+  AckClock old(kOld, 100);
+  open(old, 100);
+  old.controller().idled(old.now_ms());
+  EXPECT_EQ(old.window(), 2);
+}
+
 TEST(Cubic, DoesNotGrowInRecovery) {
   for (const Choice& choice : {kRfc, kLinux}) {
     AckClock clock(choice, 100);
