@@ -29,24 +29,9 @@ Protocol xcp();
 
 std::span<const Protocol> protocols() {
   static const std::vector<Protocol> kProtocols = {
-      aimd(),
-      bbr(),
-      compound(),
-      constant_rate(),
-      copa(),
-      cubic(),
-      dctcp(),
-      hybla(),
-      illinois(),
-      ledbat(),
-      newreno(),
-      omniscient(),
-      pcc_allegro(),
-      pcc_vivace(),
-      remy_aimd(),
-      sprout(),
-      vegas(),
-      xcp(),
+      aimd(),        bbr(),        compound(),  constant_rate(), copa(),    cubic(),
+      dctcp(),       hybla(),      illinois(),  ledbat(),        newreno(), omniscient(),
+      pcc_allegro(), pcc_vivace(), remy_aimd(), sprout(),        vegas(),   xcp(),
   };
   return kProtocols;
 }
