@@ -343,6 +343,12 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
   if (table.has_more_signals()) {
     throw std::invalid_argument("ACKs alone do not tell what the table looks at");
   }
+  for (const Signal signal : table.signals()) {
+    if (static_cast<std::size_t>(signal) >= kUsualSignals) {
+      throw InvalidTable("ACKs alone do not tell the signal " +
+                         std::string(signal_name(signal, table.rules())));
+    }
+  }
   const CompiledTable compiled(table);
   RemyController<true> controller(compiled);
   controller.start();

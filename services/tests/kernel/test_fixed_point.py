@@ -105,6 +105,12 @@ def test_what_64_bits_do_not_hold_is_refused(action: tuple[float, float, float],
     assert said in str(error.value)
 
 
+def test_a_table_that_looks_at_what_acks_do_not_tell_is_refused() -> None:
+    nodes = [([(6, 0.5)], (1.0, 1.0, 1.0)), ([], (1.0, 1.0, 1.0)), ([], (1.0, 2.0, 1.0))]
+    with pytest.raises(UnsuitableTable, match="looks at loss_rate, which ACKs do not tell"):
+        IntegerTable.of(RuleTable([6], nodes))
+
+
 @needs_c
 def test_a_table_of_one_rule_is_the_same_in_both() -> None:
     table = IntegerTable.of(RuleTable([0], [([], (0.5, 7.0, 1.5))]))

@@ -25,6 +25,7 @@ from remy_services.kernel.fixed_point import (
 )
 from remy_services.remycc import start_rule
 from remy_simulator import RuleTable, power, uniforms
+from remy_simulator.messages import USUAL_AXES
 
 #: What kernel/replay.c reads for each ACK, and what it answers.
 _RECORD: Final = struct.Struct("=5Q")
@@ -162,7 +163,7 @@ def _is_tie(table: RuleTable, memory: Sequence[float], found: int, right: int) -
     lower, upper = table.region(found)
     return all(
         low <= value * (1 + TIE_SHARE) and value * (1 - TIE_SHARE) < high
-        for value, low, high in zip(memory, lower, upper, strict=True)
+        for value, low, high in zip(memory, lower[:USUAL_AXES], upper[:USUAL_AXES], strict=True)
     )
 
 
@@ -176,12 +177,12 @@ def _applied(table: IntegerTable, rule: int) -> tuple[int, float]:
     return int(min(max(window, 0.0), _LARGEST_WINDOW)), intersend
 
 
-def _signals(table: IntegerTable, record: Record) -> tuple[float, float, float, float]:
+def _signals(table: IntegerTable, record: Record) -> tuple[float, ...]:
     def value(axis: int) -> float:
         is_ratio = table.is_scale_free or axis == _RTT_RATIO
         return record[axis + 1] / (1 << RATIO_BITS if is_ratio else _UNITS_PER_MS)
 
-    return value(0), value(1), value(2), value(3)
+    return tuple(map(value, range(USUAL_AXES)))
 
 
 def _records(table: IntegerTable, seed: int) -> Iterator[Record]:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from remy_farm.v1 import rule_table_pb2
-from remy_services.remycc import RemyCC, RemyCCError, start_rule, to_bytes
+from remy_services.remycc import RemyCC, RemyCCError, signal_name, start_rule, to_bytes
 from remy_simulator import RuleTable
+from remy_simulator.messages import USUAL_AXES
 
 #: Fractional bits: of times in us, of ratios, of window multiples and absolute increments, of
 #: increments that are a share of the bandwidth-delay product, of paces in measured intervals.
@@ -24,7 +25,6 @@ MULTIPLE_BITS: Final = 40
 SHARE_BITS: Final = 30
 UNIT_BITS: Final = 28
 
-_SIGNALS: Final = 4
 _RTT_RATIO: Final = 2
 _US_PER_MS: Final = 1000
 _PERCENT: Final = 100
@@ -86,11 +86,16 @@ class IntegerTable:
     @classmethod
     def of(cls, table: RuleTable) -> IntegerTable:
         """The table in integers. Raises UnsuitableTable for numbers beyond what they hold."""
+        for axis in table.signals:
+            if axis >= USUAL_AXES:
+                raise UnsuitableTable(
+                    f"the table looks at {signal_name(axis, table.rules)}, which ACKs do not tell"
+                )
         nodes, depth = _nodes(table)
         for what, count in (("rules", table.rule_count), ("inner nodes", len(nodes))):
             if count > _MOST_SLOTS:
                 raise UnsuitableTable(f"the table has {count} {what}; at most {_MOST_SLOTS} fit")
-        start = table.find((0.0,) * _SIGNALS)
+        start = table.find((0.0,))
         relative = table.rules == rule_table_pb2.RULES_SCALE_FREE
         # A start rule is in packets and ms, which are no shares of anything.
         only_absolute = start_rule(table)
@@ -108,7 +113,7 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
         1 << RATIO_BITS
         if axis == _RTT_RATIO or table.rules == rule_table_pb2.RULES_SCALE_FREE
         else _US_PER_MS << TIME_BITS
-        for axis in range(_SIGNALS)
+        for axis in range(USUAL_AXES)
     ]
     found: list[IntegerNode] = []
     rules = 0
@@ -122,10 +127,10 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
             return -rules
         deepest = max(deepest, depth + 1)
         number = len(found)
-        limits = [UNREACHED] * _SIGNALS
+        limits = [UNREACHED] * USUAL_AXES
         for axis, value in thresholds:
             limits[axis] = _least_reaching(value, scale[axis])
-        children = [0] * (1 << _SIGNALS)
+        children = [0] * (1 << USUAL_AXES)
         found.append(IntegerNode(tuple(limits), ()))
         for child in range(1 << len(thresholds)):
             orthant = sum(
@@ -136,7 +141,7 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
         return number
 
     if subtree(0) < 0:
-        found.append(IntegerNode((UNREACHED,) * _SIGNALS, (-1,) * (1 << _SIGNALS)))
+        found.append(IntegerNode((UNREACHED,) * USUAL_AXES, (-1,) * (1 << USUAL_AXES)))
     return tuple(found), max(deepest, 1)
 
 
