@@ -1,0 +1,165 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "network/network.h"
+#include "protocols/protocol.h"
+
+namespace remy {
+namespace {
+
+std::unique_ptr<Controller> started(double initial_window_packets = 2) {
+  const Protocol& protocol = find_protocol("xcp");
+  auto controller =
+      protocol.make(Chosen("protocol", protocol.variants,
+                           {"xcp", "", {{"initial_window_packets", initial_window_packets}}}),
+                    1);
+  controller->start(0);
+  return controller;
+}
+
+Ack with_feedback(double packets) {
+  Ack ack;
+  ack.acknowledged = 1;
+  ack.delivered = 1;
+  ack.feedback_packets = packets;
+  return ack;
+}
+
+TEST(Xcp, MovesItsWindowByWhatRoutersGrant) {
+  const auto xcp = started();
+  EXPECT_EQ(xcp->window_packets(), 2);
+  xcp->acknowledged(with_feedback(3.5));
+  xcp->acknowledged(with_feedback(-1.25));
+  EXPECT_EQ(xcp->window_packets(), 4.25);
+  xcp->acknowledged(with_feedback(-100));
+  EXPECT_EQ(xcp->window_packets(), 1);
+}
+
+TEST(Xcp, AnswersALossAsTcpDoes) {
+  const auto xcp = started(40);
+  Loss loss;
+  loss.starts_recovery = true;
+  xcp->lost(loss);
+  EXPECT_EQ(xcp->window_packets(), 20);
+  loss.starts_recovery = false;
+  xcp->lost(loss);
+  EXPECT_EQ(xcp->window_packets(), 20);
+  xcp->timed_out({});
+  EXPECT_EQ(xcp->window_packets(), 1);
+}
+
+// Sees how long the queue is after a time.
+class LongestQueue final : public Recorder {
+ public:
+  explicit LongestQueue(double from_ms) : from_ms_(from_ms) {}
+
+  void sample(double now_ms, std::span<const SenderSample>,
+              std::span<const LinkSample> links) override {
+    if (now_ms >= from_ms_) {
+      longest_ = std::max(longest_, links.front().waiting_packets);
+    }
+  }
+  std::size_t packets() const { return longest_; }
+
+ private:
+  double from_ms_;
+  std::size_t longest_ = 0;
+};
+
+// Senders that are on from 0, or from when they are told, to the end, with their RTTs.
+NetworkDescription on_one_router(double rate_packets_per_ms, const std::vector<double>& rtts_ms) {
+  NetworkDescription network;
+  LinkDescription link;
+  link.rate_packets_per_ms = rate_packets_per_ms;
+  link.buffer_packets = 1000;
+  link.queue.name = "xcp";
+  network.links.push_back(link);
+  for (const double rtt_ms : rtts_ms) {
+    SenderDescription sender;
+    sender.protocol.name = "xcp";
+    sender.body.name = "tcp";
+    sender.traffic = {ExponentialTime{1e12}, 1};
+    sender.first_on_ms = 0;
+    sender.route.links = {0};
+    sender.route.delay_ms = rtt_ms / 2;
+    sender.route.return_delay_ms = rtt_ms / 2;
+    network.senders.push_back(sender);
+  }
+  return network;
+}
+
+// Of each sender, packets a ms between two times.
+std::vector<double> rates(const NetworkDescription& network, double from_ms, double to_ms) {
+  const NetworkResults before = run_network(network, {}, from_ms, 1);
+  const NetworkResults after = run_network(network, {}, to_ms, 1);
+  std::vector<double> rates;
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    const auto packets =
+        after.senders[i].traffic.packets_received - before.senders[i].traffic.packets_received;
+    rates.push_back(static_cast<double>(packets) / (to_ms - from_ms));
+  }
+  return rates;
+}
+
+TEST(Xcp, GivesEqualSendersEqualSharesInAFewRttsWithHardlyAQueue) {
+  NetworkDescription network = on_one_router(5, {100, 100, 100, 100, 100});
+  // Ten RTTs after they started together.
+  double total = 0;
+  for (const double rate : rates(network, 1000, 1500)) {
+    EXPECT_NEAR(rate, 1, 0.2);
+    total += rate;
+  }
+  EXPECT_NEAR(total, 5, 0.25);
+  // Who comes later gets a tenth of the traffic to share every RTT, by shuffling.
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    network.senders[i].first_on_ms = 13 * static_cast<double>(i);
+  }
+  for (const double rate : rates(network, 4000, 6000)) {
+    EXPECT_NEAR(rate, 1, 0.05);
+  }
+  LongestQueue queue(1500);
+  NetworkOptions options;
+  options.recorder = &queue;
+  options.record_every_ms = 1;
+  const NetworkResults results = run_network(network, {}, 10'000, 1, options);
+  EXPECT_EQ(results.links.front().dropped, 0);
+  // Of the 500 that are under way.
+  EXPECT_LT(queue.packets(), 25);
+}
+
+TEST(Xcp, GivesEqualSharesWhateverTheRtts) {
+  const NetworkDescription network = on_one_router(5, {40, 80, 120, 160, 330});
+  for (const double rate : rates(network, 10'000, 20'000)) {
+    EXPECT_NEAR(rate, 1, 0.1);
+  }
+  EXPECT_EQ(run_network(network, {}, 20'000, 1).links.front().dropped, 0);
+}
+
+TEST(Xcp, MakesRoomForALateComer) {
+  NetworkDescription network = on_one_router(2, {100, 100});
+  network.senders[1].first_on_ms = 5000;
+  EXPECT_NEAR(rates(network, 3000, 5000)[0], 2, 0.1);
+  for (const double rate : rates(network, 8000, 10'000)) {
+    EXPECT_NEAR(rate, 1, 0.1);
+  }
+  EXPECT_EQ(run_network(network, {}, 10'000, 1).links.front().dropped, 0);
+}
+
+TEST(Xcp, IsHeldByTheNarrowestOfSeveralRouters) {
+  NetworkDescription network = on_one_router(5, {100, 100});
+  network.links.push_back(network.links.front());
+  network.links[1].rate_packets_per_ms = 1;
+  network.senders[0].route.links = {0, 1};
+  const std::vector<double> shares = rates(network, 5000, 10'000);
+  EXPECT_NEAR(shares[0], 1, 0.1);
+  // What is shuffled towards a flow that another router holds back stays unused: up to a fifth of
+  // the link (Low, Andrew and Wydrowski 2005).
+  EXPECT_GT(shares[1], 3.3);
+  EXPECT_LT(shares[1], 4.05);
+}
+
+}  // namespace
+}  // namespace remy
