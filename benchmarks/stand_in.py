@@ -42,6 +42,7 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
         "simulator_digest": remy_simulator.fingerprint(),
         "scale_free_digest": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
         "signals_digest": remy_simulator.signals_fingerprint(),
+        "protocols_digest": remy_simulator.protocols_fingerprint(),
         "threads": 1,
         **changes,
     }

@@ -8,9 +8,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -32,6 +34,10 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace remy {
+
+// In networks.cc.
+void bind_networks(nb::module_& module);
+
 namespace {
 
 using ThresholdTuple = std::tuple<std::uint8_t, double>;
@@ -130,12 +136,43 @@ std::vector<SenderResults> to_senders(const std::vector<SenderTuple>& tuples) {
   return senders;
 }
 
+// What TransportColumns says of a sender, and of its flows: packets, and time in ms.
+using TransportRow =
+    std::tuple<std::array<std::uint64_t, 6>, std::vector<std::pair<std::uint64_t, double>>>;
+
+NetworkSenderResults to_network_results(const TransportRow& row) {
+  const auto& [counts, flows] = row;
+  NetworkSenderResults results;
+  results.body.packets_in_order = counts[0];
+  results.body.packets_repeated = counts[1];
+  results.body.packets_marked = counts[2];
+  results.body.timeouts = counts[3];
+  results.throughput_packets = counts[4];
+  results.delay_samples = counts[5];
+  for (const auto& [packets, time_ms] : flows) {
+    results.flows.push_back({packets, time_ms});
+  }
+  return results;
+}
+
 // All of a network that scores depend on.
-Specimen make_path(double link_rate_packets_per_ms, double rtt_ms) {
+Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet_bytes) {
   Specimen specimen;
   specimen.link_rate_packets_per_ms = link_rate_packets_per_ms;
   specimen.rtt_ms = rtt_ms;
+  specimen.bottleneck = Bottleneck{{}, packet_bytes, 0};
   return specimen;
+}
+
+// (packets that count as throughput, delays measured) of each sender.
+using TallyPairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+std::vector<Tally> to_tallies(const TallyPairs& pairs) {
+  std::vector<Tally> tallies;
+  for (const auto& [throughput_packets, delay_samples] : pairs) {
+    tallies.push_back({throughput_packets, delay_samples});
+  }
+  return tallies;
 }
 
 std::uint64_t derive_path(std::uint64_t seed, const nb::args& path) {
@@ -193,6 +230,7 @@ std::vector<Number> numbers_of(const nb::bytes& column, const char* name) {
 struct SpecimenKind {
   MeasurementNoise measurement;
   std::vector<SenderGroup> senders;
+  std::optional<Bottleneck> bottleneck;
 };
 
 std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, const nb::bytes& keys,
@@ -234,6 +272,7 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, con
     specimen.loss_probability = loss.empty() ? 0 : loss[i];
     specimen.measurement = kinds[number].measurement;
     specimen.senders = kinds[number].senders;
+    specimen.bottleneck = kinds[number].bottleneck;
     for (SenderGroup& senders : specimen.senders) {
       if (group >= counts.size()) {
         throw std::invalid_argument("the specimens have fewer sender counts than sender groups");
@@ -245,6 +284,40 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, con
     throw std::invalid_argument("the specimens have more sender counts than sender groups");
   }
   return specimens;
+}
+
+// The columns of a TransportColumns message, in the order of its fields.
+using TransportTuple =
+    std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, std::vector<std::uint64_t>,
+               std::vector<std::uint64_t>, std::vector<std::uint64_t>, std::vector<std::uint64_t>,
+               std::vector<std::uint64_t>, std::vector<std::uint64_t>, nb::bytes>;
+
+TransportTuple transport_columns(const OutcomeColumns& columns) {
+  std::vector<NetworkSenderResults> senders = columns.network;
+  if (senders.empty()) {
+    std::ranges::transform(columns.senders, std::back_inserter(senders), as_network_results);
+  }
+  std::vector<BodyResults> bodies;
+  std::vector<std::uint64_t> flows;
+  std::vector<std::uint64_t> packets;
+  std::vector<double> times_ms;
+  for (const NetworkSenderResults& sender : senders) {
+    bodies.push_back(sender.body);
+    flows.push_back(sender.flows.size());
+    for (const FlowCompletion& flow : sender.flows) {
+      packets.push_back(flow.packets);
+      times_ms.push_back(flow.time_ms);
+    }
+  }
+  return {integers(bodies, &BodyResults::packets_in_order),
+          integers(bodies, &BodyResults::packets_repeated),
+          integers(bodies, &BodyResults::packets_marked),
+          integers(bodies, &BodyResults::timeouts),
+          integers(senders, &NetworkSenderResults::throughput_packets),
+          integers(senders, &NetworkSenderResults::delay_samples),
+          std::move(flows),
+          std::move(packets),
+          column(times_ms)};
 }
 
 // What Python code may set from any thread.
@@ -505,8 +578,17 @@ void bind_evaluation(nb::module_& module) {
   nb::class_<Traffic>(module, "Traffic")
       .def(nb::init<std::variant<ExponentialTime, ExponentialBytes, ParetoBytes>, double>(), "on"_a,
            "mean_off_ms"_a);
+  nb::class_<Choice>(module, "Choice")
+      .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
+           "name"_a, "variant"_a, "parameters"_a);
   nb::class_<SenderGroup>(module, "SenderGroup")
-      .def(nb::init<std::uint32_t, std::uint32_t, Traffic>(), "count"_a, "table"_a, "traffic"_a);
+      .def(nb::init<std::uint32_t, std::uint32_t, Traffic, std::optional<Choice>,
+                    std::optional<Choice>, std::optional<double>>(),
+           "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "body"_a.none(),
+           "first_on_ms"_a.none());
+  nb::class_<Bottleneck>(module, "Bottleneck")
+      .def(nb::init<std::optional<Choice>, double, double>(), "queue"_a.none(), "packet_bytes"_a,
+           "ack_bytes"_a);
   nb::class_<ExponentialJitter>(module, "ExponentialJitter").def(nb::init<double>(), "mean_ms"_a);
   nb::class_<UniformJitter>(module, "UniformJitter").def(nb::init<double>(), "maximum_ms"_a);
   nb::class_<LogNormalJitter>(module, "LogNormalJitter")
@@ -591,15 +673,23 @@ void bind_evaluation(nb::module_& module) {
       .value("SHARES", Recording::kShares);
   module.def(
       "digest",
-      [](const std::vector<std::vector<SenderTuple>>& simulations) {
+      [](const std::vector<std::vector<SenderTuple>>& simulations,
+         const std::vector<std::vector<TransportRow>>& transports) {
         std::vector<SpecimenOutcome> outcomes;
         outcomes.reserve(simulations.size());
         for (const auto& senders : simulations) {
-          outcomes.push_back({to_senders(senders), {}, {}});
+          outcomes.push_back({to_senders(senders), {}, {}, {}});
+        }
+        for (std::size_t i = 0; i < transports.size(); ++i) {
+          for (const TransportRow& row : transports[i]) {
+            outcomes.at(i).network.push_back(to_network_results(row));
+          }
         }
         return digest(outcomes);
       },
-      "simulations"_a, "A digest of every sender's exact results.");
+      "simulations"_a, "transports"_a = std::vector<std::vector<TransportRow>>(),
+      "A digest of every sender's exact results, and of what a TransportColumns message says of it "
+      "beside.");
   module.def(
       "median",
       [](std::uint8_t axis, std::vector<std::uint32_t> buckets, std::vector<std::uint64_t> counts) {
@@ -622,7 +712,8 @@ void bind_columns(nb::module_& module) {
           "cancelled", [](const Cancellation& cancellation) { return cancellation.flag.load(); },
           "Whether cancel() has been called.");
   nb::class_<SpecimenKind>(module, "SpecimenKind")
-      .def(nb::init<MeasurementNoise, std::vector<SenderGroup>>(), "measurement"_a, "senders"_a);
+      .def(nb::init<MeasurementNoise, std::vector<SenderGroup>, std::optional<Bottleneck>>(),
+           "measurement"_a, "senders"_a, "bottleneck"_a.none());
   nb::class_<OutcomeColumns>(module, "OutcomeColumns")
       .def_ro("packets_sent", &OutcomeColumns::packets_sent)
       .def_prop_ro("scores", [](const OutcomeColumns& c) { return column(c.scores); })
@@ -647,6 +738,7 @@ void bind_columns(nb::module_& module) {
       .def_prop_ro(
           "first_on_ms",
           [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::first_on_ms); })
+      .def_prop_ro("transport", &transport_columns)
       .def_ro("rule_uses", &OutcomeColumns::rule_uses)
       .def_prop_ro("used_rules", [](const OutcomeColumns& c) { return column(c.used_rules); })
       .def_ro("memory_places", &OutcomeColumns::memory_places)
@@ -688,23 +780,29 @@ void bind_objective(nb::module_& module) {
   module.def(
       "objective_scores",
       [](const Objective& objective, double link_rate_packets_per_ms, double rtt_ms,
-         const std::vector<SenderTuple>& senders, double duration_ms) {
-        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms);
-        return objective_scores(objective, path, to_senders(senders), duration_ms);
+         const std::vector<SenderTuple>& senders, double duration_ms, double packet_bytes,
+         const TallyPairs& tallies) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, packet_bytes);
+        return objective_scores(objective, path, to_senders(senders), duration_ms,
+                                to_tallies(tallies));
       },
       "objective"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
-      "The objective of each sender; None where it cannot be scored.");
+      "packet_bytes"_a = kPacketBytes, "tallies"_a = TallyPairs(),
+      "The objective of each sender; None where it cannot be scored. Tallies are (packets that "
+      "count as throughput, delays measured); without them all received are both.");
   module.def(
       "exact_sum", [](const std::vector<double>& values) { return exact_sum(values); }, "values"_a,
       "The exactly rounded sum; not a number if it overflows.");
   module.def(
       "normalized_scores",
       [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms,
-         const std::vector<SenderTuple>& senders, double duration_ms) {
-        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms);
-        return normalized_scores(minimum_on_ms, path, to_senders(senders), duration_ms);
+         const std::vector<SenderTuple>& senders, double duration_ms, const TallyPairs& tallies) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, kPacketBytes);
+        return normalized_scores(minimum_on_ms, path, to_senders(senders), duration_ms,
+                                 to_tallies(tallies));
       },
       "minimum_on_ms"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
+      "tallies"_a = TallyPairs(),
       "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
 }
 
@@ -718,4 +816,5 @@ NB_MODULE(_native, module) {
   remy::bind_evaluation(module);
   remy::bind_objective(module);
   remy::bind_columns(module);
+  remy::bind_networks(module);
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.v1 import rule_table_pb2
-from remy_simulator import fingerprint
+from remy_simulator import fingerprint, protocols_fingerprint
 from tests.pinned.command_line import (
     call,
     call_json,
@@ -189,7 +189,11 @@ class Farm:
         self.address = address
         # What the newest edition comes to is recorded in one place, beside its designs.
         scale_free = fingerprint(rule_table_pb2.RULES_SCALE_FREE)
-        self._names: dict[str, str] = {address: "(address)", scale_free: "(fingerprint)"}
+        self._names: dict[str, str] = {
+            address: "(address)",
+            scale_free: "(fingerprint)",
+            protocols_fingerprint(): "(fingerprint)",
+        }
         #: By what was called.
         self.found: dict[str, Any] = {}
 

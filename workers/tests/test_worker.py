@@ -133,4 +133,5 @@ def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() ->
     assert said.simulator_digest == remy_simulator.fingerprint()
     assert said.scale_free_digest == remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
     assert said.signals_digest == remy_simulator.signals_fingerprint()
+    assert said.protocols_digest == remy_simulator.protocols_fingerprint()
     assert (said.threads, said.job_id, said.exit_when_idle) == (3, "j1", True)

@@ -74,28 +74,34 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "simulator", "digest", "scale_free_digest", "verdict"),
+    ("version", "simulator", "digests", "verdict"),
     [
-        ("1.2", "3.4", "d", "s", Verdict.OK),
-        ("1.2", "3.4", "", "s", Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "p"), Verdict.OK),
+        ("1.2", "3.4", ("", "s", "p"), Verdict.OK),
         # An older coordinator does not say.
-        ("1.2", "3.4", "d", "", Verdict.OK),
-        ("1.3", "3.4", "d", "s", Verdict.WARNING),
-        ("1.2", "3.5", "d", "s", Verdict.WARNING),
-        ("1.2", "3.4", "other", "s", Verdict.PROBLEM),
-        ("1.2", "3.4", "d", "other", Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "", ""), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", ""), Verdict.OK),
+        ("1.3", "3.4", ("d", "s", "p"), Verdict.WARNING),
+        ("1.2", "3.5", ("d", "s", "p"), Verdict.WARNING),
+        ("1.2", "3.4", ("other", "s", "p"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "other", "p"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "other"), Verdict.PROBLEM),
     ],
 )
 def test_versions(
-    version: str, simulator: str, digest: str, scale_free_digest: str, verdict: Verdict
+    version: str, simulator: str, digests: tuple[str, str, str], verdict: Verdict
 ) -> None:
-    info = Info(
-        version=version,
-        simulator_version=simulator,
-        simulator_digest=digest,
-        scale_free_digest=scale_free_digest,
-    )
-    own = Info(version="1.2", simulator_version="3.4", simulator_digest="d", scale_free_digest="s")
+    def answered(version: str, simulator: str, digests: tuple[str, str, str]) -> Info:
+        return Info(
+            version=version,
+            simulator_version=simulator,
+            simulator_digest=digests[0],
+            scale_free_digest=digests[1],
+            protocols_digest=digests[2],
+        )
+
+    info = answered(version, simulator, digests)
+    own = answered("1.2", "3.4", ("d", "s", "p"))
     assert judged(Check.VERSIONS, info, own)[0] == verdict
 
 

@@ -312,6 +312,7 @@ def test_what_serves_here(client: Client) -> None:
     assert info.store.available
     assert info.evaluators.kind == "local"
     assert len(info.simulator_digest) == len(info.scale_free_digest) == 64
+    assert len(info.protocols_digest) == 64
     # A run ends a little after its job has.
     wait_until(lambda: get_info().running_jobs == 0)
     assert get_info().waiting_jobs == 0

@@ -32,7 +32,11 @@ from remy_simulator.columns import (
     evaluate_columns,
     native_tables,
 )
-from remy_simulator.fingerprint import fingerprint, signals_fingerprint
+from remy_simulator.fingerprint import (
+    fingerprint,
+    protocols_fingerprint,
+    signals_fingerprint,
+)
 
 __all__ = [
     "Cancellation",
@@ -55,6 +59,7 @@ __all__ = [
     "normal",
     "perturbation_noise",
     "power",
+    "protocols_fingerprint",
     "shuffled",
     "signals_fingerprint",
     "summary_median",

@@ -9,6 +9,7 @@ order. Columns of numbers are bytes: little-endian, 8 bytes a number (`numpy.fro
 
 from __future__ import annotations
 
+import itertools
 import math
 from array import array
 from collections.abc import Iterable, Sequence
@@ -68,6 +69,8 @@ def pack_specimens(
         kind = evaluation_pb2.SpecimenKind(senders=specimen.senders)
         if specimen.HasField("measurement"):
             kind.measurement.CopyFrom(specimen.measurement)
+        if specimen.HasField("bottleneck"):
+            kind.bottleneck.CopyFrom(specimen.bottleneck)
         for group in kind.senders:
             counts.append(group.count)
             group.ClearField("count")
@@ -109,6 +112,8 @@ def unpack_specimens(
             specimen.loss_probability = _numbers(columns.loss_probabilities)[number]
         if kind.HasField("measurement"):
             specimen.measurement.CopyFrom(kind.measurement)
+        if kind.HasField("bottleneck"):
+            specimen.bottleneck.CopyFrom(kind.bottleneck)
         for group in specimen.senders:
             group.count = next(count)
         specimens.append(specimen)
@@ -274,9 +279,11 @@ class PreparedRequest:
         try:
             native = native_tables(shared.tables) if tables is None else tables
             self._tables = [_native.CompiledTable(table) for table in native]
-            self._kinds = [_native_kind(kind) for kind in shared.specimen_columns.kinds]
+            kinds = shared.specimen_columns.kinds
+            self._kinds = [_native_kind(kind) for kind in kinds]
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
+        self._all_plain = all(map(messages.is_plain, kinds))
         self._objective = (
             messages.native_objective(shared.objective) if shared.HasField("objective") else None
         )
@@ -302,8 +309,9 @@ class PreparedRequest:
         if part.specimens:
             part = packed(part)
             kinds = [_native_kind(kind) for kind in part.specimen_columns.kinds]
+            all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
         else:
-            kinds = self._kinds
+            kinds, all_plain = self._kinds, self._all_plain
         columns = part.specimen_columns
         try:
             result = _native.evaluate_columns(
@@ -345,6 +353,8 @@ class PreparedRequest:
                     first_on_ms=result.first_on_ms,
                 )
             )
+            if not all_plain:
+                _set_transport(outcome.senders.transport, result.transport)
         if self.shared.recording in _RECORDS_MEMORY:
             outcome.memory.CopyFrom(_memory(result.memory_places, result.memory_counts))
         return outcome
@@ -391,11 +401,39 @@ def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.Ru
 def _native_kind(kind: evaluation_pb2.SpecimenKind) -> _native.SpecimenKind:
     return _native.SpecimenKind(
         messages.native_measurement(kind.measurement),
-        [
-            _native.SenderGroup(0, group.table, messages.native_traffic(group.traffic))
-            for group in kind.senders
-        ],
+        [messages.native_senders(group) for group in kind.senders],
+        messages.native_bottleneck(kind),
     )
+
+
+# In the order of TransportColumns' fields: counts by sender, then of each flow.
+_COUNTS = tuple(field.name for field in evaluation_pb2.TransportColumns.DESCRIPTOR.fields)[:7]
+
+
+def _set_transport(
+    columns: evaluation_pb2.TransportColumns, values: Sequence[Sequence[int] | bytes]
+) -> None:
+    *counts, columns.completion_ms = values
+    for name, numbers in zip((*_COUNTS, "flow_packets"), counts, strict=True):
+        getattr(columns, name).extend(numbers)
+
+
+class _TransportRows:
+    """TransportColumns that are cut by senders."""
+
+    def __init__(self, columns: evaluation_pb2.TransportColumns) -> None:
+        self._columns = columns
+        self._flows_before = [0, *itertools.accumulate(columns.flows)]
+
+    def append_to(self, target: evaluation_pb2.TransportColumns, first: int, behind: int) -> None:
+        """The senders from `first` up to, and without, `behind`."""
+        for name in _COUNTS:
+            getattr(target, name).extend(getattr(self._columns, name)[first:behind])
+        begin, end = self._flows_before[first], self._flows_before[behind]
+        target.flow_packets.extend(self._columns.flow_packets[begin:end])
+        target.completion_ms += self._columns.completion_ms[
+            begin * _NUMBER_BYTES : end * _NUMBER_BYTES
+        ]
 
 
 # Outcomes
@@ -462,6 +500,9 @@ def _assemble_senders(
 ) -> None:
     counts = _sender_counts(request.specimen_columns)
     times: list[list[bytes]] = [[], [], [], []]
+    transports = [_TransportRows(result.senders.transport) for _, result in parts]
+    if any(result.senders.HasField("transport") for _, result in parts):
+        senders.transport.SetInParent()
     for _, first, number in rows:
         part, result = parts[number]
         width = sum(counts[part.specimens.start : part.specimens.stop])
@@ -470,6 +511,8 @@ def _assemble_senders(
         senders.packets_received.extend(columns.packets_received[begin:end])
         senders.packets_sent.extend(columns.packets_sent[begin:end])
         senders.packets_lost.extend(columns.packets_lost[begin:end])
+        if columns.HasField("transport"):
+            transports[number].append_to(senders.transport, begin, end)
         place = slice(begin * _NUMBER_BYTES, end * _NUMBER_BYTES)
         for column, values in zip(times, _times(columns), strict=True):
             column.append(values[place])
@@ -575,6 +618,7 @@ def _check_senders(
         raise ImpossibleOutcome("the outcome has more packets received than sent")
     if any(gone > out for gone, out in zip(lost, sent, strict=True)):
         raise ImpossibleOutcome("the outcome has more packets lost than sent")
+    _check_transport(request, outcome.senders, senders)
     longest_ms = request.duration_ms * _TOLERANCE
     on, share, delays, first_on = (_numbers(values) for values in times)
     for values, longest in (
@@ -591,6 +635,44 @@ def _check_senders(
         raise ImpossibleOutcome(
             "the outcome has a sender with a larger share of the time than it was on"
         )
+
+
+def _check_transport(
+    request: evaluation_pb2.EvaluationRequest,
+    columns: evaluation_pb2.SenderColumns,
+    senders: int,
+) -> None:
+    is_expected = not all(map(messages.is_plain, request.specimen_columns.kinds))
+    if columns.HasField("transport") != is_expected:
+        raise ImpossibleOutcome(
+            "the outcome does not say what protocols, bodies and queues came to"
+            if is_expected
+            else "the outcome says what protocols came to, of which there are none"
+        )
+    if not is_expected:
+        return
+    transport = columns.transport
+    counts = [getattr(transport, name) for name in _COUNTS]
+    flows = sum(transport.flows)
+    if (
+        any(len(values) != senders for values in counts)
+        or len(transport.flow_packets) != flows
+        or len(transport.completion_ms) != flows * _NUMBER_BYTES
+    ):
+        raise ImpossibleOutcome(
+            f"the outcome does not hold one entry for each of its {senders} senders and their flows"
+        )
+    for values in (transport.packets_in_order, transport.throughput_packets):
+        if any(got > out for got, out in zip(values, columns.packets_sent, strict=True)):
+            raise ImpossibleOutcome("the outcome has more packets handed on than sent")
+    if any(
+        again > out
+        for again, out in zip(transport.packets_repeated, columns.packets_sent, strict=True)
+    ):
+        raise ImpossibleOutcome("the outcome has more packets repeated than sent")
+    longest_ms = request.duration_ms * _TOLERANCE
+    if not all(0.0 <= value <= longest_ms for value in _numbers(transport.completion_ms)):
+        raise ImpossibleOutcome("the outcome has a flow that took longer than was simulated")
 
 
 def _check_recording(
@@ -647,6 +729,7 @@ def specimen_outcomes(
     counts = _sender_counts(packed(request).specimen_columns) * len(request.candidates)
     columns = outcome.senders
     on, share, delays, first_on = (_numbers(values) for values in _times(columns))
+    transport = _TransportRows(columns.transport)
     results = []
     first = 0
     for count in counts:
@@ -662,6 +745,8 @@ def specimen_outcomes(
                 first_on_ms=first_on[place],
             )
         )
+        if columns.HasField("transport"):
+            transport.append_to(results[-1].transport, first, first + count)
         first += count
     return results
 
@@ -671,7 +756,10 @@ def digest(
 ) -> str:
     """16 hexadecimal digits that stand for every sender's exact results, in order."""
     results = specimen_outcomes(request, outcome)
-    return _native.digest([messages.sender_rows(each) for each in results])
+    return _native.digest(
+        [messages.sender_rows(each) for each in results],
+        [messages.transport_rows(each.transport) for each in results],
+    )
 
 
 def memory_summaries(

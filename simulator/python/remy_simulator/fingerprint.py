@@ -6,7 +6,7 @@ import functools
 import hashlib
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
-from remy_simulator import columns
+from remy_simulator import columns, registry
 from remy_simulator.messages import signal_of
 
 _BOUNDS = evaluation_pb2.ActionBounds(
@@ -56,6 +56,68 @@ def signals_fingerprint() -> str:
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
+
+
+@functools.cache
+def protocols_fingerprint() -> str:
+    """The same of all protocols, bodies and queues that there are by name, in all variants.
+
+    A simulator that does not know them has none: it would take a protocol for a rule table.
+    """
+    protocols, bodies, queues = (
+        [
+            (entry, variant)
+            for entry in registry.entries(kind).values()
+            for variant in entry.variants
+        ]
+        for kind in registry.Registry
+    )
+    transports = [variant.name for body, variant in bodies if body.name == "tcp"]
+    request = evaluation_pb2.EvaluationRequest(
+        tables=[_table(), _scale_free_table()],
+        candidates=[evaluation_pb2.Candidate()],
+        duration_ms=2_000.0,
+        seed=20130812,
+    )
+    for number, (protocol, variant) in enumerate(protocols):
+        needed = {registry.NEEDS_XCP_ROUTER} & protocol.traits
+        routers = [
+            each for each in queues if not needed or registry.IS_XCP_ROUTER in each[0].traits
+        ]
+        specimen = _mixed(request, routers[number % len(routers)])
+        for group in specimen.senders:
+            group.protocol.name, group.protocol.variant = protocol.name, variant.name
+            group.body.name, group.body.variant = "tcp", transports[number % len(transports)]
+    for number, (body, variant) in enumerate(bodies):
+        if registry.CARRIES_TABLES not in body.traits:
+            continue
+        for group in _mixed(request, queues[number % len(queues)]).senders:
+            group.body.name, group.body.variant = body.name, variant.name
+    outcome = columns.evaluate_columns(columns.packed(request))
+    return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _mixed(
+    request: evaluation_pb2.EvaluationRequest, queue: tuple[registry.Entry, registry.Variant]
+) -> evaluation_pb2.Specimen:
+    """One more specimen: flows by bytes and by time that meet in a queue, with losses."""
+    by_bytes = evaluation_pb2.Traffic(exponential_bytes={"mean_bytes": 90e3}, mean_off_ms=150.0)
+    by_time = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=100.0)
+    specimen = request.specimens.add(
+        key=len(request.specimens) + 1,
+        link_rate_packets_per_ms=0.71,
+        rtt_ms=61.9,
+        buffer_packets=20,
+        loss_probability=0.003,
+        senders=[
+            _senders(2, by_bytes),
+            evaluation_pb2.SenderGroup(count=1, table=1, traffic=by_time),
+        ],
+    )
+    entry, variant = queue
+    specimen.bottleneck.queue.name, specimen.bottleneck.queue.variant = entry.name, variant.name
+    specimen.bottleneck.packet_bytes, specimen.bottleneck.ack_bytes = 1260.0, 50.0
+    return specimen
 
 
 def _as_object(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.SpecimenOutcome:

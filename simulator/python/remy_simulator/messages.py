@@ -1,13 +1,18 @@
 """Between the wire's messages and the native simulator's types."""
 
+import itertools
 from typing import Final
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
 
+_USUAL_PACKET_BYTES: Final = 1500.0
+
 ActionTuple = tuple[float, float, float]
 #: A sender's results, in the order of SpecimenOutcome's fields.
 SenderRow = tuple[int, int, int, float, float, float, float]
+#: What a TransportColumns message says of a sender: six counts, and its flows (packets, ms).
+TransportRow = tuple[tuple[int, ...], list[tuple[int, float]]]
 
 # By axis. Scale-free rules look at the same axes as ratios, and not at rec_ewma itself.
 _ABSOLUTE_SIGNALS: Final = (
@@ -98,6 +103,52 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
     return _native.Traffic(on, traffic.mean_off_ms)
 
 
+def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
+    """A Choice message as the native type."""
+    parameters = [(parameter.name, parameter.value) for parameter in choice.parameters]
+    return _native.Choice(choice.name, choice.variant, parameters)
+
+
+def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
+    """A SenderGroup message as the native type."""
+    return _native.SenderGroup(
+        group.count,
+        group.table,
+        native_traffic(group.traffic),
+        native_choice(group.protocol) if group.HasField("protocol") else None,
+        native_choice(group.body) if group.HasField("body") else None,
+        group.first_on_ms if group.HasField("first_on_ms") else None,
+    )
+
+
+def native_bottleneck(
+    holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind,
+) -> _native.Bottleneck | None:
+    """The Bottleneck message of a specimen or a kind, if it has one, as the native type."""
+    if not holder.HasField("bottleneck"):
+        return None
+    bottleneck = holder.bottleneck
+    return _native.Bottleneck(
+        native_choice(bottleneck.queue) if bottleneck.HasField("queue") else None,
+        packet_bytes(bottleneck),
+        bottleneck.ack_bytes,
+    )
+
+
+def packet_bytes(bottleneck: evaluation_pb2.Bottleneck) -> float:
+    """Of a packet on the wire."""
+    return bottleneck.packet_bytes or _USUAL_PACKET_BYTES
+
+
+def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> bool:
+    """Whether there is nothing but RemyCCs on datagrams that meet in a drop-tail queue."""
+    return not holder.HasField("bottleneck") and not any(
+        group.HasField(name)
+        for group in holder.senders
+        for name in ("protocol", "body", "first_on_ms")
+    )
+
+
 def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.MeasurementNoise:
     """A Measurement message as the native type; an empty one means exact clocks."""
     jitter: _native.ExponentialJitter | _native.UniformJitter | _native.LogNormalJitter
@@ -164,6 +215,31 @@ def sender_rows(outcome: evaluation_pb2.SpecimenOutcome) -> list[SenderRow]:
             strict=True,
         )
     )
+
+
+def transport_rows(columns: evaluation_pb2.TransportColumns) -> list[TransportRow]:
+    """What TransportColumns say of each sender, in the order of their fields."""
+    flows = zip(columns.flow_packets, memoryview(columns.completion_ms).cast("d"), strict=True)
+    counts = (
+        columns.packets_in_order,
+        columns.packets_repeated,
+        columns.packets_marked,
+        columns.timeouts,
+        columns.throughput_packets,
+        columns.delay_samples,
+    )
+    return [
+        (numbers, list(itertools.islice(flows, count)))
+        for *numbers_, count in zip(*counts, columns.flows, strict=True)
+        for numbers in (tuple(numbers_),)
+    ]
+
+
+def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[tuple[int, int]]:
+    """(packets that count as throughput, delays measured) of each sender; empty where both are the
+    packets received."""
+    transport = outcome.transport
+    return list(zip(transport.throughput_packets, transport.delay_samples, strict=True))
 
 
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:

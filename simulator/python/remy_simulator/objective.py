@@ -25,6 +25,8 @@ def sender_scores(
         specimen.rtt_ms,
         messages.sender_rows(outcome),
         duration_ms,
+        messages.packet_bytes(specimen.bottleneck),
+        messages.tallies(outcome),
     )
 
 
@@ -51,6 +53,7 @@ def normalized_sender_scores(
         specimen.rtt_ms,
         messages.sender_rows(outcome),
         duration_ms,
+        messages.tallies(outcome),
     )
 
 

@@ -37,6 +37,33 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
+// Has an observer of the dumbbell's look-ups see those of a network.
+template <class Observer>
+class NetworkObserver final : public RuleObserver {
+ public:
+  explicit NetworkObserver(Observer& observer) : observer_(observer) {}
+
+  void used(std::uint32_t sender, const RemyController<true>& controller,
+            std::uint32_t rule) override {
+    observer_.used(sender, controller, rule);
+  }
+
+ private:
+  Observer& observer_;
+};
+
+template <class Observer>
+std::vector<NetworkSenderResults> run_general(std::span<const CompiledTable> tables,
+                                              const Specimen& specimen, double duration_ms,
+                                              std::uint64_t seed, Observer& observer,
+                                              Interruption* interruption) {
+  NetworkObserver<Observer> network_observer(observer);
+  NetworkOptions options;
+  options.observer = &network_observer;
+  options.interruption = interruption;
+  return run_network(describe(specimen), tables, duration_ms, seed, options).senders;
+}
+
 std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
   std::vector<RuleMemory> rules;
   for (std::uint32_t rule = 0; rule < recorder.summaries().size(); ++rule) {
@@ -66,12 +93,26 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
                          Recording recording, Interruption* interruption) {
-  CompiledTable table = tables.front();
-  apply(candidate, specimen.key, table);
-  const auto run_with = [&](auto& observer) {
-    return run(tables, table, specimen, duration_ms, seed, observer, interruption);
-  };
+  const bool plain = is_plain(specimen);
+  // The network finds them all in one place.
+  std::vector<CompiledTable> changed(tables.begin(), plain ? tables.begin() + 1 : tables.end());
+  if (!changed.empty()) {
+    apply(candidate, specimen.key, changed.front());
+  }
+  const CompiledTable* const table = changed.empty() ? nullptr : changed.data();
+  const std::size_t rules = table == nullptr ? 0 : table->rule_count();
   SpecimenOutcome outcome;
+  const auto run_with = [&](auto& observer) {
+    if (plain) {
+      return run(tables, *table, specimen, duration_ms, seed, observer, interruption);
+    }
+    outcome.network = run_general(changed, specimen, duration_ms, seed, observer, interruption);
+    std::vector<SenderResults> senders;
+    for (const NetworkSenderResults& sender : outcome.network) {
+      senders.push_back(sender.traffic);
+    }
+    return senders;
+  };
   switch (recording) {
     case Recording::kNothing: {
       NoObserver observer;
@@ -80,14 +121,14 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
     }
     case Recording::kUses:
     case Recording::kUsed: {
-      UseCounter observer(&table, table.rule_count());
+      UseCounter observer(table, rules);
       outcome.senders = run_with(observer);
       outcome.rule_uses = observer.uses();
       break;
     }
     case Recording::kMemory:
     case Recording::kShares: {
-      MemoryRecorder observer(&table, table.rule_count());
+      MemoryRecorder observer(table, rules);
       outcome.senders = run_with(observer);
       outcome.rule_uses = observer.uses();
       outcome.rule_memory = summarize(observer);
@@ -98,7 +139,11 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
 }
 
 void validate(const EvaluationRequest& request) {
-  if (request.tables.empty()) {
+  const auto has_table = [](const SenderGroup& group) { return !group.protocol.has_value(); };
+  if (request.tables.empty() &&
+      std::ranges::any_of(request.specimens, [&](const Specimen& specimen) {
+        return std::ranges::any_of(specimen.senders, has_table);
+      })) {
     throw std::invalid_argument("an evaluation needs at least one rule table");
   }
   if (!(request.duration_ms > 0) || !std::isfinite(request.duration_ms)) {
@@ -109,7 +154,7 @@ void validate(const EvaluationRequest& request) {
     validate(specimen, request.tables.size());
   }
   for (const Candidate& candidate : request.candidates) {
-    validate(candidate, request.tables.front().rule_count());
+    validate(candidate, request.tables.empty() ? 0 : request.tables.front().rule_count());
   }
 }
 
@@ -305,30 +350,48 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
       senders += sender_count(request.specimens[task % request.specimens.size()]);
     }
     columns.senders.resize(senders);
+    columns.network.resize(std::ranges::all_of(request.specimens, is_plain) ? 0 : senders);
   }
   Sums sums(request);
   std::mutex sums_mutex;
-  simulate_all(
-      request, threads, interruption, [&](std::size_t task, const SpecimenOutcome& outcome) {
-        const std::size_t place = task % request.specimens.size();
-        columns.packets_sent[task] = packets_sent(outcome);
-        if (objective.has_value()) {
-          columns.scores[task] = specimen_score(*objective, request.specimens[place],
-                                                outcome.senders, request.duration_ms)
-                                     .value_or(std::numeric_limits<double>::quiet_NaN());
-        } else {
-          std::copy(outcome.senders.begin(), outcome.senders.end(),
-                    columns.senders.begin() + static_cast<std::ptrdiff_t>(first_sender[task]));
-        }
-        const std::scoped_lock lock(sums_mutex);
-        sums.add(place, outcome);
-      });
+  simulate_all(request, threads, interruption,
+               [&](std::size_t task, const SpecimenOutcome& outcome) {
+                 const std::size_t place = task % request.specimens.size();
+                 columns.packets_sent[task] = packets_sent(outcome);
+                 if (objective.has_value()) {
+                   columns.scores[task] =
+                       specimen_score(*objective, request.specimens[place], outcome.senders,
+                                      request.duration_ms, tallies(outcome.network))
+                           .value_or(std::numeric_limits<double>::quiet_NaN());
+                 } else {
+                   const auto first = static_cast<std::ptrdiff_t>(first_sender[task]);
+                   std::ranges::copy(outcome.senders, columns.senders.begin() + first);
+                   if (!outcome.network.empty()) {
+                     std::ranges::copy(outcome.network, columns.network.begin() + first);
+                   } else if (!columns.network.empty()) {
+                     std::ranges::transform(outcome.senders, columns.network.begin() + first,
+                                            as_network_results);
+                   }
+                 }
+                 const std::scoped_lock lock(sums_mutex);
+                 sums.add(place, outcome);
+               });
   sums.move_to(columns);
   if (interruption != nullptr) {
     interruption->finish(std::accumulate(columns.packets_sent.begin(), columns.packets_sent.end(),
                                          std::uint64_t{0}));
   }
   return columns;
+}
+
+NetworkSenderResults as_network_results(const SenderResults& sender) {
+  NetworkSenderResults results;
+  results.traffic = sender;
+  results.body.packets_sent = sender.packets_sent;
+  results.body.packets_received = sender.packets_received;
+  results.delay_samples = sender.packets_received;
+  results.throughput_packets = sender.packets_received;
+  return results;
 }
 
 std::string digest(const std::vector<SpecimenOutcome>& outcomes) {
@@ -343,6 +406,19 @@ std::string digest(const std::vector<SpecimenOutcome>& outcomes) {
       digest.add(sender.share_ms);
       digest.add(sender.delay_sum_ms);
       digest.add(sender.first_on_ms);
+    }
+    for (const NetworkSenderResults& sender : outcome.network) {
+      digest.add(sender.body.packets_in_order);
+      digest.add(sender.body.packets_repeated);
+      digest.add(sender.body.packets_marked);
+      digest.add(sender.body.timeouts);
+      digest.add(sender.throughput_packets);
+      digest.add(sender.delay_samples);
+      digest.add(std::uint64_t{sender.flows.size()});
+      for (const FlowCompletion& flow : sender.flows) {
+        digest.add(flow.packets);
+        digest.add(flow.time_ms);
+      }
     }
   }
   return digest.hexadecimal();

@@ -12,6 +12,7 @@
 #include "evaluation/memory_summary.h"
 #include "evaluation/objective.h"
 #include "evaluation/specimen.h"
+#include "network/network.h"
 #include "senders/packet.h"
 #include "table/compiled_table.h"
 
@@ -49,6 +50,8 @@ struct SpecimenOutcome {
   std::vector<SenderResults> senders;
   std::vector<std::uint64_t> rule_uses;  // by rule of the first table; empty unless recorded
   std::vector<RuleMemory> rule_memory;   // used rules by increasing number; empty unless recorded
+  // Beside `senders`, whose traffic is the same; empty where the specimen is plain.
+  std::vector<NetworkSenderResults> network = {};
 };
 
 // A pure function of the request, bit for bit, whatever the number of threads. Candidate-major,
@@ -65,6 +68,8 @@ struct OutcomeColumns {
   std::vector<double> scores;
   // One a sender, simulation by simulation, where there is no objective.
   std::vector<SenderResults> senders;
+  // Likewise; empty where all specimens are plain.
+  std::vector<NetworkSenderResults> network = {};
   // By rule of the first table, over all simulations.
   std::vector<std::uint64_t> rule_uses;
   // By specimen a bit a rule, the lowest first, in whole bytes: whether any candidate used it.
@@ -80,6 +85,9 @@ struct OutcomeColumns {
 OutcomeColumns evaluate_columns(const EvaluationRequest& request,
                                 const std::optional<Objective>& objective, unsigned threads,
                                 Interruption* interruption = nullptr);
+
+// What the general network says of a sender of the dumbbell.
+NetworkSenderResults as_network_results(const SenderResults& sender);
 
 // A 64-bit digest, as 16 hexadecimal digits, of every sender's exact results in order. Equal
 // results have equal digests; it protects against accidents, not against malice.

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "evaluation/specimen.h"
+#include "network/network.h"
 #include "senders/packet.h"
 
 namespace remy {
@@ -32,24 +35,37 @@ struct Performance {
   double delay_ms = 0;
 };
 
-std::optional<Performance> performance(const SenderResults& sender, const Specimen& specimen,
-                                       double duration_ms, ThroughputMeasure measure,
-                                       double minimum_on_ms);
+// What a sender's throughput and delay are counted over: packets that count as throughput, and
+// delays that delay_sum_ms is the sum of. On the dumbbell both are the packets received.
+struct Tally {
+  std::uint64_t throughput_packets = 0;
+  std::uint64_t delay_samples = 0;
+};
 
-// One entry a sender.
+// Of a network's senders; none of a dumbbell's.
+std::vector<Tally> tallies(std::span<const NetworkSenderResults> senders);
+
+std::optional<Performance> performance(const SenderResults& sender, const Tally& tally,
+                                       const Specimen& specimen, double duration_ms,
+                                       ThroughputMeasure measure, double minimum_on_ms);
+
+// One entry a sender. Where there are no tallies, all senders are those of a dumbbell.
 using SenderScores = std::vector<std::optional<double>>;
 
 SenderScores objective_scores(const Objective& objective, const Specimen& specimen,
-                              const std::vector<SenderResults>& senders, double duration_ms);
+                              const std::vector<SenderResults>& senders, double duration_ms,
+                              std::span<const Tally> tallies = {});
 
 // log2(equal-share throughput / link rate) - log2(delay / RTT): the reference tool's normalized
 // score.
 SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
-                               const std::vector<SenderResults>& senders, double duration_ms);
+                               const std::vector<SenderResults>& senders, double duration_ms,
+                               std::span<const Tally> tallies = {});
 
 // Mean over the scored senders of the objective, exactly rounded; none if no sender is scored.
 // Infinite where it is not a finite number.
 std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
-                                     const std::vector<SenderResults>& senders, double duration_ms);
+                                     const std::vector<SenderResults>& senders, double duration_ms,
+                                     std::span<const Tally> tallies = {});
 
 }  // namespace remy

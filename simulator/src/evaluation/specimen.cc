@@ -1,5 +1,6 @@
 #include "evaluation/specimen.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/requirement.h"
@@ -22,6 +23,57 @@ std::size_t sender_count(const Specimen& specimen) {
   return count;
 }
 
+bool is_plain(const Specimen& specimen) {
+  return !specimen.bottleneck.has_value() &&
+         std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
+           return group.protocol.has_value() || group.body.has_value() ||
+                  group.first_on_ms.has_value();
+         });
+}
+
+Choice body_of(const SenderGroup& group) {
+  return group.body.value_or(Choice{group.protocol.has_value() ? "tcp" : "datagram", "", {}});
+}
+
+NetworkDescription describe(const Specimen& specimen) {
+  const Bottleneck bottleneck = specimen.bottleneck.value_or(Bottleneck{});
+  NetworkDescription network;
+  network.key = specimen.key;
+  network.packet_bytes = bottleneck.packet_bytes;
+  network.ack_bytes = bottleneck.ack_bytes;
+  network.measurement = specimen.measurement;
+  LinkDescription link;
+  link.rate_packets_per_ms = specimen.link_rate_packets_per_ms;
+  link.buffer_packets = specimen.buffer_packets;
+  link.queue = bottleneck.queue.value_or(link.queue);
+  link.loss_probability = specimen.loss_probability;
+  network.links.push_back(link);
+  RouteDescription route;
+  route.links = {0};
+  route.delay_ms = specimen.rtt_ms / 2;
+  route.return_delay_ms = specimen.rtt_ms - route.delay_ms;
+  if (bottleneck.ack_bytes > 0) {
+    // ACKs are not lost on the way back but by its queue.
+    link.loss_probability = 0;
+    network.links.push_back(link);
+    route.return_links = {1};
+  }
+  for (const SenderGroup& group : specimen.senders) {
+    SenderDescription sender;
+    if (group.protocol.has_value()) {
+      sender.protocol = *group.protocol;
+    } else {
+      sender.table = group.table;
+    }
+    sender.body = body_of(group);
+    sender.traffic = group.traffic;
+    sender.first_on_ms = group.first_on_ms;
+    sender.route = route;
+    network.senders.insert(network.senders.end(), group.count, sender);
+  }
+  return network;
+}
+
 void validate(const Specimen& specimen, std::size_t tables) {
   require(is_positive(specimen.link_rate_packets_per_ms), "link_rate_packets_per_ms",
           specimen.link_rate_packets_per_ms, "a positive number");
@@ -30,12 +82,17 @@ void validate(const Specimen& specimen, std::size_t tables) {
           specimen.loss_probability, "at least 0 and below 1");
   validate(specimen.measurement, "specimen.measurement");
   for (const SenderGroup& group : specimen.senders) {
-    require(group.table < tables, "senders.table", group.table, "the number of a table");
+    if (!group.protocol.has_value()) {
+      require(group.table < tables, "senders.table", group.table, "the number of a table");
+    }
     validate(group.traffic, "specimen.traffic");
   }
   const std::size_t count = sender_count(specimen);
   require(count >= 1 && count < FlowTag::kMaximumSenders, "senders.count",
           static_cast<double>(count), "from 1 to 16383 in all");
+  if (!is_plain(specimen)) {
+    validate(describe(specimen), tables);
+  }
 }
 
 }  // namespace remy

@@ -76,6 +76,7 @@ def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
             simulator_digest=remy_simulator.fingerprint(),
             scale_free_digest=remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
             signals_digest=remy_simulator.signals_fingerprint(),
+            protocols_digest=remy_simulator.protocols_fingerprint(),
             cpus=allowed_cpus(),
             threads=settings.threads,
             host=socket.gethostname(),

@@ -26,15 +26,15 @@ from remy_farm.v1 import rule_table_pb2 as remy__farm_dot_v1_dot_rule__table__pb
 from remy_farm.v1 import spec_pb2 as remy__farm_dot_v1_dot_spec__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/evaluation.proto\x12\x0cremy_farm.v1\x1a\x1dremy_farm/v1/rule_table.proto\x1a\x17remy_farm/v1/spec.proto\"\xa7\x03\n\x07Traffic\x12\x41\n\x10\x65xponential_time\x18\x01 \x01(\x0b\x32%.remy_farm.v1.Traffic.ExponentialTimeH\x00\x12\x43\n\x11\x65xponential_bytes\x18\x02 \x01(\x0b\x32&.remy_farm.v1.Traffic.ExponentialBytesH\x00\x12\x39\n\x0cpareto_bytes\x18\x03 \x01(\x0b\x32!.remy_farm.v1.Traffic.ParetoBytesH\x00\x12\x13\n\x0bmean_off_ms\x18\x04 \x01(\x01\x1a\"\n\x0f\x45xponentialTime\x12\x0f\n\x07mean_ms\x18\x01 \x01(\x01\x1a&\n\x10\x45xponentialBytes\x12\x12\n\nmean_bytes\x18\x01 \x01(\x01\x1ar\n\x0bParetoBytes\x12\x13\n\x0bscale_bytes\x18\x01 \x01(\x01\x12\r\n\x05shape\x18\x02 \x01(\x01\x12\x13\n\x0bshift_bytes\x18\x03 \x01(\x01\x12\x13\n\x0b\x65xtra_bytes\x18\x04 \x01(\x01\x12\x15\n\rmaximum_bytes\x18\x05 \x01(\x01\x42\x04\n\x02on\"S\n\x0bSenderGroup\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\r\n\x05table\x18\x02 \x01(\r\x12&\n\x07traffic\x18\x03 \x01(\x0b\x32\x15.remy_farm.v1.Traffic\"\xba\x02\n\x0bMeasurement\x12$\n\x1a\x65xponential_jitter_mean_ms\x18\x01 \x01(\x01H\x00\x12#\n\x19uniform_jitter_maximum_ms\x18\x02 \x01(\x01H\x00\x12\x46\n\x11log_normal_jitter\x18\x04 \x01(\x0b\x32).remy_farm.v1.Measurement.LogNormalJitterH\x00\x12\x1f\n\x17timestamp_resolution_ms\x18\x03 \x01(\x01\x12\x15\n\rbunch_packets\x18\x05 \x01(\r\x12\x16\n\x0e\x64\x65layed_ack_ms\x18\x06 \x01(\x01\x1a>\n\x0fLogNormalJitter\x12\x11\n\tmedian_ms\x18\x01 \x01(\x01\x12\x18\n\x10percentile_99_ms\x18\x02 \x01(\x01\x42\x08\n\x06jitter\"\xef\x01\n\x08Specimen\x12\x0b\n\x03key\x18\x01 \x01(\x04\x12 \n\x18link_rate_packets_per_ms\x18\x02 \x01(\x01\x12\x0e\n\x06rtt_ms\x18\x03 \x01(\x01\x12\x1b\n\x0e\x62uffer_packets\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x10loss_probability\x18\x05 \x01(\x01\x12*\n\x07senders\x18\x06 \x03(\x0b\x32\x19.remy_farm.v1.SenderGroup\x12.\n\x0bmeasurement\x18\x07 \x01(\x0b\x32\x19.remy_farm.v1.MeasurementB\x11\n\x0f_buffer_packets\"j\n\x0cSpecimenKind\x12*\n\x07senders\x18\x01 \x03(\x0b\x32\x19.remy_farm.v1.SenderGroup\x12.\n\x0bmeasurement\x18\x02 \x01(\x0b\x32\x19.remy_farm.v1.Measurement\"\xd0\x01\n\x0fSpecimenColumns\x12)\n\x05kinds\x18\x01 \x03(\x0b\x32\x1a.remy_farm.v1.SpecimenKind\x12\x0c\n\x04keys\x18\x02 \x01(\x0c\x12!\n\x19link_rates_packets_per_ms\x18\x03 \x01(\x0c\x12\x0f\n\x07rtts_ms\x18\x04 \x01(\x0c\x12\x0f\n\x07\x62uffers\x18\x05 \x03(\x04\x12\x1a\n\x12loss_probabilities\x18\x06 \x01(\x0c\x12\x0c\n\x04kind\x18\x07 \x03(\r\x12\x15\n\rsender_counts\x18\x08 \x03(\r\"B\n\x0c\x41\x63tionChange\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12$\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.Action\"<\n\rActionChanges\x12+\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1a.remy_farm.v1.ActionChange\"t\n\x0cPerturbation\x12\x11\n\x04seed\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05scale\x18\x02 \x01(\x01\x12*\n\x06\x62ounds\x18\x03 \x01(\x0b\x32\x1a.remy_farm.v1.ActionBounds\x12\r\n\x05signs\x18\x04 \x01(\x08\x42\x07\n\x05_seed\"\xd0\x01\n\x0c\x41\x63tionBounds\x12\x1f\n\x17window_multiple_minimum\x18\x01 \x01(\x01\x12\x1f\n\x17window_multiple_maximum\x18\x02 \x01(\x01\x12 \n\x18window_increment_minimum\x18\x03 \x01(\x01\x12 \n\x18window_increment_maximum\x18\x04 \x01(\x01\x12\x1c\n\x14intersend_minimum_ms\x18\x05 \x01(\x01\x12\x1c\n\x14intersend_maximum_ms\x18\x06 \x01(\x01\"y\n\tCandidate\x12.\n\x07\x61\x63tions\x18\x01 \x01(\x0b\x32\x1b.remy_farm.v1.ActionChangesH\x00\x12\x32\n\x0cperturbation\x18\x02 \x01(\x0b\x32\x1a.remy_farm.v1.PerturbationH\x00\x42\x08\n\x06\x63hange\"\xf4\x02\n\x11\x45valuationRequest\x12\'\n\x06tables\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.RuleTable\x12+\n\ncandidates\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.Candidate\x12)\n\tspecimens\x18\x03 \x03(\x0b\x32\x16.remy_farm.v1.Specimen\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x01\x12\x0c\n\x04seed\x18\x05 \x01(\x04\x12*\n\trecording\x18\x06 \x01(\x0e\x32\x17.remy_farm.v1.Recording\x12*\n\tobjective\x18\x07 \x01(\x0b\x32\x17.remy_farm.v1.Objective\x12\x37\n\x10specimen_columns\x18\x08 \x01(\x0b\x32\x1d.remy_farm.v1.SpecimenColumns\x12*\n\x06\x62ounds\x18\t \x01(\x0b\x32\x1a.remy_farm.v1.ActionBounds\"V\n\rSignalSummary\x12$\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.Signal\x12\x0f\n\x07\x62uckets\x18\x02 \x03(\r\x12\x0e\n\x06\x63ounts\x18\x03 \x03(\x04\"H\n\nRuleMemory\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12,\n\x07signals\x18\x02 \x03(\x0b\x32\x1b.remy_farm.v1.SignalSummary\"\xe5\x01\n\x0fSpecimenOutcome\x12\x18\n\x10packets_received\x18\x01 \x03(\x04\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x14\n\x0cpackets_lost\x18\x03 \x03(\x04\x12\r\n\x05on_ms\x18\x04 \x03(\x01\x12\x10\n\x08share_ms\x18\x05 \x03(\x01\x12\x14\n\x0c\x64\x65lay_sum_ms\x18\x06 \x03(\x01\x12\x13\n\x0b\x66irst_on_ms\x18\x07 \x03(\x01\x12\x11\n\trule_uses\x18\x08 \x03(\x04\x12-\n\x0brule_memory\x18\t \x03(\x0b\x32\x18.remy_farm.v1.RuleMemory\"\xa1\x01\n\rSenderColumns\x12\x18\n\x10packets_received\x18\x01 \x03(\x04\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x14\n\x0cpackets_lost\x18\x03 \x03(\x04\x12\r\n\x05on_ms\x18\x04 \x01(\x0c\x12\x10\n\x08share_ms\x18\x05 \x01(\x0c\x12\x14\n\x0c\x64\x65lay_sum_ms\x18\x06 \x01(\x0c\x12\x13\n\x0b\x66irst_on_ms\x18\x07 \x01(\x0c\"/\n\rMemoryColumns\x12\x0e\n\x06places\x18\x01 \x03(\x04\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x04\"\xec\x01\n\x11\x45valuationOutcome\x12/\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1d.remy_farm.v1.SpecimenOutcome\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x0e\n\x06scores\x18\x03 \x01(\x0c\x12,\n\x07senders\x18\x04 \x01(\x0b\x32\x1b.remy_farm.v1.SenderColumns\x12\x11\n\trule_uses\x18\x05 \x03(\x04\x12\x12\n\nused_rules\x18\x06 \x01(\x0c\x12+\n\x06memory\x18\x07 \x01(\x0b\x32\x1b.remy_farm.v1.MemoryColumns*z\n\tRecording\x12\x19\n\x15RECORDING_UNSPECIFIED\x10\x00\x12\x12\n\x0eRECORDING_USES\x10\x01\x12\x14\n\x10RECORDING_MEMORY\x10\x02\x12\x12\n\x0eRECORDING_USED\x10\x03\x12\x14\n\x10RECORDING_SHARES\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/evaluation.proto\x12\x0cremy_farm.v1\x1a\x1dremy_farm/v1/rule_table.proto\x1a\x17remy_farm/v1/spec.proto\"\xa7\x03\n\x07Traffic\x12\x41\n\x10\x65xponential_time\x18\x01 \x01(\x0b\x32%.remy_farm.v1.Traffic.ExponentialTimeH\x00\x12\x43\n\x11\x65xponential_bytes\x18\x02 \x01(\x0b\x32&.remy_farm.v1.Traffic.ExponentialBytesH\x00\x12\x39\n\x0cpareto_bytes\x18\x03 \x01(\x0b\x32!.remy_farm.v1.Traffic.ParetoBytesH\x00\x12\x13\n\x0bmean_off_ms\x18\x04 \x01(\x01\x1a\"\n\x0f\x45xponentialTime\x12\x0f\n\x07mean_ms\x18\x01 \x01(\x01\x1a&\n\x10\x45xponentialBytes\x12\x12\n\nmean_bytes\x18\x01 \x01(\x01\x1ar\n\x0bParetoBytes\x12\x13\n\x0bscale_bytes\x18\x01 \x01(\x01\x12\r\n\x05shape\x18\x02 \x01(\x01\x12\x13\n\x0bshift_bytes\x18\x03 \x01(\x01\x12\x13\n\x0b\x65xtra_bytes\x18\x04 \x01(\x01\x12\x15\n\rmaximum_bytes\x18\x05 \x01(\x01\x42\x04\n\x02on\"\x85\x01\n\x06\x43hoice\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\x32\n\nparameters\x18\x03 \x03(\x0b\x32\x1e.remy_farm.v1.Choice.Parameter\x1a(\n\tParameter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\"\xc9\x01\n\x0bSenderGroup\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\r\n\x05table\x18\x02 \x01(\r\x12&\n\x07traffic\x18\x03 \x01(\x0b\x32\x15.remy_farm.v1.Traffic\x12&\n\x08protocol\x18\x04 \x01(\x0b\x32\x14.remy_farm.v1.Choice\x12\"\n\x04\x62ody\x18\x05 \x01(\x0b\x32\x14.remy_farm.v1.Choice\x12\x18\n\x0b\x66irst_on_ms\x18\x06 \x01(\x01H\x00\x88\x01\x01\x42\x0e\n\x0c_first_on_ms\"Z\n\nBottleneck\x12#\n\x05queue\x18\x01 \x01(\x0b\x32\x14.remy_farm.v1.Choice\x12\x14\n\x0cpacket_bytes\x18\x02 \x01(\x01\x12\x11\n\tack_bytes\x18\x03 \x01(\x01\"\xba\x02\n\x0bMeasurement\x12$\n\x1a\x65xponential_jitter_mean_ms\x18\x01 \x01(\x01H\x00\x12#\n\x19uniform_jitter_maximum_ms\x18\x02 \x01(\x01H\x00\x12\x46\n\x11log_normal_jitter\x18\x04 \x01(\x0b\x32).remy_farm.v1.Measurement.LogNormalJitterH\x00\x12\x1f\n\x17timestamp_resolution_ms\x18\x03 \x01(\x01\x12\x15\n\rbunch_packets\x18\x05 \x01(\r\x12\x16\n\x0e\x64\x65layed_ack_ms\x18\x06 \x01(\x01\x1a>\n\x0fLogNormalJitter\x12\x11\n\tmedian_ms\x18\x01 \x01(\x01\x12\x18\n\x10percentile_99_ms\x18\x02 \x01(\x01\x42\x08\n\x06jitter\"\x9d\x02\n\x08Specimen\x12\x0b\n\x03key\x18\x01 \x01(\x04\x12 \n\x18link_rate_packets_per_ms\x18\x02 \x01(\x01\x12\x0e\n\x06rtt_ms\x18\x03 \x01(\x01\x12\x1b\n\x0e\x62uffer_packets\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x10loss_probability\x18\x05 \x01(\x01\x12*\n\x07senders\x18\x06 \x03(\x0b\x32\x19.remy_farm.v1.SenderGroup\x12.\n\x0bmeasurement\x18\x07 \x01(\x0b\x32\x19.remy_farm.v1.Measurement\x12,\n\nbottleneck\x18\x08 \x01(\x0b\x32\x18.remy_farm.v1.BottleneckB\x11\n\x0f_buffer_packets\"\x98\x01\n\x0cSpecimenKind\x12*\n\x07senders\x18\x01 \x03(\x0b\x32\x19.remy_farm.v1.SenderGroup\x12.\n\x0bmeasurement\x18\x02 \x01(\x0b\x32\x19.remy_farm.v1.Measurement\x12,\n\nbottleneck\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.Bottleneck\"\xd0\x01\n\x0fSpecimenColumns\x12)\n\x05kinds\x18\x01 \x03(\x0b\x32\x1a.remy_farm.v1.SpecimenKind\x12\x0c\n\x04keys\x18\x02 \x01(\x0c\x12!\n\x19link_rates_packets_per_ms\x18\x03 \x01(\x0c\x12\x0f\n\x07rtts_ms\x18\x04 \x01(\x0c\x12\x0f\n\x07\x62uffers\x18\x05 \x03(\x04\x12\x1a\n\x12loss_probabilities\x18\x06 \x01(\x0c\x12\x0c\n\x04kind\x18\x07 \x03(\r\x12\x15\n\rsender_counts\x18\x08 \x03(\r\"B\n\x0c\x41\x63tionChange\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12$\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.Action\"<\n\rActionChanges\x12+\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1a.remy_farm.v1.ActionChange\"t\n\x0cPerturbation\x12\x11\n\x04seed\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05scale\x18\x02 \x01(\x01\x12*\n\x06\x62ounds\x18\x03 \x01(\x0b\x32\x1a.remy_farm.v1.ActionBounds\x12\r\n\x05signs\x18\x04 \x01(\x08\x42\x07\n\x05_seed\"\xd0\x01\n\x0c\x41\x63tionBounds\x12\x1f\n\x17window_multiple_minimum\x18\x01 \x01(\x01\x12\x1f\n\x17window_multiple_maximum\x18\x02 \x01(\x01\x12 \n\x18window_increment_minimum\x18\x03 \x01(\x01\x12 \n\x18window_increment_maximum\x18\x04 \x01(\x01\x12\x1c\n\x14intersend_minimum_ms\x18\x05 \x01(\x01\x12\x1c\n\x14intersend_maximum_ms\x18\x06 \x01(\x01\"y\n\tCandidate\x12.\n\x07\x61\x63tions\x18\x01 \x01(\x0b\x32\x1b.remy_farm.v1.ActionChangesH\x00\x12\x32\n\x0cperturbation\x18\x02 \x01(\x0b\x32\x1a.remy_farm.v1.PerturbationH\x00\x42\x08\n\x06\x63hange\"\xf4\x02\n\x11\x45valuationRequest\x12\'\n\x06tables\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.RuleTable\x12+\n\ncandidates\x18\x02 \x03(\x0b\x32\x17.remy_farm.v1.Candidate\x12)\n\tspecimens\x18\x03 \x03(\x0b\x32\x16.remy_farm.v1.Specimen\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x01\x12\x0c\n\x04seed\x18\x05 \x01(\x04\x12*\n\trecording\x18\x06 \x01(\x0e\x32\x17.remy_farm.v1.Recording\x12*\n\tobjective\x18\x07 \x01(\x0b\x32\x17.remy_farm.v1.Objective\x12\x37\n\x10specimen_columns\x18\x08 \x01(\x0b\x32\x1d.remy_farm.v1.SpecimenColumns\x12*\n\x06\x62ounds\x18\t \x01(\x0b\x32\x1a.remy_farm.v1.ActionBounds\"V\n\rSignalSummary\x12$\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.Signal\x12\x0f\n\x07\x62uckets\x18\x02 \x03(\r\x12\x0e\n\x06\x63ounts\x18\x03 \x03(\x04\"H\n\nRuleMemory\x12\x0c\n\x04rule\x18\x01 \x01(\r\x12,\n\x07signals\x18\x02 \x03(\x0b\x32\x1b.remy_farm.v1.SignalSummary\"\xdf\x01\n\x10TransportColumns\x12\x18\n\x10packets_in_order\x18\x01 \x03(\x04\x12\x18\n\x10packets_repeated\x18\x02 \x03(\x04\x12\x16\n\x0epackets_marked\x18\x03 \x03(\x04\x12\x10\n\x08timeouts\x18\x04 \x03(\x04\x12\x1a\n\x12throughput_packets\x18\x05 \x03(\x04\x12\x15\n\rdelay_samples\x18\x06 \x03(\x04\x12\r\n\x05\x66lows\x18\x07 \x03(\x04\x12\x14\n\x0c\x66low_packets\x18\x08 \x03(\x04\x12\x15\n\rcompletion_ms\x18\t \x01(\x0c\"\x98\x02\n\x0fSpecimenOutcome\x12\x18\n\x10packets_received\x18\x01 \x03(\x04\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x14\n\x0cpackets_lost\x18\x03 \x03(\x04\x12\r\n\x05on_ms\x18\x04 \x03(\x01\x12\x10\n\x08share_ms\x18\x05 \x03(\x01\x12\x14\n\x0c\x64\x65lay_sum_ms\x18\x06 \x03(\x01\x12\x13\n\x0b\x66irst_on_ms\x18\x07 \x03(\x01\x12\x11\n\trule_uses\x18\x08 \x03(\x04\x12-\n\x0brule_memory\x18\t \x03(\x0b\x32\x18.remy_farm.v1.RuleMemory\x12\x31\n\ttransport\x18\n \x01(\x0b\x32\x1e.remy_farm.v1.TransportColumns\"\xd4\x01\n\rSenderColumns\x12\x18\n\x10packets_received\x18\x01 \x03(\x04\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x14\n\x0cpackets_lost\x18\x03 \x03(\x04\x12\r\n\x05on_ms\x18\x04 \x01(\x0c\x12\x10\n\x08share_ms\x18\x05 \x01(\x0c\x12\x14\n\x0c\x64\x65lay_sum_ms\x18\x06 \x01(\x0c\x12\x13\n\x0b\x66irst_on_ms\x18\x07 \x01(\x0c\x12\x31\n\ttransport\x18\x08 \x01(\x0b\x32\x1e.remy_farm.v1.TransportColumns\"/\n\rMemoryColumns\x12\x0e\n\x06places\x18\x01 \x03(\x04\x12\x0e\n\x06\x63ounts\x18\x02 \x03(\x04\"\xec\x01\n\x11\x45valuationOutcome\x12/\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1d.remy_farm.v1.SpecimenOutcome\x12\x14\n\x0cpackets_sent\x18\x02 \x03(\x04\x12\x0e\n\x06scores\x18\x03 \x01(\x0c\x12,\n\x07senders\x18\x04 \x01(\x0b\x32\x1b.remy_farm.v1.SenderColumns\x12\x11\n\trule_uses\x18\x05 \x03(\x04\x12\x12\n\nused_rules\x18\x06 \x01(\x0c\x12+\n\x06memory\x18\x07 \x01(\x0b\x32\x1b.remy_farm.v1.MemoryColumns*z\n\tRecording\x12\x19\n\x15RECORDING_UNSPECIFIED\x10\x00\x12\x12\n\x0eRECORDING_USES\x10\x01\x12\x14\n\x10RECORDING_MEMORY\x10\x02\x12\x12\n\x0eRECORDING_USED\x10\x03\x12\x14\n\x10RECORDING_SHARES\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.evaluation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RECORDING']._serialized_start=3295
-  _globals['_RECORDING']._serialized_end=3417
+  _globals['_RECORDING']._serialized_start=4063
+  _globals['_RECORDING']._serialized_end=4185
   _globals['_TRAFFIC']._serialized_start=104
   _globals['_TRAFFIC']._serialized_end=527
   _globals['_TRAFFIC_EXPONENTIALTIME']._serialized_start=331
@@ -43,40 +43,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRAFFIC_EXPONENTIALBYTES']._serialized_end=405
   _globals['_TRAFFIC_PARETOBYTES']._serialized_start=407
   _globals['_TRAFFIC_PARETOBYTES']._serialized_end=521
-  _globals['_SENDERGROUP']._serialized_start=529
-  _globals['_SENDERGROUP']._serialized_end=612
-  _globals['_MEASUREMENT']._serialized_start=615
-  _globals['_MEASUREMENT']._serialized_end=929
-  _globals['_MEASUREMENT_LOGNORMALJITTER']._serialized_start=857
-  _globals['_MEASUREMENT_LOGNORMALJITTER']._serialized_end=919
-  _globals['_SPECIMEN']._serialized_start=932
-  _globals['_SPECIMEN']._serialized_end=1171
-  _globals['_SPECIMENKIND']._serialized_start=1173
-  _globals['_SPECIMENKIND']._serialized_end=1279
-  _globals['_SPECIMENCOLUMNS']._serialized_start=1282
-  _globals['_SPECIMENCOLUMNS']._serialized_end=1490
-  _globals['_ACTIONCHANGE']._serialized_start=1492
-  _globals['_ACTIONCHANGE']._serialized_end=1558
-  _globals['_ACTIONCHANGES']._serialized_start=1560
-  _globals['_ACTIONCHANGES']._serialized_end=1620
-  _globals['_PERTURBATION']._serialized_start=1622
-  _globals['_PERTURBATION']._serialized_end=1738
-  _globals['_ACTIONBOUNDS']._serialized_start=1741
-  _globals['_ACTIONBOUNDS']._serialized_end=1949
-  _globals['_CANDIDATE']._serialized_start=1951
-  _globals['_CANDIDATE']._serialized_end=2072
-  _globals['_EVALUATIONREQUEST']._serialized_start=2075
-  _globals['_EVALUATIONREQUEST']._serialized_end=2447
-  _globals['_SIGNALSUMMARY']._serialized_start=2449
-  _globals['_SIGNALSUMMARY']._serialized_end=2535
-  _globals['_RULEMEMORY']._serialized_start=2537
-  _globals['_RULEMEMORY']._serialized_end=2609
-  _globals['_SPECIMENOUTCOME']._serialized_start=2612
-  _globals['_SPECIMENOUTCOME']._serialized_end=2841
-  _globals['_SENDERCOLUMNS']._serialized_start=2844
-  _globals['_SENDERCOLUMNS']._serialized_end=3005
-  _globals['_MEMORYCOLUMNS']._serialized_start=3007
-  _globals['_MEMORYCOLUMNS']._serialized_end=3054
-  _globals['_EVALUATIONOUTCOME']._serialized_start=3057
-  _globals['_EVALUATIONOUTCOME']._serialized_end=3293
+  _globals['_CHOICE']._serialized_start=530
+  _globals['_CHOICE']._serialized_end=663
+  _globals['_CHOICE_PARAMETER']._serialized_start=623
+  _globals['_CHOICE_PARAMETER']._serialized_end=663
+  _globals['_SENDERGROUP']._serialized_start=666
+  _globals['_SENDERGROUP']._serialized_end=867
+  _globals['_BOTTLENECK']._serialized_start=869
+  _globals['_BOTTLENECK']._serialized_end=959
+  _globals['_MEASUREMENT']._serialized_start=962
+  _globals['_MEASUREMENT']._serialized_end=1276
+  _globals['_MEASUREMENT_LOGNORMALJITTER']._serialized_start=1204
+  _globals['_MEASUREMENT_LOGNORMALJITTER']._serialized_end=1266
+  _globals['_SPECIMEN']._serialized_start=1279
+  _globals['_SPECIMEN']._serialized_end=1564
+  _globals['_SPECIMENKIND']._serialized_start=1567
+  _globals['_SPECIMENKIND']._serialized_end=1719
+  _globals['_SPECIMENCOLUMNS']._serialized_start=1722
+  _globals['_SPECIMENCOLUMNS']._serialized_end=1930
+  _globals['_ACTIONCHANGE']._serialized_start=1932
+  _globals['_ACTIONCHANGE']._serialized_end=1998
+  _globals['_ACTIONCHANGES']._serialized_start=2000
+  _globals['_ACTIONCHANGES']._serialized_end=2060
+  _globals['_PERTURBATION']._serialized_start=2062
+  _globals['_PERTURBATION']._serialized_end=2178
+  _globals['_ACTIONBOUNDS']._serialized_start=2181
+  _globals['_ACTIONBOUNDS']._serialized_end=2389
+  _globals['_CANDIDATE']._serialized_start=2391
+  _globals['_CANDIDATE']._serialized_end=2512
+  _globals['_EVALUATIONREQUEST']._serialized_start=2515
+  _globals['_EVALUATIONREQUEST']._serialized_end=2887
+  _globals['_SIGNALSUMMARY']._serialized_start=2889
+  _globals['_SIGNALSUMMARY']._serialized_end=2975
+  _globals['_RULEMEMORY']._serialized_start=2977
+  _globals['_RULEMEMORY']._serialized_end=3049
+  _globals['_TRANSPORTCOLUMNS']._serialized_start=3052
+  _globals['_TRANSPORTCOLUMNS']._serialized_end=3275
+  _globals['_SPECIMENOUTCOME']._serialized_start=3278
+  _globals['_SPECIMENOUTCOME']._serialized_end=3558
+  _globals['_SENDERCOLUMNS']._serialized_start=3561
+  _globals['_SENDERCOLUMNS']._serialized_end=3773
+  _globals['_MEMORYCOLUMNS']._serialized_start=3775
+  _globals['_MEMORYCOLUMNS']._serialized_end=3822
+  _globals['_EVALUATIONOUTCOME']._serialized_start=3825
+  _globals['_EVALUATIONOUTCOME']._serialized_end=4061
 # @@protoc_insertion_point(module_scope)

@@ -57,15 +57,48 @@ class Traffic(_message.Message):
     mean_off_ms: float
     def __init__(self, exponential_time: _Optional[_Union[Traffic.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[Traffic.ExponentialBytes, _Mapping]] = ..., pareto_bytes: _Optional[_Union[Traffic.ParetoBytes, _Mapping]] = ..., mean_off_ms: _Optional[float] = ...) -> None: ...
 
+class Choice(_message.Message):
+    __slots__ = ("name", "variant", "parameters")
+    class Parameter(_message.Message):
+        __slots__ = ("name", "value")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        value: float
+        def __init__(self, name: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VARIANT_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    variant: str
+    parameters: _containers.RepeatedCompositeFieldContainer[Choice.Parameter]
+    def __init__(self, name: _Optional[str] = ..., variant: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Choice.Parameter, _Mapping]]] = ...) -> None: ...
+
 class SenderGroup(_message.Message):
-    __slots__ = ("count", "table", "traffic")
+    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
     count: int
     table: int
     traffic: Traffic
-    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ...) -> None: ...
+    protocol: Choice
+    body: Choice
+    first_on_ms: float
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ...) -> None: ...
+
+class Bottleneck(_message.Message):
+    __slots__ = ("queue", "packet_bytes", "ack_bytes")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    PACKET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ACK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    queue: Choice
+    packet_bytes: float
+    ack_bytes: float
+    def __init__(self, queue: _Optional[_Union[Choice, _Mapping]] = ..., packet_bytes: _Optional[float] = ..., ack_bytes: _Optional[float] = ...) -> None: ...
 
 class Measurement(_message.Message):
     __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "log_normal_jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms")
@@ -91,7 +124,7 @@ class Measurement(_message.Message):
     def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., log_normal_jitter: _Optional[_Union[Measurement.LogNormalJitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[float] = ..., bunch_packets: _Optional[int] = ..., delayed_ack_ms: _Optional[float] = ...) -> None: ...
 
 class Specimen(_message.Message):
-    __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement")
+    __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement", "bottleneck")
     KEY_FIELD_NUMBER: _ClassVar[int]
     LINK_RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -99,6 +132,7 @@ class Specimen(_message.Message):
     LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    BOTTLENECK_FIELD_NUMBER: _ClassVar[int]
     key: int
     link_rate_packets_per_ms: float
     rtt_ms: float
@@ -106,15 +140,18 @@ class Specimen(_message.Message):
     loss_probability: float
     senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
     measurement: Measurement
-    def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ...) -> None: ...
+    bottleneck: Bottleneck
+    def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ...) -> None: ...
 
 class SpecimenKind(_message.Message):
-    __slots__ = ("senders", "measurement")
+    __slots__ = ("senders", "measurement", "bottleneck")
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    BOTTLENECK_FIELD_NUMBER: _ClassVar[int]
     senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
     measurement: Measurement
-    def __init__(self, senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ...) -> None: ...
+    bottleneck: Bottleneck
+    def __init__(self, senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ...) -> None: ...
 
 class SpecimenColumns(_message.Message):
     __slots__ = ("kinds", "keys", "link_rates_packets_per_ms", "rtts_ms", "buffers", "loss_probabilities", "kind", "sender_counts")
@@ -226,8 +263,30 @@ class RuleMemory(_message.Message):
     signals: _containers.RepeatedCompositeFieldContainer[SignalSummary]
     def __init__(self, rule: _Optional[int] = ..., signals: _Optional[_Iterable[_Union[SignalSummary, _Mapping]]] = ...) -> None: ...
 
+class TransportColumns(_message.Message):
+    __slots__ = ("packets_in_order", "packets_repeated", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms")
+    PACKETS_IN_ORDER_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_REPEATED_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_MARKED_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUTS_FIELD_NUMBER: _ClassVar[int]
+    THROUGHPUT_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
+    FLOW_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETION_MS_FIELD_NUMBER: _ClassVar[int]
+    packets_in_order: _containers.RepeatedScalarFieldContainer[int]
+    packets_repeated: _containers.RepeatedScalarFieldContainer[int]
+    packets_marked: _containers.RepeatedScalarFieldContainer[int]
+    timeouts: _containers.RepeatedScalarFieldContainer[int]
+    throughput_packets: _containers.RepeatedScalarFieldContainer[int]
+    delay_samples: _containers.RepeatedScalarFieldContainer[int]
+    flows: _containers.RepeatedScalarFieldContainer[int]
+    flow_packets: _containers.RepeatedScalarFieldContainer[int]
+    completion_ms: bytes
+    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_repeated: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ...) -> None: ...
+
 class SpecimenOutcome(_message.Message):
-    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "rule_uses", "rule_memory")
+    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "rule_uses", "rule_memory", "transport")
     PACKETS_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
     PACKETS_LOST_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +296,7 @@ class SpecimenOutcome(_message.Message):
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
     RULE_USES_FIELD_NUMBER: _ClassVar[int]
     RULE_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     packets_received: _containers.RepeatedScalarFieldContainer[int]
     packets_sent: _containers.RepeatedScalarFieldContainer[int]
     packets_lost: _containers.RepeatedScalarFieldContainer[int]
@@ -246,10 +306,11 @@ class SpecimenOutcome(_message.Message):
     first_on_ms: _containers.RepeatedScalarFieldContainer[float]
     rule_uses: _containers.RepeatedScalarFieldContainer[int]
     rule_memory: _containers.RepeatedCompositeFieldContainer[RuleMemory]
-    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., rule_memory: _Optional[_Iterable[_Union[RuleMemory, _Mapping]]] = ...) -> None: ...
+    transport: TransportColumns
+    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., rule_memory: _Optional[_Iterable[_Union[RuleMemory, _Mapping]]] = ..., transport: _Optional[_Union[TransportColumns, _Mapping]] = ...) -> None: ...
 
 class SenderColumns(_message.Message):
-    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
+    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "transport")
     PACKETS_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
     PACKETS_LOST_FIELD_NUMBER: _ClassVar[int]
@@ -257,6 +318,7 @@ class SenderColumns(_message.Message):
     SHARE_MS_FIELD_NUMBER: _ClassVar[int]
     DELAY_SUM_MS_FIELD_NUMBER: _ClassVar[int]
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     packets_received: _containers.RepeatedScalarFieldContainer[int]
     packets_sent: _containers.RepeatedScalarFieldContainer[int]
     packets_lost: _containers.RepeatedScalarFieldContainer[int]
@@ -264,7 +326,8 @@ class SenderColumns(_message.Message):
     share_ms: bytes
     delay_sum_ms: bytes
     first_on_ms: bytes
-    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[bytes] = ..., share_ms: _Optional[bytes] = ..., delay_sum_ms: _Optional[bytes] = ..., first_on_ms: _Optional[bytes] = ...) -> None: ...
+    transport: TransportColumns
+    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[bytes] = ..., share_ms: _Optional[bytes] = ..., delay_sum_ms: _Optional[bytes] = ..., first_on_ms: _Optional[bytes] = ..., transport: _Optional[_Union[TransportColumns, _Mapping]] = ...) -> None: ...
 
 class MemoryColumns(_message.Message):
     __slots__ = ("places", "counts")

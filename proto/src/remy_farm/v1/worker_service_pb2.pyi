@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Hello(_message.Message):
-    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched", "scale_free_digest", "signals_digest")
+    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched", "scale_free_digest", "signals_digest", "protocols_digest")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,7 @@ class Hello(_message.Message):
     WATCHED_FIELD_NUMBER: _ClassVar[int]
     SCALE_FREE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOLS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     version: str
     simulator_version: str
@@ -34,7 +35,8 @@ class Hello(_message.Message):
     watched: bool
     scale_free_digest: str
     signals_digest: str
-    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ..., watched: _Optional[bool] = ..., scale_free_digest: _Optional[str] = ..., signals_digest: _Optional[str] = ...) -> None: ...
+    protocols_digest: str
+    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ..., watched: _Optional[bool] = ..., scale_free_digest: _Optional[str] = ..., signals_digest: _Optional[str] = ..., protocols_digest: _Optional[str] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("tasks",)

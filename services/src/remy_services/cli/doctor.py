@@ -25,7 +25,7 @@ from remy_services.cli.views import message_tree
 from remy_services.client.design_client import DesignClient
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_services.client.settings import Given
-from remy_simulator import fingerprint
+from remy_simulator import fingerprint, protocols_fingerprint
 
 
 @click.command("info")
@@ -111,6 +111,7 @@ def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
         simulator_version=version("remy-simulator"),
         simulator_digest=fingerprint(),
         scale_free_digest=fingerprint(rule_table_pb2.RULES_SCALE_FREE),
+        protocols_digest=protocols_fingerprint(),
     )
     try:
         settings = connection_settings(given)

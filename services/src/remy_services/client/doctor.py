@@ -259,10 +259,8 @@ def check_answer(
 
     theirs, ours = info.simulator_version or "unknown", own.simulator_version
     same = "install the same version of remy-farm on both sides"
-    if not (
-        info.simulator_digest in ("", own.simulator_digest)
-        and info.scale_free_digest in ("", own.scale_free_digest)
-    ):
+    digests = ("simulator_digest", "scale_free_digest", "protocols_digest")
+    if any(getattr(info, name) not in ("", getattr(own, name)) for name in digests):
         text = f"the coordinator's simulator ({theirs}) gives other results than this one ({ours})"
         yield _found(Check.VERSIONS, f"{text}: RemyCCs and scores differ", same)
     elif theirs != ours:

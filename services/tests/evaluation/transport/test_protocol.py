@@ -182,6 +182,9 @@ def test_a_greeting_that_makes_no_sense_is_refused(changes: dict[str, Any], word
         {"scale_free_digest": "0" * 64},
         {"scale_free_digest": ""},
         {"signals_digest": ""},
+        {"protocols_digest": "0" * 64},
+        # One that knows no protocols would take them for rule tables.
+        {"protocols_digest": ""},
     ],
 )
 def test_a_worker_with_another_simulator_is_told_both(changes: dict[str, Any]) -> None:

@@ -231,6 +231,7 @@ class ServerInformation:
             simulator_version=self.simulator.version,
             simulator_digest=self.simulator.digest,
             scale_free_digest=self.simulator.scale_free_digest,
+            protocols_digest=self.simulator.protocols_digest,
             coordinator=farm.environment.name,
             unix_seconds=time.time(),
             store=messages.StoreInfo(

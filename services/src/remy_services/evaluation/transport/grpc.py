@@ -64,17 +64,24 @@ class SimulatorIdentity:
     """Simulators with equal identities give equal results."""
 
     version: str
-    #: `remy_simulator.fingerprint` of absolute and of scale-free rules, and of more signals.
+    #: `remy_simulator.fingerprint` of absolute and of scale-free rules, of more signals, and
+    #: of protocols.
     digest: str
     scale_free_digest: str
     signals_digest: str
+    protocols_digest: str
 
     @classmethod
     def own(cls) -> SimulatorIdentity:
         """Of the simulator that is installed here."""
         scale_free = remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
-        digests = remy_simulator.fingerprint(), scale_free, remy_simulator.signals_fingerprint()
-        return cls(version("remy-simulator"), *digests)
+        return cls(
+            version("remy-simulator"),
+            remy_simulator.fingerprint(),
+            scale_free,
+            remy_simulator.signals_fingerprint(),
+            remy_simulator.protocols_fingerprint(),
+        )
 
 
 class Unwelcome(Exception):
@@ -94,8 +101,8 @@ def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> Work
         raise _misspoken("worker_id is missing from Hello")
     if not 1 <= hello.threads <= _MOST_THREADS:
         raise _misspoken(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
-    digests = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
-    theirs = SimulatorIdentity(hello.simulator_version, *digests)
+    rules = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
+    theirs = SimulatorIdentity(hello.simulator_version, *rules, hello.protocols_digest)
     if theirs != own:
         raise Unwelcome(
             # Unlike a quarantine, this holds for every worker of that version.
@@ -114,7 +121,12 @@ def _misspoken(why: str) -> Unwelcome:
 
 def _describe(identity: SimulatorIdentity) -> str:
     # What a stranger sends is not repeated at length.
-    digests = (identity.digest, identity.scale_free_digest, identity.signals_digest)
+    digests = (
+        identity.digest,
+        identity.scale_free_digest,
+        identity.signals_digest,
+        identity.protocols_digest,
+    )
     shown = ", ".join(digest[:12] or "no digest" for digest in digests)
     return f"{identity.version[:20] or '(none)'} ({shown})"
 

@@ -1,0 +1,105 @@
+"""What there is by name: protocols, the bodies that carry them, and queues."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from remy_farm.v1 import evaluation_pb2
+from remy_simulator import _native
+from remy_simulator.messages import native_choice
+
+NEEDS_XCP_ROUTER: Final = "needs an XCP router"
+CARRIES_TABLES: Final = "carries RemyCCs"
+IS_XCP_ROUTER: Final = "is an XCP router"
+COUNTS_RECEIVED: Final = "throughput of packets received"
+
+
+class Registry(StrEnum):
+    """What a name is looked up among, as sentences call one of it."""
+
+    PROTOCOL = "protocol"
+    BODY = "body"
+    QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that may be given in place of the usual one."""
+
+    name: str
+    meaning: str
+    usual: float
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way of doing what a name stands for, by the authority that describes it."""
+
+    name: str
+    source: str
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a name stands for."""
+
+    name: str
+    title: str
+    variants: tuple[Variant, ...]
+    """The usual one first."""
+    traits: frozenset[str]
+    """What matters to who combines it with others."""
+
+    def variant(self, name: str) -> Variant:
+        """By its name, the usual one where there is none. Raises KeyError."""
+        if not name:
+            return self.variants[0]
+        return {variant.name: variant for variant in self.variants}[name]
+
+
+@functools.cache
+def entries(registry: Registry) -> dict[str, Entry]:
+    """All that a registry has, by name."""
+    return {
+        name: Entry(
+            name,
+            title,
+            tuple(
+                Variant(variant, source, tuple(Parameter(*each) for each in parameters))
+                for variant, source, parameters in variants
+            ),
+            frozenset(traits),
+        )
+        for name, title, variants, traits in _native.registered(registry)
+    }
+
+
+def check(registry: Registry, choice: evaluation_pb2.Choice) -> None:
+    """Raises ValueError with one sentence for what there is not, or a number out of its range."""
+    _native.check_choice(registry, native_choice(choice))
+
+
+def canonical(registry: Registry, choice: evaluation_pb2.Choice) -> evaluation_pb2.Choice:
+    """The same choice, as one message: the usual variant is not named, nor are usual numbers.
+
+    Parameters are in the variant's order. Raises ValueError, as `check` does.
+    """
+    check(registry, choice)
+    entry = entries(registry)[choice.name]
+    variant = entry.variant(choice.variant)
+    given = {parameter.name: parameter.value for parameter in choice.parameters}
+    return evaluation_pb2.Choice(
+        name=choice.name,
+        variant="" if variant == entry.variants[0] else variant.name,
+        parameters=[
+            evaluation_pb2.Choice.Parameter(name=each.name, value=given[each.name])
+            for each in variant.parameters
+            if given.get(each.name, each.usual) != each.usual
+        ],
+    )

@@ -1,0 +1,267 @@
+"""Requests with protocols, bodies and queues."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_simulator import columns, registry
+from remy_simulator.objective import specimen_score
+
+_BY_BYTES = evaluation_pb2.Traffic(exponential_bytes={"mean_bytes": 150e3}, mean_off_ms=200.0)
+_BY_TIME = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=300.0)
+_OBJECTIVE = spec_pb2.Objective(alpha=1.0, beta=1.0, delta=0.5)
+
+
+def _table() -> rule_table_pb2.RuleTable:
+    table = remy_simulator.RuleTable([0, 1, 2], [([], (0.9, 4.0, 1.5))])
+    return rule_table_pb2.RuleTable.FromString(table.split(0, [(1, 2.0), (2, 1.3)]).to_message())
+
+
+def _specimen(*senders: evaluation_pb2.SenderGroup, **changes: Any) -> evaluation_pb2.Specimen:
+    usual = {"key": 11, "link_rate_packets_per_ms": 0.8, "rtt_ms": 70.0, "buffer_packets": 30}
+    return evaluation_pb2.Specimen(senders=senders, **(usual | changes))
+
+
+def _protocol(
+    name: str, count: int = 1, traffic: evaluation_pb2.Traffic = _BY_BYTES, **choice: Any
+) -> evaluation_pb2.SenderGroup:
+    return evaluation_pb2.SenderGroup(
+        count=count, traffic=traffic, protocol={"name": name, **choice}
+    )
+
+
+def _remycc(body: str = "", count: int = 1) -> evaluation_pb2.SenderGroup:
+    group = evaluation_pb2.SenderGroup(count=count, traffic=_BY_TIME)
+    if body:
+        group.body.name = body
+    return group
+
+
+def _request(
+    *specimens: evaluation_pb2.Specimen, tables: int = 1, **changes: Any
+) -> evaluation_pb2.EvaluationRequest:
+    request = evaluation_pb2.EvaluationRequest(
+        tables=[_table()] * tables,
+        candidates=[evaluation_pb2.Candidate()],
+        specimens=specimens,
+        duration_ms=5000.0,
+        seed=3,
+        **changes,
+    )
+    return columns.packed(request)
+
+
+def _mixed(**changes: Any) -> evaluation_pb2.EvaluationRequest:
+    """Plain specimens and others, one behind another."""
+    return _request(
+        _specimen(_remycc(count=2)),
+        _specimen(_remycc(), _protocol("cubic", 2), key=12),
+        _specimen(_remycc(count=3), key=13),
+        _specimen(
+            _protocol("newreno", traffic=_BY_TIME),
+            _remycc("ns2"),
+            key=14,
+            bottleneck={"packet_bytes": 1260.0, "ack_bytes": 50.0},
+        ),
+        _specimen(_remycc("tcp"), _protocol("vegas"), key=15),
+        **changes,
+    )
+
+
+def test_what_is_more_than_plain_survives_being_packed() -> None:
+    specimens = columns.unpack_specimens(_mixed().specimen_columns)
+    assert columns.unpack_specimens(columns.pack_specimens(specimens)) == specimens
+    assert specimens[3].bottleneck.ack_bytes == 50
+    assert specimens[1].senders[1].protocol.name == "cubic"
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_parts_make_the_whole(scored: bool) -> None:
+    request = _mixed(recording=evaluation_pb2.RECORDING_USES)
+    request.candidates.add().perturbation.scale = 0.2
+    request.bounds.window_increment_maximum = 256.0
+    request.bounds.window_multiple_maximum = 1.0
+    request.bounds.intersend_minimum_ms = 0.25
+    request.bounds.intersend_maximum_ms = 100.0
+    if scored:
+        request.objective.CopyFrom(_OBJECTIVE)
+    whole = remy_simulator.evaluate_columns(request, threads=2)
+    columns.check(request, whole)
+    prepared = columns.PreparedRequest(columns.shared_part(request))
+    for height, width in itertools.product((1, 2), (1, 2, 3)):
+        slices = [
+            columns.Slice(range(row, min(row + height, 2)), range(first, min(first + width, 5)))
+            for row in range(0, 2, height)
+            for first in range(0, 5, width)
+        ]
+        random.Random(height * width).shuffle(slices)
+        parts = []
+        for part in slices:
+            outcome = prepared.evaluate(columns.slice_request(request, part))
+            columns.check(request, outcome, part=part)
+            parts.append((part, outcome))
+        assembled = columns.assemble(request, parts)
+        assert assembled.SerializeToString(deterministic=True) == whole.SerializeToString(
+            deterministic=True
+        )
+
+
+def test_threads_change_no_bit() -> None:
+    request = _mixed()
+    outcomes = [remy_simulator.evaluate_columns(request, threads=threads) for threads in (1, 2, 4)]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert len({columns.digest(request, outcome) for outcome in outcomes}) == 1
+
+
+def test_scores_count_what_the_body_is_for() -> None:
+    request = _mixed()
+    outcome = remy_simulator.evaluate_columns(request)
+    request.objective.CopyFrom(_OBJECTIVE)
+    (scores,) = columns.score_rows(request, remy_simulator.evaluate_columns(request))
+    specimens = columns.unpack_specimens(request.specimen_columns)
+    results = columns.specimen_outcomes(request, outcome)
+    assert scores == [
+        specimen_score(_OBJECTIVE, specimen, result, request.duration_ms)
+        for specimen, result in zip(specimens, results, strict=True)
+    ]
+    datagram, cubic = results[1], results[1]
+    assert datagram.transport.throughput_packets[0] == datagram.packets_received[0]
+    assert cubic.transport.throughput_packets[1] == cubic.transport.packets_in_order[1]
+    assert results[0].transport.throughput_packets == results[0].packets_received
+
+
+def test_packets_of_another_size_count_by_their_size() -> None:
+    """The same network in packets: what is half as large carries half as much."""
+    usual = _specimen(_protocol("newreno", traffic=_BY_TIME))
+    small = _specimen(_protocol("newreno", traffic=_BY_TIME), bottleneck={"packet_bytes": 750.0})
+    request = _request(usual, small, tables=0, objective=spec_pb2.Objective(alpha=0.0))
+    ((usual_mbps, small_mbps),) = columns.score_rows(
+        request, remy_simulator.evaluate_columns(request)
+    )
+    assert usual_mbps is not None
+    assert small_mbps == pytest.approx(usual_mbps / 2)
+
+
+def test_a_network_gives_datagrams_what_the_dumbbell_does() -> None:
+    general = _request(_specimen(_remycc("datagram", 3)))
+    plain = _request(_specimen(_remycc(count=3)))
+    slow, fast = map(remy_simulator.evaluate_columns, (general, plain))
+    assert slow.senders.HasField("transport")
+    assert not fast.senders.HasField("transport")
+    slow.senders.ClearField("transport")
+    assert slow == fast
+
+
+def test_uses_of_rules_are_counted_beside_protocols() -> None:
+    request = _request(
+        _specimen(_remycc("tcp", 2), _protocol("cubic")), recording=evaluation_pb2.RECORDING_MEMORY
+    )
+    outcome = remy_simulator.evaluate_columns(request)
+    assert sum(outcome.rule_uses) > 100
+    assert sum(outcome.memory.counts) == 4 * sum(outcome.rule_uses)
+
+
+def test_protocols_alone_need_no_table() -> None:
+    request = _request(_specimen(_protocol("cubic", 2)), tables=0)
+    outcome = remy_simulator.evaluate_columns(request)
+    columns.check(request, outcome)
+    (result,) = columns.specimen_outcomes(request, outcome)
+    transport = result.transport
+    assert sum(transport.flows) > 2
+    assert len(transport.completion_ms) == 8 * sum(transport.flows)
+    assert min(memoryview(transport.completion_ms).cast("d")) > 70
+
+
+@pytest.mark.parametrize(
+    ("specimen", "words"),
+    [
+        (_specimen(_protocol("nonesuch")), ('no protocol "nonesuch"', "cubic")),
+        (_specimen(_protocol("cubic", variant="rfc1")), ('no variant "rfc1"', "rfc9438")),
+        (
+            _specimen(_protocol("cubic", parameters=[{"name": "beta", "value": 2.0}])),
+            ("beta", "0.1 to 0.99", "not 2"),
+        ),
+        (
+            _specimen(_protocol("cubic"), bottleneck={"queue": {"name": "fifo"}}),
+            ('no queue "fifo"', "drop-tail"),
+        ),
+        (_specimen(_remycc("udp")), ('no body "udp"', "datagram")),
+        (_specimen(_protocol("cubic"), bottleneck={"packet_bytes": 0.5}), ("packet_bytes", "1 to")),
+        (_specimen(_remycc()), ("at least one rule table",)),
+    ],
+)
+def test_what_cannot_run_is_one_sentence(
+    specimen: evaluation_pb2.Specimen, words: tuple[str, ...]
+) -> None:
+    request = _request(specimen, tables=0 if "table" in words[0] else 1)
+    with pytest.raises(remy_simulator.InvalidRequest) as refusal:
+        remy_simulator.evaluate_columns(request)
+    assert all(word in str(refusal.value) for word in words), refusal.value
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("packets_in_order", [10**9] * 11),
+        ("packets_repeated", [10**9] * 11),
+        ("throughput_packets", [10**9] * 11),
+        ("timeouts", []),
+        ("flows", [0] * 11),
+        ("flow_packets", []),
+    ],
+)
+def test_impossible_results_are_refused(field: str, values: list[int]) -> None:
+    request = _mixed()
+    outcome = remy_simulator.evaluate_columns(request)
+    column = getattr(outcome.senders.transport, field)
+    assert len(column) >= 11 or field == "flow_packets"
+    del column[:]
+    column.extend(values)
+    with pytest.raises(remy_simulator.ImpossibleOutcome):
+        columns.check(request, outcome)
+
+
+def test_results_of_protocols_are_asked_for_where_there_are_any() -> None:
+    request, plain = _mixed(), _request(_specimen(_remycc()))
+    outcome, plain_outcome = map(remy_simulator.evaluate_columns, (request, plain))
+    outcome.senders.ClearField("transport")
+    with pytest.raises(remy_simulator.ImpossibleOutcome, match="does not say"):
+        columns.check(request, outcome)
+    plain_outcome.senders.transport.SetInParent()
+    with pytest.raises(remy_simulator.ImpossibleOutcome, match="of which there are none"):
+        columns.check(plain, plain_outcome)
+
+
+def test_every_name_has_a_source_and_usual_numbers_in_range() -> None:
+    for kind in registry.Registry:
+        entries = registry.entries(kind)
+        assert entries
+        for name, entry in entries.items():
+            registry.check(kind, evaluation_pb2.Choice(name=name))
+            for variant in entry.variants:
+                for parameter in variant.parameters:
+                    assert parameter.minimum <= parameter.usual <= parameter.maximum, parameter
+                    assert parameter.meaning
+
+
+def test_a_choice_is_one_message_however_it_is_said() -> None:
+    def choice(variant: str, **parameters: float) -> evaluation_pb2.Choice:
+        return evaluation_pb2.Choice(
+            name="cubic",
+            variant=variant,
+            parameters=[{"name": name, "value": value} for name, value in parameters.items()],
+        )
+
+    def one(said: evaluation_pb2.Choice) -> evaluation_pb2.Choice:
+        return registry.canonical(registry.Registry.PROTOCOL, said)
+
+    assert one(choice("rfc9438", beta=0.7)) == evaluation_pb2.Choice(name="cubic")
+    assert one(choice("", beta=0.8, c=0.5)) == one(choice("rfc9438", c=0.5, beta=0.8))
+    assert one(choice("linux")).variant == "linux"
