@@ -42,10 +42,13 @@ using EntryTuple = std::tuple<std::string, std::string, std::vector<VariantTuple
 std::vector<std::string> traits(const Protocol& protocol) {
   std::vector<std::string> result;
   if (protocol.needs.is_ecn_capable) {
-    result.emplace_back("marks instead of drops");
+    result.emplace_back("is marked where others are dropped");
   }
   if (protocol.needs.needs_xcp_router) {
     result.emplace_back("needs an XCP router");
+  }
+  if (protocol.is_omniscient) {
+    result.emplace_back("is alone on a link without loss");
   }
   return result;
 }
@@ -109,11 +112,11 @@ std::vector<EntryTuple> registered(std::string_view registry) {
 
 void check_choice(std::string_view registry, const Choice& choice) {
   if (registry == "protocol") {
-    check_protocol(choice);
+    Chosen(registry, find_protocol(choice.name).variants, choice);
   } else if (registry == "body") {
-    check_body(choice);
+    Chosen(registry, find_body_kind(choice.name).variants, choice);
   } else if (registry == "queue") {
-    check_queue(choice);
+    Chosen(registry, find_queue_discipline(choice.name).variants, choice);
   } else {
     refuse_registry(registry);
   }

@@ -393,6 +393,31 @@ def evaluate_columns(
     return PreparedRequest(request, tables).evaluate(request, threads, cancellation, packet_limit)
 
 
+def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _native.NetworkRecording:
+    """What is seen of a request's first specimen every so often, as columns: of senders by time
+    and sender, of links by time and link. Raises InvalidRequest."""
+    specimen = request.specimens[0]
+    try:
+        return _native.record(
+            [_native.CompiledTable(table) for table in native_tables(request.tables)],
+            _native.Specimen(
+                specimen.key,
+                specimen.link_rate_packets_per_ms,
+                specimen.rtt_ms,
+                specimen.buffer_packets if specimen.HasField("buffer_packets") else None,
+                specimen.loss_probability,
+                messages.native_measurement(specimen.measurement),
+                [messages.native_senders(group) for group in specimen.senders],
+                messages.native_bottleneck(specimen),
+            ),
+            request.duration_ms,
+            request.seed,
+            every_ms,
+        )
+    except ValueError as problem:
+        raise InvalidRequest(str(problem)) from problem
+
+
 def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.RuleTable]:
     """Tables as the simulator has them. Raises InvalidTable, which is a ValueError."""
     return [messages.to_native(table) for table in tables]

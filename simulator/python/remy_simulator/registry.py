@@ -12,6 +12,7 @@ from remy_simulator import _native
 from remy_simulator.messages import native_choice
 
 NEEDS_XCP_ROUTER: Final = "needs an XCP router"
+IS_ALONE: Final = "is alone on a link without loss"
 CARRIES_TABLES: Final = "carries RemyCCs"
 IS_XCP_ROUTER: Final = "is an XCP router"
 COUNTS_RECEIVED: Final = "throughput of packets received"

@@ -53,12 +53,6 @@ Choice body_of(const SenderGroup& group);
 // Any specimen, as the general network takes it. Tables keep their numbers.
 NetworkDescription describe(const Specimen& specimen);
 
-// Throw std::invalid_argument with one sentence for what there is not, or a number out of its
-// range.
-void check_protocol(const Choice& choice);
-void check_body(const Choice& choice);
-void check_queue(const Choice& choice);
-
 // Throws std::invalid_argument with one sentence if the specimen cannot be simulated with this many
 // tables.
 void validate(const Specimen& specimen, std::size_t tables);

@@ -40,12 +40,28 @@ def new_figure(width_inches: float, height_inches: float) -> tuple[Figure, Axes]
     figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    _style(axes)
+    return figure, axes
+
+
+def new_axes(
+    width_inches: float, height_inches: float, rows: str, order: str
+) -> tuple[Figure, list[Axes]]:
+    """A figure with several, laid out by letters in rows ("ab;cb"); `order` has them in turn."""
+    figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    found = figure.subplot_mosaic(rows)
+    for axes in found.values():
+        _style(axes)
+    return figure, [found[letter] for letter in order]
+
+
+def _style(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
     axes.tick_params(colors=INK, labelsize=10, length=3)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def label_axes(axes: Axes, *, title: str, x: str, y: str) -> None:
@@ -330,7 +346,7 @@ _LOWEST = -1.6
 _ROOM_ABOVE = 0.05
 _LINEAR_SECONDS = 10.0
 # Distinct for colour-blind readers, and again from the first for more searches than colours.
-_COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
+COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
 
 
 def plot_curves(
@@ -345,7 +361,7 @@ def plot_curves(
             continue
         means = [score.mean for _, score in scored]
         lowest, highest = min(lowest, *means), max(highest, *means)
-        color = _COLORS[number % len(_COLORS)]
+        color = COLORS[number % len(COLORS)]
         times = [seconds for seconds, _ in scored]
         axes.plot(
             [*times, curve.cpu_seconds],

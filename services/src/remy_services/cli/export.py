@@ -21,7 +21,7 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_services.cli.simulate import SUMMARY_HEAD, summary_cells, summary_tree
+from remy_services.cli.evaluate import SUMMARY_HEAD, summary_cells, summary_tree
 from remy_services.files import write_file
 from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.kernel.linux import ebpf_files, write_ebpf

@@ -115,22 +115,26 @@ def _summary(distribution: object) -> str:
 #: By name: the module of this package, and the summary.
 _LOCAL_COMMANDS = {
     "design": ("design", "Design a RemyCC for the networks of a specification."),
-    "simulate": ("simulate", "Simulate RemyCCs on one network."),
-    "evaluate": ("simulate", "Score a RemyCC on networks drawn from a specification."),
+    "simulate": ("simulate", "Simulate RemyCCs and protocols on one network."),
+    "protocols": ("simulate", "List protocols, bodies and queues."),
+    "evaluate": (
+        "evaluate",
+        "Score a RemyCC or a protocol on networks drawn from a specification.",
+    ),
     "inspect": ("inspect", "Show the rules of a RemyCC: region, action, use."),
-    "convert": ("simulate", "Convert a RemyCC between .dna and .json."),
+    "convert": ("evaluate", "Convert a RemyCC between .dna and .json."),
     "export": (
         "export",
         "Write a RemyCC for other programs: .dna, C, congestion control of Linux.",
     ),
     "kernel": ("kernel", "Check, verify and run RemyCCs as congestion control of Linux."),
-    "validate": ("simulate", "Check a specification and say what it asks for."),
+    "validate": ("evaluate", "Check a specification and say what it asks for."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (
         "benchmark_search",
         "Measure RemyCCs, or the search, beside the published ones.",
     ),
-    "completion": ("simulate", "Print the script that has a shell complete these words."),
+    "completion": ("evaluate", "Print the script that has a shell complete these words."),
 }
 _JOB_COMMANDS = {
     "submit": ("submit", "Have a coordinator design a RemyCC."),

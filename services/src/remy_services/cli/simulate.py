@@ -1,177 +1,113 @@
-"""`remy-farm simulate`, `evaluate`, `convert`, `validate` and `completion`."""
+"""`remy-farm simulate` and `protocols`."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import get_completion_class
 
 import remy_simulator
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.analysis.wording import count, estimate_tree, number, with_error
-from remy_services.cli import failures
+from remy_services.analysis.history import FORMATS
+from remy_services.analysis.wording import count, number
 from remy_services.cli.common import (
     FILE,
     NOT_NEGATIVE,
     POSITIVE,
-    SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_pairs,
     print_table,
     seed_option,
-    threads_option,
     time_unit_option,
+)
+from remy_services.cli.senders import (
+    BODY,
+    MOST_SENDERS,
+    QUEUE,
+    REMYCC,
+    SENDER,
+    USUAL_PACKET_BYTES,
+    Words,
+    bottleneck,
 )
 from remy_services.evaluation.measures import (
     SenderMeasures,
     SpecimenMeasures,
-    Summary,
-    Trial,
+    TransportMeasures,
     link_rate_packets_per_ms,
+    mean,
     measure_senders,
     measure_specimen,
-    try_table,
+    measure_transport,
+    present,
 )
-from remy_services.remycc import (
-    read_remycc,
-    write_remycc,
-)
-from remy_services.specification import SpecError, load_spec, to_yaml
+from remy_services.files import write_file
+from remy_services.remycc import read_remycc
 from remy_services.specification.networks import typical_measurement
 from remy_services.specification.reading import fill, words_for
-from remy_simulator import columns
-
-
-@click.command("evaluate")
-@option("--remycc FILE", "RemyCC, .dna or .json.", FILE, name="remycc_path", required=True)
-@option(
-    "--spec SPEC.yaml",
-    "Specification: networks, traffic, objective and simulated time.",
-    FILE,
-    name="spec_path",
-    required=True,
-)
-@option("--specimens N", "Networks to draw.", SPECIMEN_COUNT, required=True)
-@seed_option("Names the networks and all other random draws.")
-@time_unit_option
-@threads_option
-@json_option
-def evaluate_command(
-    remycc_path: str,
-    spec_path: str,
-    specimens: int,
-    seed: int,
-    time_unit_ms: float,
-    threads: int,
-    as_json: bool,
-) -> None:
-    """Score a RemyCC on networks drawn from a specification.
-
-    The same seed draws the same networks whatever the RemyCC: two RemyCCs compare best with equal
-    seeds.
-    """
-    spec = load_spec(spec_path)
-    table = read_remycc(remycc_path, time_unit_ms).table
-    started = time.process_time()
-    with local_evaluator(threads) as evaluator:
-        trial = try_table(spec, table, seed=seed, specimens=specimens, evaluate=evaluator.evaluate)
-    cpu_seconds = time.process_time() - started
-    if as_json:
-        print_json(_tree(trial, seed, cpu_seconds))
-    else:
-        _print_evaluation(trial, cpu_seconds)
-
-
-def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
-    return {
-        **summary_tree(trial.summary()),
-        "packets_received": trial.packets_received,
-        "seed": seed,
-        "by_senders": [
-            {"senders": senders, **summary_tree(summary)}
-            for senders, summary in trial.by_senders().items()
-        ],
-        "cpu_seconds": cpu_seconds,
-        "digest": trial.digest,
-    }
-
-
-def summary_tree(summary: Summary) -> dict[str, Any]:
-    """How a table did on specimens."""
-    scored = summary.score.count if summary.score else 0
-    return {
-        **estimate_tree(summary.score),
-        "specimens": summary.specimens,
-        "specimens_left_out": summary.specimens - scored,
-        "throughput_over_link_rate_median": summary.throughput_over_link_rate,
-        "delay_over_rtt_median": summary.delay_over_rtt,
-    }
-
-
-def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
-    table = PlainTable("senders", "specimens", *SUMMARY_HEAD)
-    groups = trial.by_senders()
-    if len(groups) > 1:
-        for senders, summary in groups.items():
-            table.add_row(str(senders), *summary_cells(summary))
-    table.add_row("all", *summary_cells(trial.summary()), style="bold")
-    print_table(table)
-    click.echo()
-    print_pairs(
-        [
-            ("packets received", count(trial.packets_received)),
-            ("CPU time", f"{cpu_seconds:.3g} s"),
-            ("digest", trial.digest),
-        ]
-    )
-    click.echo(
-        "The score is the mean over specimens with its standard error; the others are medians."
-    )
-
-
-SUMMARY_HEAD = ("score", "throughput / link rate", "delay / RTT")
-
-
-def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
-    """The same for people: specimens, and what stands under SUMMARY_HEAD."""
-    return (
-        str(summary.specimens),
-        with_error(summary.score),
-        number(summary.throughput_over_link_rate),
-        number(summary.delay_over_rtt),
-    )
-
+from remy_simulator import columns, registry
+from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
 
 
 @click.command("simulate")
 @option(
+    "--sender WHAT[=N]",
+    "N senders of a protocol, as cubic=3 or bbr,variant=v3=2, or of a RemyCC, as remycc:FILE=1; "
+    "`remy-farm protocols` says what there is.",
+    SENDER,
+    multiple=True,
+)
+@option(
     "--remycc FILE",
-    "RemyCC, .dna or .json; given several times, the senders run them in turn.",
+    "Short for --sender remycc:FILE; given several times, --senders run them in turn.",
     FILE,
     name="remyccs",
     multiple=True,
-    required=True,
 )
-@option("--senders N", "Senders that share the link.", click.IntRange(1, 10_000), required=True)
+@option("--senders N", "How many run what --remycc names.", click.IntRange(1, MOST_SENDERS))
+@option(
+    "--body BODY",
+    "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
+    BODY,
+    show_default="datagram",
+)
+@option("--queue QUEUE", "Queue discipline, as codel,target_ms=5.", QUEUE, show_default="drop-tail")
 @option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE, required=True)
 @option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE, required=True)
-@option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE, required=True)
+@option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE)
+@option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
 @option(
     "--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE, required=True
+)
+@option(
+    "--starts-apart-ms D",
+    "Senders are first on D ms apart, the first at once, and not after an off time.",
+    NOT_NEGATIVE,
+)
+@option(
+    "--packet-bytes N",
+    "Of a packet on the wire.",
+    click.IntRange(1, 1_000_000),
+    default=USUAL_PACKET_BYTES,
+)
+@option(
+    "--ack-bytes N",
+    "Of an ACK, on a link and queue back like the one there.",
+    click.IntRange(0, 1_000_000),
+    show_default="ACKs take no time",
 )
 @option(
     "--buffer-packets K",
@@ -214,15 +150,27 @@ _MS_PER_SECOND = 1000.0
 )
 @option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
 @seed_option("Names the random draws.")
+@option(
+    "--record FILE", "Write window, rate, RTT, queue and drops over time, .csv or .parquet.", FILE
+)
+@option("--record-every-ms D", "Time between two rows.", POSITIVE, default=10.0)
+@option("--plot FILE.png", "Draw queue and windows over time, and throughput against delay.", FILE)
 @time_unit_option
 @json_option
 def simulate_command(
+    sender: tuple[Words, ...],
     remyccs: tuple[str, ...],
-    senders: int,
+    senders: int | None,
+    body: evaluation_pb2.Choice | None,
+    queue: evaluation_pb2.Choice | None,
     link_mbps: float,
     rtt_ms: float,
-    on_ms: float,
+    on_ms: float | None,
+    on_bytes: float | None,
     off_ms: float,
+    starts_apart_ms: float | None,
+    packet_bytes: int,
+    ack_bytes: int | None,
     buffer_packets: int | None,
     loss: float,
     jitter_ms: float | None,
@@ -233,14 +181,21 @@ def simulate_command(
     preset: str | None,
     seconds: float,
     seed: int,
+    record: str | None,
+    record_every_ms: float,
+    plot: str | None,
     time_unit_ms: float,
     as_json: bool,
 ) -> None:
-    """Simulate RemyCCs on one network: SENDERS senders share a link.
+    """Simulate RemyCCs and protocols on one network: senders share a link.
 
     Senders switch on and off at exponentially distributed times. Throughput is in Mbit/s of packets
-    of 1500 bytes; "equal share" throughput counts each instant divided by the senders then on.
+    received, on bodies other than datagram of packets in order; "equal share" throughput counts
+    each instant divided by the senders then on.
     """
+    _check_files(record, plot)
+    if (on_ms is None) == (on_bytes is None):
+        raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
     model = spec_pb2.MeasurementModel()
     fill(model, preset or {})
     measurement = typical_measurement(complete(model))
@@ -260,25 +215,31 @@ def simulate_command(
         measurement.log_normal_jitter.median_ms = jitter_ms or 0
         measurement.log_normal_jitter.percentile_99_ms = jitter_percentile_99_ms
     specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps),
+        link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps, packet_bytes),
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss_probability=loss,
         measurement=measurement,
-        senders=[
-            evaluation_pb2.SenderGroup(
-                count=1,
-                table=sender % len(remyccs),
-                traffic=evaluation_pb2.Traffic(
-                    exponential_time=evaluation_pb2.Traffic.ExponentialTime(mean_ms=on_ms),
-                    mean_off_ms=off_ms,
-                ),
-            )
-            for sender in range(senders)
-        ],
+        bottleneck=bottleneck(queue, packet_bytes, ack_bytes or 0),
     )
+    traffic = evaluation_pb2.Traffic(mean_off_ms=off_ms)
+    if on_ms is not None:
+        traffic.exponential_time.mean_ms = on_ms
+    else:
+        traffic.exponential_bytes.mean_bytes = on_bytes or 0.0
+    words = [*_in_turn(remyccs, senders), *sender]
+    if not words:
+        raise click.UsageError("nobody sends: say --sender WHAT=N, or --remycc FILE --senders N")
+    files = list(dict.fromkeys(each.remycc for each in words if each.remycc is not None))
+    for each in (each for words_ in words for each in [words_] * words_.count):
+        group = specimen.senders.add(count=1, traffic=traffic)
+        group.MergeFrom(each.group(body))
+        if each.remycc is not None:
+            group.table = files.index(each.remycc)
+        if starts_apart_ms is not None:
+            group.first_on_ms = starts_apart_ms * (len(specimen.senders) - 1)
     request = evaluation_pb2.EvaluationRequest(
-        tables=[read_remycc(path, time_unit_ms).to_message() for path in remyccs],
+        tables=[read_remycc(path, time_unit_ms).to_message() for path in files],
         candidates=[evaluation_pb2.Candidate()],
         specimens=[specimen],
         duration_ms=seconds * _MS_PER_SECOND,
@@ -288,12 +249,17 @@ def simulate_command(
     with _interrupts_end_the_process():
         outcome = remy_simulator.evaluate_columns(request)
     cpu_seconds = time.process_time() - started
-    results = measure_senders(*columns.specimen_outcomes(request, outcome))
+    (result,) = columns.specimen_outcomes(request, outcome)
+    results = measure_senders(result, packet_bytes)
     means = measure_specimen(specimen, results)
+    kinds = _kinds(words, body, specimen, result, results)
+    if record is not None or plot is not None:
+        _record(request, kinds, results, record, record_every_ms, plot)
     if as_json:
         print_json(
             {
-                "senders": [asdict(sender) for sender in results],
+                "senders": _sender_trees(kinds, specimen, result, results),
+                **({"kinds": [kind.tree() for kind in kinds]} if sender else {}),
                 "throughput_over_link_rate": means.throughput_over_link_rate,
                 "delay_over_rtt": means.delay_over_rtt,
                 "normalized_score_per_sender": means.normalized_score_per_sender,
@@ -306,7 +272,128 @@ def simulate_command(
             }
         )
     else:
-        _print_simulation(results, means, cpu_seconds)
+        _print_simulation(results, means, cpu_seconds, kinds)
+
+
+def _in_turn(remyccs: Sequence[str], senders: int | None) -> list[Words]:
+    if not remyccs:
+        if senders is not None:
+            raise click.UsageError("--senders counts those of --remycc, which is not given")
+        return []
+    if senders is None:
+        raise click.UsageError("Missing option '--senders': how many run what --remycc names")
+    words = [Words(f"{REMYCC}{path}", 1, path, None, None) for path in remyccs]
+    return [words[sender % len(words)] for sender in range(senders)]
+
+
+def _check_files(record: str | None, plot: str | None) -> None:
+    if record is not None and Path(record).suffix.lower() not in FORMATS:
+        raise click.UsageError(f"{record} must be a name that ends in {', '.join(FORMATS)}")
+    if plot is not None and Path(plot).suffix.lower() != ".png":
+        raise click.UsageError(f"{plot} must be a name that ends in .png")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """All senders that were asked for in the same words."""
+
+    name: str
+    senders: list[int]
+    throughput_of: str
+    throughput_mbps: float | None
+    throughput_equal_share_mbps: float | None
+    delay_ms: float | None
+    packets_received: int
+    packets_lost: int
+    #: None where only RemyCCs on datagrams met in a drop-tail queue.
+    transport: TransportMeasures | None
+
+    def tree(self) -> dict[str, Any]:
+        """For --json."""
+        tree = asdict(self) | {"senders": len(self.senders)}
+        return {"kind": tree.pop("name"), **tree, **(tree.pop("transport") or {})}
+
+
+def _kinds(
+    words: Sequence[Words],
+    body: evaluation_pb2.Choice | None,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    results: Sequence[SenderMeasures],
+) -> list[_Kind]:
+    """By their words; means are over the senders that were on, or received packets."""
+    numbers: dict[str, list[int]] = {}
+    throughput_of: dict[str, str] = {}
+    sender = 0
+    for each in words:
+        numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
+        throughput_of[each.name] = each.throughput_of(body)
+        sender += each.count
+    kinds = []
+    for name, senders in numbers.items():
+        here = [results[sender] for sender in senders]
+        on = [each for each in here if each.on_ms > 0]
+        kinds.append(
+            _Kind(
+                name=name,
+                senders=senders,
+                throughput_of=throughput_of[name],
+                throughput_mbps=mean([each.throughput_mbps for each in on]),
+                throughput_equal_share_mbps=mean([each.throughput_equal_share_mbps for each in on]),
+                delay_ms=mean(present(each.delay_ms for each in here)),
+                packets_received=sum(each.packets_received for each in here),
+                packets_lost=sum(each.packets_lost for each in here),
+                transport=measure_transport(specimen, outcome, senders)
+                if outcome.HasField("transport")
+                else None,
+            )
+        )
+    return kinds
+
+
+def _sender_trees(
+    kinds: Sequence[_Kind],
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    results: Sequence[SenderMeasures],
+) -> list[dict[str, Any]]:
+    if not outcome.HasField("transport"):
+        return [asdict(sender) for sender in results]
+    kind_of = {sender: kind for kind in kinds for sender in kind.senders}
+    return [
+        {
+            "kind": kind_of[sender].name,
+            "throughput_of": kind_of[sender].throughput_of,
+            **asdict(result),
+            **asdict(measure_transport(specimen, outcome, [sender])),
+        }
+        for sender, result in enumerate(results)
+    ]
+
+
+def _record(
+    request: evaluation_pb2.EvaluationRequest,
+    kinds: Sequence[_Kind],
+    results: Sequence[SenderMeasures],
+    record: str | None,
+    every_ms: float,
+    plot: str | None,
+) -> None:
+    from remy_services.analysis import recording
+
+    names = {sender: kind.name for kind in kinds for sender in kind.senders}
+    in_order = [names[sender] for sender in range(len(results))]
+    seen = recording.record(request, in_order, every_ms)
+    if record is not None:
+        to_file = FORMATS[Path(record).suffix.lower()]
+        write_file(record, to_file(recording.RECORD_COLUMNS, seen.rows()))
+    if plot is not None:
+        points = [
+            recording.SenderPoint(name, result.throughput_mbps, result.delay_ms)
+            for name, result in zip(in_order, results, strict=True)
+            if result.delay_ms is not None
+        ]
+        write_file(plot, recording.plot_recording(seen, points))
 
 
 @contextmanager
@@ -320,14 +407,23 @@ def _interrupts_end_the_process() -> Iterator[None]:
 
 
 def _print_simulation(
-    results: list[SenderMeasures], means: SpecimenMeasures, cpu_seconds: float
+    results: Sequence[SenderMeasures],
+    means: SpecimenMeasures,
+    cpu_seconds: float,
+    kinds: Sequence[_Kind],
 ) -> None:
+    names = {sender: kind.name for kind in kinds for sender in kind.senders}
+    general = any(kind.transport is not None for kind in kinds)
     table = PlainTable(
-        "sender", "Mbit/s", "equal share Mbit/s", "delay ms", "received", "lost", "on s"
+        "sender",
+        *(["kind"] if general else []),
+        *("Mbit/s", "equal share Mbit/s", "delay ms", "received", "lost", "on s"),
+        left=2 if general else 0,
     )
     for index, sender in enumerate(results):
         table.add_row(
             str(index),
+            *([names[index]] if general else []),
             number(sender.throughput_mbps),
             number(sender.throughput_equal_share_mbps),
             number(sender.delay_ms),
@@ -337,6 +433,9 @@ def _print_simulation(
         )
     print_table(table)
     click.echo()
+    if general:
+        print_table(_table_of_kinds(kinds))
+        click.echo()
     packets = sum(sender.packets_received for sender in results)
     pairs = [
         ("throughput / link rate", number(means.throughput_over_link_rate)),
@@ -350,48 +449,62 @@ def _print_simulation(
     print_pairs(pairs)
 
 
-@click.command("convert")
-@click.argument("source", metavar="IN", type=FILE)
-@click.argument("target", metavar="OUT", type=FILE)
-@time_unit_option
-def convert_command(source: str, target: str, time_unit_ms: float) -> None:
-    """Convert the RemyCC in IN to OUT; the endings .dna and .json say which format is which.
+def _table_of_kinds(kinds: Sequence[_Kind]) -> PlainTable:
+    table = PlainTable(
+        *("kind", "senders", "Mbit/s", "of", "delay ms", "sent again", "timeouts", "marks"),
+        *("flows", "completion ms", "median", "99 %"),
+        left=1,
+    )
+    for kind in kinds:
+        transport = kind.transport
+        assert transport is not None
+        table.add_row(
+            kind.name,
+            str(len(kind.senders)),
+            number(kind.throughput_mbps),
+            kind.throughput_of.replace("packets_", "").replace("_", " "),
+            number(kind.delay_ms),
+            str(transport.retransmissions),
+            str(transport.timeouts),
+            str(transport.marks),
+            str(transport.flows_completed),
+            number(transport.completion_ms_mean),
+            number(transport.completion_ms_median),
+            number(transport.completion_ms_percentile_99),
+        )
+    return table
 
-    OUT is in milliseconds. It is replaced in one step, or left as it was.
+
+@click.command("protocols")
+@json_option
+def protocols_command(as_json: bool) -> None:
+    """List what senders can run, what carries it, and the queues they can meet in.
+
+    Each with its variants (the usual one first), their sources, and parameters with their usual
+    value and range: names for simulate --sender, --body and --queue.
     """
-    write_remycc(target, read_remycc(source, time_unit_ms))
-
-
-@click.command("validate")
-@click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
-@click.pass_context
-def validate_command(context: click.Context, spec_path: str) -> None:
-    """Check a specification, and print it complete with its defaults.
-
-    What is wrong with it goes to standard error, one line each.
-    """
-    try:
-        spec = load_spec(spec_path)
-    except SpecError as error:
-        for violation in error.violations:
-            failures.complain(f"{error.source}: {violation}")
-        context.exit(failures.ExitCode.BAD_INPUT)
-    click.echo(f"# {spec_path} is valid; with all defaults it reads:")
-    click.echo(to_yaml(spec), nl=False)
-
-
-_VARIABLE = "_REMY_FARM_COMPLETE"
-
-
-@click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion_command(context: click.Context, shell: str) -> None:
-    """Print the script that has a shell complete what is typed after remy-farm.
-
-    As a line in ~/.bashrc: eval "$(remy-farm completion bash)"
-    """
-    program = context.find_root().command
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(program, {}, "remy-farm", _VARIABLE).source())
+    if as_json:
+        print_json(
+            {
+                {"body": "bodies"}.get(kind, f"{kind}s"): [
+                    asdict(entry) | {"traits": sorted(entry.traits)}
+                    for entry in registry.entries(kind).values()
+                ]
+                for kind in Registry
+            }
+        )
+        return
+    for kind in Registry:
+        table = PlainTable(kind.value, "variant", "parameter", "usual", "from", "to", left=3)
+        for entry in registry.entries(kind).values():
+            for place, variant in enumerate(entry.variants):
+                named = (entry.name if place == 0 else "", variant.name)
+                if not variant.parameters:
+                    table.add_row(*named, "", "", "", "")
+                for each in variant.parameters:
+                    numbers = (each.usual, each.minimum, each.maximum)
+                    table.add_row(*named, each.name, *(f"{value:.15g}" for value in numbers))
+                    named = ("", "")
+        print_table(table)
+        click.echo()
+    click.echo("Titles and sources: docs/protocols.md, or --json.")

@@ -11,31 +11,79 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import draw_specimen_columns
 from remy_simulator import RuleTable, columns, log2
-from remy_simulator.messages import from_native
+from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
 from remy_simulator.objective import specimen_score
 
 # The designer sees only its objective; these are the quantities of the papers' plots, computed from
 # the counts and sums that an evaluation returns.
 
-PACKET_BITS = 12_000
-"""A packet is 1500 bytes."""
-
+_BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class SenderMeasures:
-    """What one sender got. A sender that received nothing has throughput 0 and no delay."""
+    """What one sender got. A sender that received nothing has throughput 0 and no delay.
+
+    Packets count as throughput when they are received, on a body that repeats what is lost when
+    they are handed on in order.
+    """
 
     throughput_mbps: float
-    """Packets received over the time spent on."""
+    """Packets over the time spent on."""
     throughput_equal_share_mbps: float
-    """Packets received over the time spent on, each instant divided by the senders then on."""
+    """Packets over the time spent on, each instant divided by the senders then on."""
     delay_ms: float | None
-    """Mean over the received packets of ACK time minus sending time."""
+    """Mean over the ACKs of their time minus that of sending."""
     packets_received: int
     packets_lost: int
     on_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TransportMeasures:
+    """What a sender came to beside where there are protocols, bodies or queues; or several did."""
+
+    goodput_mbps: float
+    """Packets handed on in order over the time spent on."""
+    packets_in_order: int
+    retransmissions: int
+    timeouts: int
+    marks: int
+    flows_completed: int
+    completion_ms_mean: float | None
+    """Of flows by bytes, from the first sending to the last ACK."""
+    completion_ms_median: float | None
+    completion_ms_percentile_99: float | None
+    """The least that 99 % do not exceed."""
+
+
+def measure_transport(
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    senders: Sequence[int],
+) -> TransportMeasures:
+    """Of these senders together: sums, and goodput as a mean."""
+    rows = [transport_rows(outcome.transport)[sender] for sender in senders]
+    in_order, repeated, marked, timeouts = (
+        [counts[place] for counts, _ in rows] for place in range(4)
+    )
+    times = sorted(time_ms for _, flows in rows for _, time_ms in flows)
+    goodputs = [
+        _mbps(packets, outcome.on_ms[sender], packet_bytes(specimen.bottleneck))
+        for packets, sender in zip(in_order, senders, strict=True)
+    ]
+    return TransportMeasures(
+        goodput_mbps=mean(goodputs) or 0.0,
+        packets_in_order=sum(in_order),
+        retransmissions=sum(repeated),
+        timeouts=sum(timeouts),
+        marks=sum(marked),
+        flows_completed=len(times),
+        completion_ms_mean=mean(times),
+        completion_ms_median=median(times),
+        completion_ms_percentile_99=times[(99 * len(times) - 1) // 100] if times else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +103,32 @@ class SpecimenMeasures:
 
 def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
     """The specimen's link rate, Mbit/s."""
-    return specimen.link_rate_packets_per_ms * PACKET_BITS / _BITS_PER_MS_IN_MBPS
+    bits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
+    return specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
 
 
-def link_rate_packets_per_ms(mbps: float) -> float:
+def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = 1500.0) -> float:
     """The inverse: Mbit/s as packets per millisecond."""
-    return mbps * _BITS_PER_MS_IN_MBPS / PACKET_BITS
+    return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
 
 
-def measure_senders(outcome: evaluation_pb2.SpecimenOutcome) -> list[SenderMeasures]:
+def measure_senders(
+    outcome: evaluation_pb2.SpecimenOutcome, bytes_a_packet: float = 1500.0
+) -> list[SenderMeasures]:
     """One entry a sender, in the specimen's order."""
+    received = outcome.packets_received
+    counted = tallies(outcome) or zip(received, received, strict=True)
     return [
         SenderMeasures(
-            throughput_mbps=_mbps(received, on_ms),
-            throughput_equal_share_mbps=_mbps(received, share_ms),
-            delay_ms=delay_sum_ms / received if received else None,
+            throughput_mbps=_mbps(packets, on_ms, bytes_a_packet),
+            throughput_equal_share_mbps=_mbps(packets, share_ms, bytes_a_packet),
+            delay_ms=delay_sum_ms / samples if samples else None,
             packets_received=received,
             packets_lost=lost,
             on_ms=on_ms,
         )
-        for received, lost, on_ms, share_ms, delay_sum_ms in zip(
+        for (packets, samples), received, lost, on_ms, share_ms, delay_sum_ms in zip(
+            counted,
             outcome.packets_received,
             outcome.packets_lost,
             outcome.on_ms,
@@ -128,8 +182,9 @@ def median(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _mbps(packets: int, time_ms: float) -> float:
-    return packets / time_ms * PACKET_BITS / _BITS_PER_MS_IN_MBPS if time_ms > 0 else 0.0
+def _mbps(packets: int, time_ms: float, bytes_a_packet: float) -> float:
+    bits = bytes_a_packet * _BITS_PER_BYTE
+    return packets / time_ms * bits / _BITS_PER_MS_IN_MBPS if time_ms > 0 else 0.0
 
 
 _MS_PER_SECOND = 1000.0
@@ -209,15 +264,26 @@ def summarize(results: Sequence[SpecimenResult]) -> Summary:
 
 
 def trial_request(
-    spec: spec_pb2.DesignSpec, table: RuleTable, *, seed: int, specimens: int, seconds: float
+    spec: spec_pb2.DesignSpec,
+    table: RuleTable | None,
+    *,
+    seed: int,
+    specimens: int,
+    seconds: float,
+    senders: evaluation_pb2.SenderGroup | None = None,
 ) -> evaluation_pb2.EvaluationRequest:
-    """The table on the first `specimens` networks that `seed` draws: random, not stratified."""
+    """The table on the first `specimens` networks that `seed` draws: random, not stratified.
+
+    `senders` has what they all run in place of a table, or what carries it.
+    """
+    drawn = draw_specimen_columns(spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
+    if senders is not None:
+        for group in (group for kind in drawn.kinds for group in kind.senders):
+            group.MergeFrom(senders)
     return evaluation_pb2.EvaluationRequest(
-        tables=[from_native(table)],
+        tables=[] if table is None else [from_native(table)],
         candidates=[evaluation_pb2.Candidate()],
-        specimen_columns=draw_specimen_columns(
-            spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens
-        ),
+        specimen_columns=drawn,
         duration_ms=seconds * _MS_PER_SECOND,
         seed=remy_simulator.mix(seed, _SIMULATION),
     )
@@ -234,19 +300,23 @@ def by_specimen(
 
 def try_table(
     spec: spec_pb2.DesignSpec,
-    table: RuleTable,
+    table: RuleTable | None,
     *,
     seed: int,
     specimens: int,
     evaluate: Evaluate,
+    senders: evaluation_pb2.SenderGroup | None = None,
 ) -> Trial:
-    """Simulates the table on `specimens` networks that `seed` draws from the specification.
+    """Simulates the table on `specimens` networks that `seed` draws from the specification, or
+    what `senders` has in its place.
 
     Equal seeds give equal networks and equal random numbers in them, whatever the table, so that
     two trials compare specimen by specimen.
     """
     seconds = spec.search.simulated_seconds
-    request = trial_request(spec, table, seed=seed, specimens=specimens, seconds=seconds)
+    request = trial_request(
+        spec, table, seed=seed, specimens=specimens, seconds=seconds, senders=senders
+    )
     request.recording = evaluation_pb2.RECORDING_USES
     outcome = evaluate(request)
     return Trial(

@@ -1,0 +1,186 @@
+"""Protocols, bodies and queues on the command line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remy_simulator import registry
+from remy_simulator.registry import Registry
+from scripts.protocol_reference import PAGE, filled
+
+RunJson = Callable[..., dict[str, Any]]
+
+NETWORK = (
+    "--link-mbps 12 --rtt-ms 80 --off-ms 300 --buffer-packets 60 --seconds 10 --seed 7".split()
+)
+BY_BYTES = [*NETWORK, "--on-bytes", "200e3"]
+BY_TIME = [*NETWORK, "--on-ms", "1000"]
+
+
+def test_the_page_has_what_there_is() -> None:
+    """python -m scripts.protocol_reference writes its tables anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert filled(text) == text
+
+
+def test_protocols_are_listed(run: Any, run_json: RunJson) -> None:
+    tree = run_json("protocols")
+    assert set(tree) == {"protocols", "bodies", "queues"}
+    assert [entry["name"] for entry in tree["protocols"]] == list(
+        registry.entries(Registry.PROTOCOL)
+    )
+    for entries in tree.values():
+        for entry in entries:
+            assert set(entry) == {"name", "title", "variants", "traits"}
+            assert entry["title"]
+    listed = run("protocols").stdout
+    for kind in Registry:
+        for name in registry.entries(kind):
+            assert name in listed
+
+
+def test_results_are_by_sender_and_by_kind(run: Any, run_json: RunJson, remycc_file: Path) -> None:
+    words = ("--sender", "cubic=2", "--sender", f"remycc:{remycc_file}=1", *BY_BYTES)
+    tree = run_json("simulate", *words)
+    senders, kinds = tree["senders"], tree["kinds"]
+    assert [sender["kind"] for sender in senders] == ["cubic", "cubic", f"remycc:{remycc_file}"]
+    assert [sender["throughput_of"] for sender in senders] == [
+        "packets_in_order",
+        "packets_in_order",
+        "packets_received",
+    ]
+    assert [(kind["kind"], kind["senders"]) for kind in kinds] == [
+        ("cubic", 2),
+        (f"remycc:{remycc_file}", 1),
+    ]
+    for name in ("retransmissions", "timeouts", "marks", "flows_completed", "packets_in_order"):
+        assert kinds[0][name] == senders[0][name] + senders[1][name]
+    cubic = senders[0]
+    assert cubic["goodput_mbps"] == cubic["throughput_mbps"]
+    assert cubic["packets_in_order"] <= cubic["packets_received"]
+    assert cubic["flows_completed"] > 3
+    assert 80 < cubic["completion_ms_median"] <= cubic["completion_ms_percentile_99"]
+    assert kinds[0]["throughput_mbps"] == pytest.approx(
+        (senders[0]["throughput_mbps"] + senders[1]["throughput_mbps"]) / 2
+    )
+    shown = run("simulate", *words).stdout
+    assert "cubic" in shown
+    assert "completion ms" in shown
+
+
+def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Path) -> None:
+    short = run_json("simulate", "--remycc", remycc_file, "--senders", 3, *BY_TIME)
+    long = run_json("simulate", "--sender", f"remycc:{remycc_file}=3", *BY_TIME)
+    assert set(long) - set(short) == {"kinds"}
+    del long["kinds"], long["cpu_seconds"], short["cpu_seconds"]
+    assert long == short
+
+
+@pytest.mark.parametrize(
+    "usual",
+    [
+        ["--queue", "drop-tail"],
+        ["--body", "datagram"],
+        ["--packet-bytes", "1500"],
+        ["--ack-bytes", "0"],
+        ["--queue", "drop-tail,variant=packets", "--body", "datagram,variant=remy"],
+    ],
+    ids=" ".join,
+)
+def test_to_say_what_is_usual_changes_nothing(
+    usual: list[str], run_json: RunJson, remycc_file: Path
+) -> None:
+    words = ("simulate", "--remycc", remycc_file, "--senders", 2, *BY_TIME)
+    said, silent = run_json(*words, *usual), run_json(*words)
+    del said["cpu_seconds"], silent["cpu_seconds"]
+    assert said == silent
+
+
+def test_bodies_and_queues_make_a_difference(run_json: RunJson, remycc_file: Path) -> None:
+    words = ("simulate", "--remycc", remycc_file, "--senders", 3, *BY_TIME)
+    digests = {
+        run_json(*words, *more)["digest"]
+        for more in (
+            [],
+            ["--body", "tcp"],
+            ["--body", "ns2"],
+            ["--queue", "codel"],
+            ["--packet-bytes", "1260"],
+            ["--ack-bytes", "50"],
+            ["--starts-apart-ms", "10"],
+        )
+    }
+    assert len(digests) == 7
+
+
+def test_marks_are_counted(run_json: RunJson) -> None:
+    words = ("--sender", "dctcp=2", "--queue", "threshold-marking,threshold_packets=20", *BY_TIME)
+    (kind,) = run_json("simulate", *words)["kinds"]
+    assert kind["marks"] > 0
+
+
+def test_starts_are_apart(run_json: RunJson) -> None:
+    words = ["--on-ms", "1e9", "--starts-apart-ms", "2000"]
+    tree = run_json("simulate", "--sender", "newreno=3", *NETWORK, *words)
+    assert [sender["on_ms"] for sender in tree["senders"]] == [10_000, 8_000, 6_000]
+
+
+def test_a_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -> None:
+    file, picture = tmp_path / "run.csv", tmp_path / "run.png"
+    words = ("--sender", "cubic=2", "--sender", "vegas", *BY_TIME)
+    record = ("--record", file, "--record-every-ms", 50, "--plot", picture)
+    recorded, silent = run_json("simulate", *words, *record), run_json("simulate", *words)
+    assert recorded["digest"] == silent["digest"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) in (3 * 200, 3 * 201)
+    assert [row["kind"] for row in rows[:3]] == ["cubic", "cubic", "vegas"]
+    for number, sender in enumerate(recorded["senders"]):
+        megabits = sum(
+            float(row["rate_mbps"]) * 0.05 for row in rows if row["sender"] == str(number)
+        )
+        received = sender["packets_received"] * 0.012
+        # The last step may have seen less.
+        assert received * 0.97 <= megabits <= received * (1 + 1e-9)
+    assert max(int(row["queue_packets"]) for row in rows) <= 60
+    assert all(float(row["rtt_ms"]) >= 80 for row in rows if row["rtt_ms"])
+    windows = [float(row["window_packets"]) for row in rows if row["on"] == "True"]
+    assert min(windows) >= 1
+
+
+def test_a_recording_may_be_parquet(run_json: RunJson, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "run.parquet"
+    run_json("simulate", "--sender", "newreno", *BY_TIME, "--record", file)
+    table = parquet.read_table(file)
+    assert table.num_rows in (1000, 1001)
+    assert str(table.schema.field("queue_packets").type) == "int64"
+
+
+def test_a_protocol_is_scored_like_a_table(
+    run: Any, run_json: RunJson, spec_file: Path, remycc_file: Path
+) -> None:
+    flags = ("--spec", spec_file, "--specimens", 12, "--seed", 5)
+    trees = [
+        run_json("evaluate", "--sender", "cubic", *flags, "--threads", threads)
+        for threads in (1, 2, 4)
+    ]
+    for tree in trees:
+        del tree["cpu_seconds"]
+    assert trees[0] == trees[1] == trees[2]
+    assert trees[0]["throughput_of"] == "packets_in_order"
+    assert trees[0]["score_mean"] is not None
+    assert "in order" in run("evaluate", "--sender", "cubic", *flags).stdout
+    table = run_json("evaluate", "--remycc", remycc_file, *flags)
+    same = run_json("evaluate", "--sender", f"remycc:{remycc_file}", *flags)
+    kernel = run_json("evaluate", "--remycc", remycc_file, "--body", "tcp", *flags)
+    assert same["digest"] == table["digest"]
+    assert "throughput_of" not in table
+    assert kernel["digest"] != table["digest"]
+    assert kernel["throughput_of"] == "packets_in_order"

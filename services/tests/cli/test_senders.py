@@ -1,0 +1,169 @@
+"""The words of --sender, --body and --queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.v1 import evaluation_pb2
+from remy_services.cli.main import main
+from remy_services.cli.senders import (
+    BODY,
+    QUEUE,
+    REMYCC,
+    SENDER,
+    bottleneck,
+    parse_choice,
+    parse_sender,
+)
+from remy_simulator import registry
+from remy_simulator.registry import Entry, Registry
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+@st.composite
+def choices(draw: st.DrawFn, entry: Entry) -> tuple[str, dict[str, float]]:
+    """A variant of an entry, and some of its parameters within their ranges."""
+    variant = draw(st.sampled_from(entry.variants))
+    numbers = {
+        each.name: draw(st.floats(each.minimum, each.maximum))
+        for each in variant.parameters
+        if draw(st.booleans())
+    }
+    return variant.name, numbers
+
+
+@st.composite
+def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, float], int | None]:
+    """A protocol's words in any order, with what they say."""
+    name = draw(st.sampled_from(sorted(registry.entries(Registry.PROTOCOL))))
+    variant, numbers = draw(choices(registry.entries(Registry.PROTOCOL)[name]))
+    body_variant, body_numbers = draw(choices(registry.entries(Registry.BODY)["tcp"]))
+    of_any_variant = {
+        each.name
+        for one in registry.entries(Registry.PROTOCOL)[name].variants
+        for each in one.parameters
+    }
+    body_numbers = {key: value for key, value in body_numbers.items() if key not in of_any_variant}
+    settings = [
+        f"variant={variant}",
+        f"body_variant={body_variant}",
+        *(f"{key}={value!r}" for key, value in {**numbers, **body_numbers}.items()),
+    ]
+    count = draw(st.none() | st.integers(1, 10_000))
+    text = ",".join([name, *draw(st.permutations(settings))])
+    text += "" if count is None else f"={count}"
+    return text, name, numbers, body_variant, body_numbers, count
+
+
+def said(choice: evaluation_pb2.Choice | None) -> dict[str, float]:
+    return {} if choice is None else {each.name: each.value for each in choice.parameters}
+
+
+@given(words())
+def test_a_protocol_is_what_its_words_say(
+    case: tuple[str, str, dict[str, float], str, dict[str, float], int | None],
+) -> None:
+    text, name, numbers, body_variant, body_numbers, count = case
+    parsed = parse_sender(text)
+    assert parsed.count == (count or 1)
+    assert parsed.remycc is None
+    assert parsed.protocol is not None
+    assert parsed.protocol.name == name
+    assert parsed.body is not None
+    tcp = registry.entries(Registry.BODY)["tcp"]
+    assert tcp.variant(parsed.body.variant).name == body_variant
+    for given_numbers, choice in ((numbers, parsed.protocol), (body_numbers, parsed.body)):
+        assert said(choice).items() <= given_numbers.items()
+    # What is not said is the usual number, whether it was given or not.
+    variant = registry.entries(Registry.PROTOCOL)[name].variant(parsed.protocol.variant)
+    for each in variant.parameters:
+        if each.name in numbers and each.name not in said(parsed.protocol):
+            assert numbers[each.name] == each.usual
+    assert parse_sender(f"{parsed.name}={parsed.count}") == parsed
+
+
+@given(
+    st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(
+        lambda path: "=" not in path
+    ),
+    st.integers(1, 10_000),
+)
+def test_a_file_may_have_any_name(path: str, count: int) -> None:
+    parsed = parse_sender(f"{REMYCC}{path}={count}")
+    assert (parsed.remycc, parsed.count, parsed.protocol) == (path, count, None)
+
+
+@given(st.text())
+def test_nonsense_is_one_sentence(text: str) -> None:
+    for kind in (SENDER, QUEUE, BODY):
+        try:
+            kind.convert(text, None, None)
+        except click.BadParameter as problem:
+            sentence = problem.message
+        else:
+            sentence = "fine"
+        assert sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "what"),
+    [
+        ("cubic", 1, {}),
+        ("cubic=3", 3, {}),
+        ("aimd,increase_packets=2", 1, {"increase_packets": 2}),
+        ("aimd,increase_packets=2=4", 4, {"increase_packets": 2}),
+        ("cubic,beta=0.7=2", 2, {}),
+    ],
+)
+def test_a_number_of_senders_is_told_from_a_setting(
+    text: str, count: int, what: dict[str, float]
+) -> None:
+    parsed = parse_sender(text)
+    assert (parsed.count, said(parsed.protocol)) == (count, what)
+
+
+def test_bodies_are_for_whom_they_are_said() -> None:
+    tcp = parse_choice(Registry.BODY, "tcp,minimum_rto_ms=300")
+    ns2 = parse_choice(Registry.BODY, "ns2")
+    cubic, remycc = parse_sender("cubic"), parse_sender("remycc:f.json")
+    assert cubic.body_or(None) is None
+    assert remycc.body_or(None) is None
+    assert (cubic.body_or(tcp), remycc.body_or(tcp)) == (tcp, tcp)
+    assert (cubic.body_or(ns2), remycc.body_or(ns2)) == (None, ns2)
+    assert parse_sender("remycc:f.json,body=datagram").body_or(tcp) is None
+    assert remycc.throughput_of(None) == "packets_received"
+    assert remycc.throughput_of(ns2) == cubic.throughput_of(None) == "packets_in_order"
+
+
+def test_what_is_usual_is_no_bottleneck() -> None:
+    assert bottleneck(None, 1500, 0) is None
+    assert bottleneck(parse_choice(Registry.QUEUE, "drop-tail"), 1500, 0) is None
+    codel = bottleneck(parse_choice(Registry.QUEUE, "codel"), 1260, 50)
+    assert codel is not None
+    assert (codel.queue.name, codel.packet_bytes, codel.ack_bytes) == ("codel", 1260, 50)
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "offered"),
+    [
+        (SENDER, "cu", {"cubic"}),
+        (SENDER, "remy", {"remycc:"}),
+        (SENDER, "bbr,var", {"bbr,variant=v1", "bbr,variant=v3"}),
+        (QUEUE, "codel,target", {"codel,target_ms="}),
+        (BODY, "n", {"ns2"}),
+    ],
+)
+def test_shells_complete_names_variants_and_parameters(
+    kind: Any, typed: str, offered: set[str]
+) -> None:
+    parameter = click.Option(["--x"])
+    found = kind.shell_complete(click.Context(main), parameter, typed)
+    assert {item.value for item in found} == offered
+    assert all(item.help for item in found)
