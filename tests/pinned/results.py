@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import remy_simulator
 from remy_farm.v1 import rule_table_pb2
+from remy_simulator import registry
+from remy_simulator.registry import Registry
 from tests.pinned.command_line import call_json
 from tests.pinned.records import Record, digest, digest_of_tree
 
@@ -242,8 +244,35 @@ def _evaluations(folder: Path) -> Any:
     return found
 
 
+def _networks(folder: Path) -> Any:
+    """Digests of protocols, bodies and queues in all variants, beside CUBIC where that may be."""
+    write_table(folder / "eight.dna")
+    network = "--link-mbps 12 --rtt-ms 60 --buffer-packets 40 --off-ms 300 --seconds 10".split()
+    network += ["--on-bytes", "150e3"]
+    runs: dict[str, list[str]] = {}
+    for kind in Registry:
+        for entry in registry.entries(kind).values():
+            for variant in entry.variants:
+                what = f"{entry.name},variant={variant.name}"
+                beside = ["--sender", "cubic"]
+                if kind == Registry.PROTOCOL:
+                    words = ["--sender", f"{what}=2", "--packet-bytes", "1260"]
+                    if registry.IS_ALONE in entry.traits:
+                        beside = []
+                    if registry.NEEDS_XCP_ROUTER in entry.traits:
+                        beside += ["--queue", "xcp", "--ack-bytes", "50"]
+                elif kind == Registry.BODY:
+                    words = ["--remycc", "eight.dna", "--senders", "2", "--body", what]
+                else:
+                    words = ["--sender", "newreno=3", "--queue", what, "--ack-bytes", "50"]
+                runs[" ".join([*words, *beside])] = [*words, *beside, *network]
+    with chdir(folder):
+        return {name: call_json("simulate", *words)["digest"] for name, words in runs.items()}
+
+
 RECORDS: Final = (
     Record("designs", _designs),
     Record("newest-designs", _newest_designs),
     Record("evaluations", _evaluations),
+    Record("networks", _networks),
 )

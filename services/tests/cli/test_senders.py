@@ -154,7 +154,7 @@ def test_what_is_usual_is_no_bottleneck() -> None:
     ("kind", "typed", "offered"),
     [
         (SENDER, "cu", {"cubic"}),
-        (SENDER, "remy", {"remycc:"}),
+        (SENDER, "remyc", {"remycc:"}),
         (SENDER, "bbr,var", {"bbr,variant=v1", "bbr,variant=v3"}),
         (QUEUE, "codel,target", {"codel,target_ms="}),
         (BODY, "n", {"ns2"}),
