@@ -47,7 +47,7 @@ soak: build  ## Run the tests of faults with many more faults than make test doe
 	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service tests/fleet
 
 .PHONY: nightly
-nightly: build  ## Run what takes hours: soak, long fuzzing, arm64, images built twice (scripts/nightly)
+nightly: build  ## Run what takes hours: soak, long fuzzing, arm64, Linux, images built twice (scripts/nightly)
 	@scripts/nightly
 
 .PHONY: lint

@@ -40,6 +40,13 @@ struct remy_action {
   remy_u64 interval;
 };
 
+/* In the kernel the verifier must not know the numbers, or it follows each path through the tree. */
+#ifdef REMY_IN_KERNEL
+#define REMY_DATA
+#else
+#define REMY_DATA static const
+#endif
+
 /*@TABLE@*/
 
 struct remy_state {

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from services.tests.cli.conftest import Run
 from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_c
@@ -15,9 +12,8 @@ _SHORT = ("--specimens", 2)
 
 
 def test_a_table_is_checked_with_a_sentence_each(
-    run: Run, run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    run: Run, run_json: Callable[..., dict[str, Any]]
 ) -> None:
-    monkeypatch.setattr("remy_services.kernel.checks.BTF", Path("/nowhere"))
     told = run_json("kernel", "check", ABSOLUTE, *_SHORT, "--force")
     checks = {finding["check"]: finding for finding in told["findings"]}
     assert {"kernel", "fixed point", "smallest RTT", "paces", "windows", "jitter"} <= set(checks)

@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from remy_services.kernel.differential import compare
-from remy_services.kernel.libbpf import LoadedObject, LoadError
+from remy_services.kernel.libbpf import PRIVILEGED, LoadedObject, LoadError, read_counters
 from remy_services.kernel.linux import ebpf_files, write_ebpf
-from services.tests.kernel.tables import ABSOLUTE, SCALE_FREE, integers, needs_kernel
+from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, SCALE_FREE, integers, needs_kernel
 
 
-@pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
+@pytest.mark.parametrize(
+    "path",
+    [ABSOLUTE, SCALE_FREE, EXACT_CLOCKS / "remycc.json"],
+    ids=["absolute", "scale-free", "many-nodes"],
+)
 @needs_kernel
 def test_no_rule_differs_in_100_000_vectors(path: Path, tmp_path: Path) -> None:
     table = integers(path)
@@ -22,6 +26,15 @@ def test_no_rule_differs_in_100_000_vectors(path: Path, tmp_path: Path) -> None:
         found = compare(table, loaded.replay, vectors=100_000, seed=1)
     assert found.is_same, found
     assert found.rules_different == found.ties == 0
+
+
+@needs_kernel
+def test_the_verifier_takes_a_tree_of_many_nodes(tmp_path: Path) -> None:
+    table = integers(EXACT_CLOCKS / "remycc.json")
+    built = write_ebpf(tmp_path, ebpf_files(table, "remy_many"))
+    assert built is not None
+    with LoadedObject(built, PRIVILEGED) as loaded:
+        assert len(read_counters(loaded.counters_map_id())) > len(table.actions)
 
 
 @needs_kernel

@@ -229,18 +229,18 @@ def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
         f"#define REMY_START_RULE {table.start_rule}",
         f"#define REMY_DEADBAND_US {deadband_us}u",
         "",
-        "static const struct remy_node remy_nodes[REMY_NODE_SLOTS] = {",
+        "REMY_DATA struct remy_node remy_nodes[REMY_NODE_SLOTS] = {",
         *(f"    {row}," for row in _node_rows(table.nodes)),
         "};",
         "",
-        "static const struct remy_action remy_actions[REMY_RULE_SLOTS] = {",
+        "REMY_DATA struct remy_action remy_actions[REMY_RULE_SLOTS] = {",
         *_wrapped(_row(action) for action in table.actions),
         "};",
     ]
     if table.is_scale_free:
         lines += [
             "",
-            f"static const struct remy_action remy_start_action = {_row(table.start_action)};",
+            f"REMY_DATA struct remy_action remy_start_action = {_row(table.start_action)};",
         ]
     template = (SOURCES / "remy_table.h").read_text(encoding="utf-8")
     return template.replace("/*@TABLE@*/", "\n".join(lines))

@@ -40,6 +40,13 @@ struct remy_action {
   remy_u64 interval;
 };
 
+/* In the kernel the verifier must not know the numbers, or it follows each path through the tree. */
+#ifdef REMY_IN_KERNEL
+#define REMY_DATA
+#else
+#define REMY_DATA static const
+#endif
+
 /* The table with the SHA-256 a15c0929da23353e3604684c048dd46792bf3341f5b077fa5792b743e363fec9. */
 #define REMY_SCALE_FREE 0
 #define REMY_RULES 5
@@ -49,14 +56,14 @@ struct remy_action {
 #define REMY_START_RULE 0
 #define REMY_DEADBAND_US 0u
 
-static const struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
+REMY_DATA struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
     {{1572864000ull, 18446744073709551615ull, 17825792ull, 18446744073709551615ull},
      {-1, -2, 0, 0, -3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
     {{18446744073709551615ull, 0ull, 18446744073709551615ull, 18446744073709551615ull},
      {-4, 0, -5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-static const struct remy_action remy_actions[REMY_RULE_SLOTS] = {
+REMY_DATA struct remy_action remy_actions[REMY_RULE_SLOTS] = {
     {989560464999ull, 2199023255552ll, 1048576000ull},
     {824633720832ull, -3298534883328ll, 262144000ull}, {1099511627776ull, 1099511627776ll, 0ull},
     {0ull, 5497558138880ll, 2097152000ull}, {1374389534720ull, 549755813888ll, 12897484800ull},

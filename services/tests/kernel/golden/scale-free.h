@@ -40,6 +40,13 @@ struct remy_action {
   remy_u64 interval;
 };
 
+/* In the kernel the verifier must not know the numbers, or it follows each path through the tree. */
+#ifdef REMY_IN_KERNEL
+#define REMY_DATA
+#else
+#define REMY_DATA static const
+#endif
+
 /* The table with the SHA-256 5770b3738d3bd48f05950ceebd93f1265dedd93ceee0d76029f2a8e2538206ad. */
 #define REMY_SCALE_FREE 1
 #define REMY_RULES 6
@@ -49,7 +56,7 @@ struct remy_action {
 #define REMY_START_RULE 0
 #define REMY_DEADBAND_US 0u
 
-static const struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
+REMY_DATA struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
     {{18446744073709551615ull, 18446744073709551615ull, 8388608ull, 18446744073709551615ull},
      {-1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
     {{18446744073709551615ull, 18446744073709551615ull, 18446744073709551615ull, 667494ull},
@@ -62,13 +69,13 @@ static const struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
      {-5, 0, 0, 0, 0, 0, 0, 0, -6, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-static const struct remy_action remy_actions[REMY_RULE_SLOTS] = {
+REMY_DATA struct remy_action remy_actions[REMY_RULE_SLOTS] = {
     {0ull, 32985348833280ll, 19660800ull}, {769658139444ull, 116958168ll, 731923421ull},
     {769658139444ull, 215188977ll, 397810441ull}, {769658139444ull, 299692807ll, 285640562ull},
     {769658139444ull, 345908456ll, 247477101ull}, {769658139444ull, 354334802ll, 241591910ull},
 };
 
-static const struct remy_action remy_start_action = {0ull, 32985348833280ll, 19660800ull};
+REMY_DATA struct remy_action remy_start_action = {0ull, 32985348833280ll, 19660800ull};
 
 struct remy_state {
   remy_u64 send_ewma; /* 2^-20 us, as the next two */

@@ -1,0 +1,70 @@
+"""RemyCCs in this machine's Linux over an emulated link, with what must not work: a table designed
+with exact clocks, without which the link would have had no noise and the rest said nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from remy_services.kernel.fixed_point import IntegerTable
+from remy_services.kernel.linux import ebpf_files, write_ebpf
+from remy_services.kernel.measuring import Link, Row, Workload, build_emulator, measure
+from remy_services.kernel.running import Scope, running
+from remy_services.remycc import read_remycc
+from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_kernel
+from services.tests.remycc.tables import REFERENCE
+
+pytestmark = [
+    needs_kernel,
+    pytest.mark.skipif(not os.environ.get("REMY_NIGHTLY"), reason="make nightly runs it"),
+]
+PUBLISHED = REFERENCE / "RemyCC-2013-delta1.dna"
+
+
+def alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
+    """One flow of a table for 30 s on 15 Mbit/s and 150 ms, three times."""
+    monkeypatch.setattr("remy_services.kernel.running.STATES", folder / "states")
+    exported = folder / "exported"
+    name = f"remyn{os.getpid()}"
+    write_ebpf(exported, ebpf_files(IntegerTable.of(read_remycc(path).table), name))
+    with running(exported, Scope()):
+        row = measure(
+            build_emulator(folder),
+            Link(15.0, 150.0),
+            Workload(1),
+            name,
+            repeats=3,
+            seed=1,
+            say=print,
+        )
+    if row.disturbed:
+        pytest.skip(f"{row.disturbed} of {row.runs} runs were disturbed; the machine is busy")
+    return row
+
+
+def test_a_table_designed_with_noise_uses_the_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert alone(ABSOLUTE, tmp_path, monkeypatch).total_mbps >= 11.5
+
+
+@pytest.mark.parametrize(
+    ("path", "most_mbps"),
+    [
+        pytest.param(EXACT_CLOCKS / "remycc.json", 6.0, id="ours"),
+        pytest.param(
+            PUBLISHED,
+            3.0,
+            id="published",
+            marks=pytest.mark.skipif(
+                not PUBLISHED.exists(), reason="REMY_REFERENCE_DIR has no RemyCC-2013-delta1.dna"
+            ),
+        ),
+    ],
+)
+def test_tables_designed_with_exact_clocks_do_not(
+    path: Path, most_mbps: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert alone(path, tmp_path, monkeypatch).total_mbps <= most_mbps
