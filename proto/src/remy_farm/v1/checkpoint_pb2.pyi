@@ -21,7 +21,7 @@ class SealedCheckpoint(_message.Message):
     def __init__(self, format_version: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
 
 class Checkpoint(_message.Message):
-    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "simulator_digest", "paper", "joint", "pattern")
+    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "simulator_digest", "worker_schedule", "replays_schedule", "paper", "joint", "pattern")
     SPEC_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,8 @@ class Checkpoint(_message.Message):
     EPOCHS_FIELD_NUMBER: _ClassVar[int]
     CLOSING_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    WORKER_SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    REPLAYS_SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     PAPER_FIELD_NUMBER: _ClassVar[int]
     JOINT_FIELD_NUMBER: _ClassVar[int]
     PATTERN_FIELD_NUMBER: _ClassVar[int]
@@ -43,10 +45,12 @@ class Checkpoint(_message.Message):
     epochs: _containers.RepeatedCompositeFieldContainer[_progress_pb2.EpochRecord]
     closing: Closing
     simulator_digest: str
+    worker_schedule: _containers.RepeatedScalarFieldContainer[int]
+    replays_schedule: bool
     paper: PaperSearchState
     joint: JointSearchState
     pattern: PatternSearchState
-    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., simulator_digest: _Optional[str] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
+    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., simulator_digest: _Optional[str] = ..., worker_schedule: _Optional[_Iterable[int]] = ..., replays_schedule: _Optional[bool] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
 
 class Closing(_message.Message):
     __slots__ = ("reason", "finished", "comparison", "table")

@@ -299,7 +299,7 @@ class PatternSearch(_message.Message):
     def __init__(self, steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., race_specimens: _Optional[int] = ..., first_step: _Optional[float] = ..., minimum_step: _Optional[float] = ..., growth_threshold: _Optional[float] = ..., epochs_per_split: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment_percent: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ratio: _Optional[_Union[ComponentRange, _Mapping]] = ...) -> None: ...
 
 class Search(_message.Message):
-    __slots__ = ("mode", "specimens", "simulated_seconds", "seed", "paper", "joint", "pattern", "maximum_rules")
+    __slots__ = ("mode", "specimens", "simulated_seconds", "seed", "paper", "joint", "pattern", "maximum_rules", "follow_workers", "worker_schedule")
     MODE_FIELD_NUMBER: _ClassVar[int]
     SPECIMENS_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_SECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -308,6 +308,8 @@ class Search(_message.Message):
     JOINT_FIELD_NUMBER: _ClassVar[int]
     PATTERN_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_RULES_FIELD_NUMBER: _ClassVar[int]
+    FOLLOW_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    WORKER_SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     mode: SearchMode
     specimens: int
     simulated_seconds: float
@@ -316,7 +318,9 @@ class Search(_message.Message):
     joint: JointSearch
     pattern: PatternSearch
     maximum_rules: int
-    def __init__(self, mode: _Optional[_Union[SearchMode, str]] = ..., specimens: _Optional[int] = ..., simulated_seconds: _Optional[float] = ..., seed: _Optional[int] = ..., paper: _Optional[_Union[PaperSearch, _Mapping]] = ..., joint: _Optional[_Union[JointSearch, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearch, _Mapping]] = ..., maximum_rules: _Optional[int] = ...) -> None: ...
+    follow_workers: bool
+    worker_schedule: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, mode: _Optional[_Union[SearchMode, str]] = ..., specimens: _Optional[int] = ..., simulated_seconds: _Optional[float] = ..., seed: _Optional[int] = ..., paper: _Optional[_Union[PaperSearch, _Mapping]] = ..., joint: _Optional[_Union[JointSearch, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearch, _Mapping]] = ..., maximum_rules: _Optional[int] = ..., follow_workers: _Optional[bool] = ..., worker_schedule: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Stop(_message.Message):
     __slots__ = ("epochs", "rules", "steps", "cpu_seconds", "wall_seconds", "epochs_without_gain")

@@ -40,6 +40,10 @@ The driver's duties:
     table that it was given to begin with, if any, and what the simulator makes of a request: a
     checkpoint is resumed where results are the same bits.
 
+12. Of a design that follows its workers (`search.follow_workers`) say how many threads they have
+    before a request is asked for: `hear_of_workers`. What was heard, and before which step, is the
+    schedule in `followed`, with which the same design is made anywhere.
+
 How to search is a `Strategy`: `JointStrategy` moves all rules at once, `PaperStrategy` is the
 search of the paper (section 4.3), and `PatternStrategy` makes small tables for people to read.
 """

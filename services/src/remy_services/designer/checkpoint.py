@@ -30,6 +30,7 @@ def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
     walk.ClearField("name")
     walk.ClearField("stop")
     walk.ClearField("workers")
+    walk.search.ClearField("worker_schedule")
     walk.search.joint.ClearField("steps")
     walk.search.joint.ClearField("cpu_seconds")
     walk.search.pattern.ClearField("steps")

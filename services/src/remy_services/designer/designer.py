@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from remy_farm.v1 import checkpoint_pb2, progress_pb2, spec_pb2
@@ -145,6 +146,9 @@ class Designer:
         # Everything that is counted, and is not the search's.
         self._digests = design_digests(spec, given)
         self._record = new_record(self._digests[0], spec)
+        if spec.search.worker_schedule:
+            self._record.worker_schedule.extend(spec.search.worker_schedule)
+            self._record.replays_schedule = True
         self._request: Request | None = None
 
     @classmethod
@@ -189,6 +193,14 @@ class Designer:
         if closing.HasField("table"):
             return to_native(closing.table)
         return self._strategy.table(self._state)
+
+    @property
+    def followed(self) -> spec_pb2.DesignSpec:
+        """The specification that makes the same design anywhere: with the workers it followed."""
+        spec = spec_pb2.DesignSpec()
+        spec.CopyFrom(self._spec)
+        spec.search.worker_schedule[:] = self._record.worker_schedule
+        return spec
 
     @property
     def finished(self) -> progress_pb2.StopReason | None:
@@ -236,9 +248,23 @@ class Designer:
         """Number of the last event; 0 if there was none."""
         return self._record.event_sequence
 
+    def hear_of_workers(self, threads: int) -> None:
+        """So many threads of workers are there for the next step, if its request is not yet made.
+        Heeded by a design that follows them, and has no schedule of them to go by."""
+        schedule = self._record.worker_schedule
+        follows = self._spec.search.follow_workers and not self._record.replays_schedule
+        if not follows or self._request is not None or self._record.HasField("closing"):
+            return
+        if schedule and schedule[-2] == self.steps:
+            # Of a step that was begun, and is begun anew.
+            del schedule[-2:]
+        if (schedule[-1] if schedule else None) != threads:
+            schedule.extend((self.steps, threads))
+
     def next_request(self) -> Request | None:
         """What to evaluate next: the same until its outcome was received, None when finished."""
         if self._request is None and self.finished is None:
+            self._state = replace(self._state, worker_threads=self._threads())
             if self._record.HasField("closing"):
                 self._request = self._strategy.closing_request(self._state)
             else:
@@ -296,6 +322,12 @@ class Designer:
             return []
         record.closing.reason = reason
         return self._finish() if record.closing.finished else []
+
+    def _threads(self) -> int:
+        """Of the workers that the next step is for; 0 where none are followed."""
+        steps, threads = self._record.worker_schedule[::2], self._record.worker_schedule[1::2]
+        passed = [count for step, count in zip(steps, threads, strict=True) if step <= self.steps]
+        return passed[-1] if passed else 0
 
     def _step(self, request: Request, outcome: Outcome) -> list[Event]:
         state = self._state.after(outcome)

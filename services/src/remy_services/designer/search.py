@@ -93,6 +93,9 @@ class State(Saved, ABC):
     #: Simulations of one specimen under one candidate in this epoch, and the packets sent in them.
     evaluations: int = 0
     simulated_packets: int = 0
+    #: Threads of workers that the next step has networks for; 0: as the search has them. Kept by
+    #: the designer.
+    worker_threads: int = 0
 
     @property
     @abstractmethod

@@ -265,6 +265,8 @@ class DirectorySink:
         designer = self.session.designer
         self._log.sync()
         self._pareto.save()
+        if self.spec.search.follow_workers:
+            write_file(self._out.spec, to_yaml(designer.followed))
         write_file(self._out.checkpoint, designer.checkpoint())
         table = designer.table
         if self._written is None or table != self._written:

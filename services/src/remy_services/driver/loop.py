@@ -101,6 +101,10 @@ class DesignSession:
         """What to evaluate next; None if the design is finished."""
         return await self.compute(self.designer.next_request)
 
+    async def hear_of_workers(self, threads: int) -> None:
+        """Tells the designer who is there, before a request."""
+        await self.compute(lambda: self.designer.hear_of_workers(threads))
+
     async def receive(
         self, request: evaluation_pb2.EvaluationRequest, evaluation: Evaluation
     ) -> None:
@@ -268,6 +272,8 @@ class RunLoop:
                 await session.stop(progress_pb2.STOP_REASON_CANCELLED)
             else:
                 await session.heed_budgets(sink.spec)
+            if session.spec.search.follow_workers:
+                await session.hear_of_workers(self._evaluator.info().threads)
             request = await session.next_request()
             if request is None:
                 reason = session.designer.finished

@@ -218,7 +218,7 @@ def _result(
 ) -> DesignResult:
     used = elapsed or Elapsed()
     return DesignResult(
-        spec=spec,
+        spec=designer.followed,
         first=Designer(spec, first_table=first_table).table,
         table=designer.table,
         reason=designer.finished,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -141,6 +142,23 @@ def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> 
         )
 
 
+def _workers_are_followed(search: spec_pb2.Search, path: str, _: Bounds) -> Iterator[Violation]:
+    if search.follow_workers and search.mode != spec_pb2.SEARCH_MODE_JOINT:
+        where = "must be left out where search.mode is not joint"
+        yield Violation(child_path(path, "follow_workers"), f"is true, but {where}")
+    schedule = search.worker_schedule
+    steps = schedule[::2]
+    ascends = all(before < after for before, after in pairwise(steps))
+    if schedule and not (
+        search.follow_workers and len(schedule) % 2 == 0 and steps[0] == 0 and ascends
+    ):
+        yield Violation(
+            child_path(path, "worker_schedule"),
+            "must be the numbers of steps, 0 first and ascending, each with the threads from then "
+            "on, where follow_workers is true",
+        )
+
+
 def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
     yield from _name_is_plain(spec, path)
     yield from _rules_fit(spec, path)
@@ -233,6 +251,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
+    _full_name(spec_pb2.Search): _workers_are_followed,
     _full_name(spec_pb2.JointSearch): _length_is_given_once,
     _full_name(spec_pb2.Workers): _are_ascending("minimum", "maximum"),
     _full_name(spec_pb2.DesignSpec): _specification_is_sound,

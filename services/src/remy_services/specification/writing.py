@@ -148,7 +148,7 @@ def _tree(message: Message, depth: int = 0) -> Tree:
     """A message as the tree that is read as this message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
-        if field.is_repeated or message.HasField(field.name):
+        if getattr(message, field.name) if field.is_repeated else message.HasField(field.name):
             tree[field.name] = converted(message, field, partial(_value_tree, depth))
     short = shorten(tree, descriptor_of(message))
     inline = depth >= _INLINE_DEPTH and all(_is_small(value) for value in tree.values())

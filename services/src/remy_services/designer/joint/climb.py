@@ -43,22 +43,22 @@ class Slopes:
         """`corrected` says whether averages are corrected for beginning at zero."""
         return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, int(corrected))))
 
-    def after(self, samples: Moments, memories: Memories = USUAL) -> Slopes:
-        """The averages with another step's samples."""
+    def after(self, samples: Moments, memories: Memories = USUAL, width: int = 1) -> Slopes:
+        """The averages with the samples of another step, which counts as `width`."""
         return Slopes(
             memories.slopes * self.mean + (1 - memories.slopes) * samples.mean,
             memories.squares * self.squares + (1 - memories.squares) * samples.squares,
-            self.samples + 1,
+            self.samples + width,
         )
 
-    def direction(self, memories: Memories = USUAL) -> Coordinates:
+    def direction(self, memories: Memories = USUAL, width: int = 1) -> Coordinates:
         """From -1 to 1 by coordinate: by how much the slope stands out of its noise."""
         errors = np.sqrt(self.squares * memories.slope_variance)
         t = np.divide(self.mean, errors, out=np.zeros_like(self.mean), where=errors > 0)
         if self.samples.size:
             # Few numbers differ: rules of one division share theirs.
             counts, places = np.unique(self.samples, return_inverse=True)
-            factors = np.array([_correction(memories, count) for count in counts.tolist()])
+            factors = np.array([_correction(memories, count / width) for count in counts.tolist()])
             t = t * factors[places.reshape(-1, 1)]
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
         direction: Coordinates = np.sign(t) * np.minimum(beyond, 1.0)
@@ -283,9 +283,11 @@ def ascend(
     Their region's slope is the sum of theirs, and stands out of the noise long before.
     """
     memories = settings.memories
-    rules = climb.rules.after(samples.rules, memories)
-    branches = climb.branches.after(samples.regions, memories)
-    directions = climb.regions.spread(branches.direction(memories), rules.direction(memories))
+    rules = climb.rules.after(samples.rules, memories, settings.width)
+    branches = climb.branches.after(samples.regions, memories, settings.width)
+    directions = climb.regions.spread(
+        branches.direction(memories, settings.width), rules.direction(memories, settings.width)
+    )
     if mended and has_start_rule(climb.table):
         # It keeps no window: what it kept it would add to at each ACK of an earlier on period.
         directions[START_RULE, 0] = 0.0
@@ -299,6 +301,6 @@ def ascend(
         branches=branches,
         average=average,
         spread=samples.spread,
-        steps=climb.steps + 1,
+        steps=climb.steps + settings.width,
         resting=climb.resting + 1 if mended and not directions.any() else 0,
     )

@@ -160,6 +160,22 @@ class Settings:
     averaging: float
     #: And in all others.
     memories: Memories = USUAL
+    #: The steps that this one counts as.
+    width: int = 1
+
+    def widened(self, width: int) -> Settings:
+        """A step that counts as so many: on as many times the specimens, as many times as long,
+        after which as much of the past is left."""
+        if width == 1:
+            return self
+        return replace(
+            self,
+            step_size=self.step_size * width,
+            specimens=self.specimens * width,
+            averaging=remy_simulator.power(self.averaging, width),
+            memories=self.memories.over(width),
+            width=width,
+        )
 
 
 class Schedule:
@@ -200,6 +216,16 @@ class Schedule:
             perturbation=_between(last.perturbation, planned.perturbation, grown),
             step_size=_between(last.step_size, planned.step_size, grown),
         )
+
+    def widest(self, step: int) -> int:
+        """How many steps lie before whatever is due next, of those that step `step` begins."""
+        joint = self.search
+        epoch, split = joint.steps_per_epoch, joint.steps_per_split
+        due = [self.steps, (step // epoch + 1) * epoch, joint.first_split, self._growing]
+        due += [*self.merges, joint.start_steps]
+        if step >= joint.first_split:
+            due.append(step + split - (step - joint.first_split) % split)
+        return min((each - step for each in due if each > step), default=1)
 
     def _planned(self, step: int) -> Settings:
         joint = self.search

@@ -126,7 +126,7 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
     def request(self, strategy: JointStrategy, state: JointState) -> Request:
         table, specimens = self.perturbed(strategy, state)
         # The standard deviation by which the coordinates of all actions are moved.
-        scale = strategy.settings(state.climb).perturbation
+        scale = strategy.settings(state).perturbation
         perturbations = (
             evaluation_pb2.Perturbation(scale=way, signs=strategy.mended) for way in (scale, -scale)
         )
@@ -167,14 +167,14 @@ class Ascend(AntitheticPairs):
     purpose = progress_pb2.STEP_PURPOSE_CLIMB
 
     def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
-        return state.climb.table, strategy.settings(state.climb).specimens
+        return state.climb.table, strategy.settings(state).specimens
 
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
         up, down = pair_scores(outcome)
-        settings = strategy.settings(climb)
+        settings = strategy.settings(state)
         samples = gradient_samples(
             request,
             outcome,
@@ -410,9 +410,13 @@ class JointStrategy(ValidatingStrategy[JointState]):
         whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
         return min(max(whole, 1), _MOST_PARTS)
 
-    def settings(self, climb: Climb) -> Settings:
-        """What the climb's next step works with."""
-        return self.schedule.settings(climb.steps, climb.completed)
+    def settings(self, state: JointState) -> Settings:
+        """What the climb's next step works with: a network for each thread that there is, if it
+        follows them."""
+        climb = state.climb
+        usual = self.schedule.settings(climb.steps, climb.completed)
+        wanted = -(-state.worker_threads // (usual.specimens * self.parts))
+        return usual.widened(max(min(wanted, self.schedule.widest(climb.steps)), 1))
 
     def room(self, climb: Climb) -> int | None:
         """By how many rules the climb's table may grow; None where a division that began below the
