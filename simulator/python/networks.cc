@@ -35,8 +35,8 @@ namespace {
 // Names, meanings and numbers, as Python's dataclasses take them.
 using ParameterTuple = std::tuple<std::string, std::string, double, double, double>;
 using VariantTuple = std::tuple<std::string, std::string, std::vector<ParameterTuple>>;
-using EntryTuple = std::tuple<std::string, std::string, std::vector<VariantTuple>,
-                              std::vector<std::string>>;
+using EntryTuple =
+    std::tuple<std::string, std::string, std::vector<VariantTuple>, std::vector<std::string>>;
 
 // What matters to who combines them.
 std::vector<std::string> traits(const Protocol& protocol) {

@@ -250,7 +250,7 @@ def simulate_command(
         outcome = remy_simulator.evaluate_columns(request)
     cpu_seconds = time.process_time() - started
     (result,) = columns.specimen_outcomes(request, outcome)
-    results = measure_senders(result, packet_bytes)
+    results = measure_senders(result, bytes_a_packet=packet_bytes)
     means = measure_specimen(specimen, results)
     kinds = _kinds(words, body, specimen, result, results)
     if record is not None or plot is not None:

@@ -113,7 +113,7 @@ def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = 1500.0) -> flo
 
 
 def measure_senders(
-    outcome: evaluation_pb2.SpecimenOutcome, bytes_a_packet: float = 1500.0
+    outcome: evaluation_pb2.SpecimenOutcome, *, bytes_a_packet: float = 1500.0
 ) -> list[SenderMeasures]:
     """One entry a sender, in the specimen's order."""
     received = outcome.packets_received
