@@ -782,7 +782,7 @@ std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting) {
   if (choice.name == "ns2") {
     return std::make_unique<SlowNs2>(setting);
   }
-  if (!setting.repairs) {
+  if (!setting.repairs || chosen["delayed_ack_ms"] > 0) {
     return nullptr;
   }
   if (chosen.variant() == "rfc" || chosen.variant() == "newreno" || chosen.variant() == "linux") {

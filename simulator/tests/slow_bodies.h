@@ -10,7 +10,8 @@ namespace remy {
 
 // The bodies once more, as plainly as they can be written: every packet that is not acknowledged in
 // order is kept in a map with what is known of it, and counted anew when a number is asked for.
-// None if this body and variant is not written twice; controllers and memories of RemyCCs are not.
+// None if this body and variant is not written twice (those of ns-2, clocks that are noisy, delayed
+// ACKs, what repairs nothing); controllers and memories of RemyCCs are not.
 std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting);
 
 }  // namespace remy

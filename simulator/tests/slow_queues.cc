@@ -561,11 +561,13 @@ class SlowXcpRouter final : public SlowQueue {
     }
     rtt_ms_ = std::clamp(sum > 0 ? square / sum : initial_ms_, 1.0, 1000.0);
     xi_p_ = xi_n_ = positive_ = negative_ = 0;
-    if (seen_.empty() && flows_[0].empty()) {
+    if (input == 0 && flows_[0].empty()) {
+      seen_.clear();
       is_running_ = false;
       return;
     }
-    if (!seen_.empty()) {
+    // ACKs may have no bytes.
+    if (input > 0) {
       const double rate = input / (now_ms - begin_ms_);
       const double phi = alpha_ * rtt_ms_ * (capacity_ - rate) - beta_ * standing_;
       const double h = std::max(0.0, gamma_ * rate * rtt_ms_ - std::fabs(phi));
