@@ -96,7 +96,9 @@ class RandomCase {
         default:
           traffic.on = ParetoBytes{147, 0.5, -40, 16384, 1e6};
       }
-      specimen.senders.push_back({integer(1, 6), 0, traffic});
+      SenderGroup& group = specimen.senders.emplace_back();
+      group.count = integer(1, 6);
+      group.traffic = traffic;
     }
     if (chance(0.5)) {
       specimen.measurement = measurement();

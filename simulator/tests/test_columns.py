@@ -489,8 +489,8 @@ def test_sums_are_rounded_once() -> None:
         assert remy_simulator.exact_sum(values) == math.fsum(values)
 
 
-@pytest.mark.parametrize("rules", [1, 2], ids=["absolute", "scale-free"])
-def test_memory_of_more_signals_is_told_by_rule_and_axis(rules: int) -> None:
+@pytest.mark.parametrize("rules", [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE])
+def test_memory_of_more_signals_is_told_by_rule_and_axis(rules: rule_table_pb2.Rules) -> None:
     request = fixed_request(_table_of_signals(rules), evaluation_pb2.RECORDING_MEMORY)
     outcome = columns.evaluate_columns(columns.packed(request))
     summaries = columns.memory_summaries(outcome)

@@ -438,7 +438,8 @@ _COUNTS = tuple(field.name for field in evaluation_pb2.TransportColumns.DESCRIPT
 def _set_transport(
     columns: evaluation_pb2.TransportColumns, values: Sequence[Sequence[int] | bytes]
 ) -> None:
-    *counts, columns.completion_ms = values
+    *counts, completion_ms = values
+    columns.completion_ms = bytes(completion_ms)
     for name, numbers in zip((*_COUNTS, "flow_packets"), counts, strict=True):
         getattr(columns, name).extend(numbers)
 

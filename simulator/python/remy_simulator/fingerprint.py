@@ -265,7 +265,7 @@ def _scale_free_table() -> rule_table_pb2.RuleTable:
     return table
 
 
-def _table_of_signals(rules: int) -> rule_table_pb2.RuleTable:
+def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     """Rules for who has measured nothing, and for what each of the other signals tells."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
     thresholds = {4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
