@@ -16,6 +16,7 @@ from benchmarks import (
     joint_scale,
     launcher,
     memory,
+    ns3,
     ray_overhead,
     scale,
     stores,
@@ -30,6 +31,7 @@ FIGURES = {
     for module in (
         fidelity,
         instructions,
+        ns3,
         codecs,
         threads,
         memory,

@@ -1,0 +1,195 @@
+"""What a packet costs beside ns-3."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.programs import REMY_FARM, ROOT, run_json
+
+_PAIRS = 5
+_SENDERS = 8
+_LINK_MBPS = 15
+_RTT_MS = 150
+_BUFFER_PACKETS = 1000
+_STARTS_APART_MS = 200
+_SECONDS = 100
+#: How long both simulate to be compared in throughput and RTT: what flows lose when they start all
+#: at once is then a small part.
+_LONG_SECONDS = 300
+_PACKET_BYTES = 1500
+_SERVICE_MS = _PACKET_BYTES * 8 / (_LINK_MBPS * 1000)
+#: As long as any run: a bulk flow.
+_ALWAYS_ON_MS = 1e12
+
+#: Our words, and ns-3's class.
+_PROTOCOLS = (("newreno", "TcpNewReno"), ("cubic,variant=linux", "TcpCubic"))
+#: Whether every end of a flow has a link of its own beside the one that all share.
+_TOPOLOGIES = {"one link": False, "dumbbell": True}
+
+#: Where the wheel is. Debian's 3.37 has headers that GCC 12 does not take for C++20.
+_FOLDER = "REMY_NS3"
+_MODULES = (
+    *("applications", "internet", "bridge", "traffic-control", "point-to-point"),
+    *("network", "stats", "core"),
+)
+
+
+class _Run(NamedTuple):
+    #: That came to a receiver in order.
+    packets: int
+    cpu_seconds: float
+
+    @property
+    def seconds_per_million(self) -> float:
+        return self.cpu_seconds / self.packets * 1e6
+
+
+def measure() -> list[Row]:
+    """A row a protocol and topology of ns-3."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = _build(Path(folder))
+        return [
+            _costs(program, ours, theirs, topology) | agreement
+            for ours, theirs in _PROTOCOLS
+            for agreement in [_agreement(program, ours, theirs)]
+            for topology in _TOPOLOGIES
+        ]
+
+
+def _build(folder: Path) -> Path:
+    """The scenario, compiled against what is installed."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        raise Unavailable("there is no C++ compiler (package g++).")
+    prefix = Path(os.environ.get(_FOLDER, "."))
+    if not (prefix / "include" / "ns3" / "core-module.h").exists():
+        raise Unavailable(
+            f"{_FOLDER} does not name the folder site-packages/ns3 of the wheel ns3, which may be "
+            "installed in any environment."
+        )
+    # Their names tell the version, as libns3.44-core.so.
+    libraries = {
+        path.stem.partition("-")[2]: path for path in (prefix / "lib64").glob("libns3.*.so")
+    }
+    program = folder / "dumbbell"
+    needed = [libraries[module] for module in _MODULES]
+    subprocess.run(
+        [
+            compiler,
+            *("-std=c++20", "-O3", "-DNDEBUG", "-w", f"-I{prefix / 'include'}"),
+            *(ROOT / "benchmarks" / "ns3_dumbbell.cc", "-o", program),
+            *needed,
+            f"-Wl,-rpath,{needed[0].parent}",
+        ],
+        check=True,
+    )
+    return program
+
+
+def _costs(program: Path, ours: str, theirs: str, topology: str) -> Row:
+    pairs = []
+    for _ in range(_PAIRS):
+        tree = _ours(ours, _SECONDS)
+        here = _Run(_in_order(tree), tree["cpu_seconds"])
+        there = _Run(**_ns3(program, theirs, _SECONDS, topology))
+        pairs.append((here, there))
+    ratios = sorted(there.seconds_per_million / here.seconds_per_million for here, there in pairs)
+    here, there = pairs[0]
+    return {
+        "protocol": ours,
+        "ns-3's network": topology,
+        "packets": here.packets,
+        "ns-3's": there.packets,
+        "CPU s per million": statistics.median(run.seconds_per_million for run, _ in pairs),
+        "ns-3's CPU s": statistics.median(run.seconds_per_million for _, run in pairs),
+        "ratio": statistics.median(ratios),
+        "from": ratios[0],
+        "to": ratios[-1],
+    }
+
+
+def _agreement(program: Path, ours: str, theirs: str) -> Row:
+    here = _ours(ours, _LONG_SECONDS)
+    # Links of no delay that never queue change nothing here.
+    there = _ns3(program, theirs, _LONG_SECONDS, "one link", "--waiting=1")
+    return {
+        "Mbit/s": _mbps(_in_order(here)),
+        "ns-3's Mbit/s": _mbps(there["packets"]),
+        "RTT ms": here["kinds"][0]["delay_ms"],
+        "ns-3's RTT ms": _RTT_MS + _SERVICE_MS + there["waiting_ms"],
+    }
+
+
+def _mbps(packets: int) -> float:
+    return packets * _PACKET_BYTES * 8 / _LONG_SECONDS / 1e6
+
+
+def _in_order(tree: dict[str, Any]) -> int:
+    packets = tree["kinds"][0]["packets_in_order"]
+    assert isinstance(packets, int)
+    return packets
+
+
+def _ours(protocol: str, seconds: int) -> dict[str, Any]:
+    return run_json(
+        REMY_FARM,
+        "simulate",
+        *("--sender", f"{protocol}={_SENDERS}"),
+        *("--link-mbps", str(_LINK_MBPS)),
+        *("--rtt-ms", str(_RTT_MS)),
+        *("--buffer-packets", str(_BUFFER_PACKETS)),
+        *("--packet-bytes", str(_PACKET_BYTES)),
+        *("--starts-apart-ms", str(_STARTS_APART_MS)),
+        *("--on-ms", str(_ALWAYS_ON_MS)),
+        *("--off-ms", "1"),
+        *("--seconds", str(seconds)),
+    )
+
+
+def _ns3(program: Path, protocol: str, seconds: int, topology: str, *more: str) -> dict[str, Any]:
+    printed = subprocess.run(
+        [
+            program,
+            f"--protocol={protocol}",
+            f"--senders={_SENDERS}",
+            f"--link-mbps={_LINK_MBPS}",
+            f"--rtt-ms={_RTT_MS}",
+            f"--buffer-packets={_BUFFER_PACKETS}",
+            f"--starts-apart-ms={_STARTS_APART_MS}",
+            f"--seconds={seconds}",
+            f"--access-links={int(_TOPOLOGIES[topology])}",
+            *more,
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
+    tree = json.loads(printed)
+    assert isinstance(tree, dict)
+    return tree
+
+
+FIGURE = Figure(
+    name="ns3",
+    title="CPU time per delivered packet beside ns-3",
+    method=(
+        f"{_SENDERS} bulk flows that start {_STARTS_APART_MS} ms apart, {_LINK_MBPS} Mbit/s, "
+        f"{_RTT_MS} ms, a drop-tail queue of {_BUFFER_PACKETS} packets, packets of "
+        f"{_PACKET_BYTES} bytes, an ACK for each, {_SECONDS} s; ours and ns-3 in turns, "
+        f"{_PAIRS} times each. CPU time is that of simulating alone, without start and set-up of "
+        "either; packets are those that came to a receiver in order; the ratio is the median of "
+        "the pairs. ns-3's program is compiled with optimization against the libraries as "
+        "installed. 'One link' has all flows between two nodes, the least that ns-3 can be asked "
+        "to do; 'dumbbell' has a link for each end of a flow, too. Throughput and mean RTT are of "
+        f"one more run each of {_LONG_SECONDS} s, not timed; ns-3's RTT is the mean time in the "
+        "queue and what the link takes."
+    ),
+    measure=measure,
+)
