@@ -91,7 +91,10 @@ void Pcc::finish(double acknowledged_sent_ms) {
     // An interval that had less to send than its rate shows nothing of it.
     const double planned = interval.rate_per_ms * (interval.end_ms - interval.start_ms);
     if (static_cast<double>(interval.sent) < 0.5 * planned) {
-      if (!is_starting_ && interval.trial >= 0) {
+      if (is_starting_ && interval.trial >= 0) {
+        // Its rate is tried again: timeouts, each with a packet, must not double it without end.
+        has_doubled_ = false;
+      } else if (interval.trial >= 0) {
         begin_round();
         begin();
       }

@@ -70,6 +70,25 @@ TEST(PccAllegro, DoublesFromTwoPacketsAnRttUntilUtilityFalls) {
   EXPECT_NEAR(rates[i + 1].second, 256 / 30.12, 0.02 * 256 / 30.12);
 }
 
+// A packet a timeout, each lost, shows nothing of a rate, which must not grow by it: it is doubled
+// once, before anything of the first interval can be known, and then stays.
+TEST(PccAllegro, DoublesNoFurtherWhereTimeoutsShowNothing) {
+  const Protocol& protocol = find_protocol("pcc-allegro");
+  const auto controller = protocol.make(Chosen("protocol", protocol.variants, kSafe), 1);
+  controller->start(0);
+  controller->sent({.now_ms = 0, .serial = 0, .in_flight = 1});
+  Ack ack;
+  ack.now_ms = ack.rtt_ms = 100;
+  ack.acknowledged = ack.delivered = 1;
+  controller->acknowledged(ack);
+  for (std::uint64_t serial = 1; serial <= 40; ++serial) {
+    const double now_ms = 1000.0 * static_cast<double>(serial);
+    controller->sent({.now_ms = now_ms, .serial = serial, .in_flight = 1});
+    EXPECT_NEAR(controller->intersend_ms(), serial == 1 ? 50 : 25, 1e-9) << serial;
+    controller->timed_out({.now_ms = now_ms + 500, .in_flight = 1, .is_first = serial == 1});
+  }
+}
+
 // Trials a step above and below, in random order.
 TEST(PccAllegro, TriesPairsInRandomOrder) {
   std::set<int> orders;
