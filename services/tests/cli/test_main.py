@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from remy_rpc.settings import Address
-from remy_services.cli import coordinator, failures, simulate
+from remy_services.cli import coordinator, evaluate, failures
 from remy_services.cli.main import main
 from tests.children import ending_with_its_test
 
@@ -111,7 +111,7 @@ def test_an_error_of_ours_shows_where_it_happened(
     def fail(_: str) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(simulate, "load_spec", fail)
+    monkeypatch.setattr(evaluate, "load_spec", fail)
     result = CliRunner().invoke(main, ["validate", str(spec_file)])
     assert result.exit_code == 1
     assert "Traceback" in result.stderr

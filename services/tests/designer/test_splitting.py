@@ -217,9 +217,9 @@ def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_
     None
 ):
     table = RuleTable([0, 2, 3, 6, 8], [([], _ACTION)])
-    values = {0: 3.0, 2: 1.5, 3: 3.0, 6: 0.01, 8: 0.9}
 
-    def divided(table: RuleTable, rule: int) -> RuleTable:
+    def divided(table: RuleTable, rule: int, scale: float) -> RuleTable:
+        values = {0: 3.0 * scale, 2: 1.5 * scale, 3: 3.0 * scale, 6: 0.01, 8: 0.9}
         memory = {rule: {axis: {value: 9} for axis, value in values.items()}}
         outcome = _outcome(memory)
         outcome.rule_uses[rule] = 9
@@ -227,8 +227,8 @@ def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_
         assert split is not None
         return table.split(split.rule, split.thresholds)
 
-    once = divided(table, 0)
+    once = divided(table, 0, scale=1)
     assert [axis for axis, _ in once.nodes()[0][0]] == [0, 2, 3]
-    inside = once.find((3.05, 0, 1.52, 3.05, 0, 0, 0, 0, 0))
-    twice = divided(once, inside)
+    inside = once.find((6.0, 0, 3.0, 6.0, 0, 0, 0, 0, 0))
+    twice = divided(once, inside, scale=2)
     assert [axis for axis, _ in twice.nodes()[1 + inside][0]] == [2, 6, 8]
