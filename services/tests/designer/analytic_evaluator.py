@@ -21,12 +21,11 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import unpack_specimens
-from remy_simulator.messages import action_tuple, axis_of, to_native
+from remy_simulator.messages import AXES, USUAL_AXES, action_tuple, axis_of, to_native
 from remy_simulator.objective import specimen_score
 from services.tests.designer.perturbed_actions import Action, perturbed_actions
 
 _POINTS = 12
-_AXES = 4
 _LOOKUPS_PER_POINT = 100
 _PACKETS = 1e6
 _BUCKETS = 1538
@@ -114,9 +113,10 @@ def best_action(point: MemoryPoint) -> Action:
 
 def memory_points(specimen: evaluation_pb2.Specimen) -> list[MemoryPoint]:
     """The memory values that trigger rules on a specimen; the first is a fresh memory's."""
-    return [(0.0,) * _AXES] + [
+    return [(0.0,) * USUAL_AXES] + [
         tuple(
-            1000 * remy_simulator.uniform(specimen.key, number, axis) ** 2 for axis in range(_AXES)
+            1000 * remy_simulator.uniform(specimen.key, number, axis) ** 2
+            for axis in range(USUAL_AXES)
         )
         for number in range(1, _POINTS)
     ]
@@ -183,15 +183,24 @@ def _record(
 
 
 def memory_columns(
-    counts: Mapping[tuple[int, int, int], int],
+    counts: Mapping[tuple[int, int, int], int], rules: int = 0
 ) -> evaluation_pb2.MemoryColumns:
-    """Counts of memory values by (rule, axis, bucket) as an outcome has them."""
+    """Counts of memory values by (rule, axis, bucket) as an outcome has them.
+
+    Axes beyond the usual ones come behind those of all `rules`.
+    """
+
+    def place_of(rule: int, axis: int, bucket: int) -> int:
+        row = rule * USUAL_AXES + axis
+        if axis >= USUAL_AXES:
+            row = rules * USUAL_AXES + rule * (AXES - USUAL_AXES) + axis - USUAL_AXES
+        return row * _BUCKETS + bucket
+
     columns = evaluation_pb2.MemoryColumns()
     before = 0
-    for rule, axis, bucket in sorted(counts):
-        place = (rule * _AXES + axis) * _BUCKETS + bucket
+    for place, count in sorted((place_of(*key), count) for key, count in counts.items()):
         columns.places.append(place - before)
-        columns.counts.append(counts[rule, axis, bucket])
+        columns.counts.append(count)
         before = place
     return columns
 

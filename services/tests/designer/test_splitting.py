@@ -37,7 +37,7 @@ def _outcome(rules: dict[int, dict[int, dict[float, int]]]) -> evaluation_pb2.Ev
         packets_sent=[1],
         scores=bytes(8),
         rule_uses=[1] * (max(rules) + 1),
-        memory=memory_columns(counts),
+        memory=memory_columns(counts, rules=max(rules) + 1),
     )
 
 
