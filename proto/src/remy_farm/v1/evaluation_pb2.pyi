@@ -23,7 +23,7 @@ RECORDING_USED: Recording
 RECORDING_SHARES: Recording
 
 class Traffic(_message.Message):
-    __slots__ = ("exponential_time", "exponential_bytes", "pareto_bytes", "mean_off_ms")
+    __slots__ = ("exponential_time", "exponential_bytes", "pareto_bytes", "empirical_bytes", "constant_bytes", "always", "intervals", "mean_off_ms", "poisson", "periodic", "barrier", "first_off_factor")
     class ExponentialTime(_message.Message):
         __slots__ = ("mean_ms",)
         MEAN_MS_FIELD_NUMBER: _ClassVar[int]
@@ -47,15 +47,72 @@ class Traffic(_message.Message):
         extra_bytes: float
         maximum_bytes: float
         def __init__(self, scale_bytes: _Optional[float] = ..., shape: _Optional[float] = ..., shift_bytes: _Optional[float] = ..., extra_bytes: _Optional[float] = ..., maximum_bytes: _Optional[float] = ...) -> None: ...
+    class EmpiricalBytes(_message.Message):
+        __slots__ = ("name", "probabilities", "bytes", "extra_bytes")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        PROBABILITIES_FIELD_NUMBER: _ClassVar[int]
+        BYTES_FIELD_NUMBER: _ClassVar[int]
+        EXTRA_BYTES_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        probabilities: _containers.RepeatedScalarFieldContainer[float]
+        bytes: _containers.RepeatedScalarFieldContainer[float]
+        extra_bytes: float
+        def __init__(self, name: _Optional[str] = ..., probabilities: _Optional[_Iterable[float]] = ..., bytes: _Optional[_Iterable[float]] = ..., extra_bytes: _Optional[float] = ...) -> None: ...
+    class ConstantBytes(_message.Message):
+        __slots__ = ("bytes",)
+        BYTES_FIELD_NUMBER: _ClassVar[int]
+        bytes: float
+        def __init__(self, bytes: _Optional[float] = ...) -> None: ...
+    class Always(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    class Intervals(_message.Message):
+        __slots__ = ("begin_ms", "end_ms")
+        BEGIN_MS_FIELD_NUMBER: _ClassVar[int]
+        END_MS_FIELD_NUMBER: _ClassVar[int]
+        begin_ms: _containers.RepeatedScalarFieldContainer[float]
+        end_ms: _containers.RepeatedScalarFieldContainer[float]
+        def __init__(self, begin_ms: _Optional[_Iterable[float]] = ..., end_ms: _Optional[_Iterable[float]] = ...) -> None: ...
+    class Poisson(_message.Message):
+        __slots__ = ("mean_interval_ms",)
+        MEAN_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+        mean_interval_ms: float
+        def __init__(self, mean_interval_ms: _Optional[float] = ...) -> None: ...
+    class Periodic(_message.Message):
+        __slots__ = ("interval_ms",)
+        INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+        interval_ms: float
+        def __init__(self, interval_ms: _Optional[float] = ...) -> None: ...
+    class Barrier(_message.Message):
+        __slots__ = ("pause_ms",)
+        PAUSE_MS_FIELD_NUMBER: _ClassVar[int]
+        pause_ms: float
+        def __init__(self, pause_ms: _Optional[float] = ...) -> None: ...
     EXPONENTIAL_TIME_FIELD_NUMBER: _ClassVar[int]
     EXPONENTIAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     PARETO_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EMPIRICAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONSTANT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ALWAYS_FIELD_NUMBER: _ClassVar[int]
+    INTERVALS_FIELD_NUMBER: _ClassVar[int]
     MEAN_OFF_MS_FIELD_NUMBER: _ClassVar[int]
+    POISSON_FIELD_NUMBER: _ClassVar[int]
+    PERIODIC_FIELD_NUMBER: _ClassVar[int]
+    BARRIER_FIELD_NUMBER: _ClassVar[int]
+    FIRST_OFF_FACTOR_FIELD_NUMBER: _ClassVar[int]
     exponential_time: Traffic.ExponentialTime
     exponential_bytes: Traffic.ExponentialBytes
     pareto_bytes: Traffic.ParetoBytes
+    empirical_bytes: Traffic.EmpiricalBytes
+    constant_bytes: Traffic.ConstantBytes
+    always: Traffic.Always
+    intervals: Traffic.Intervals
     mean_off_ms: float
-    def __init__(self, exponential_time: _Optional[_Union[Traffic.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[Traffic.ExponentialBytes, _Mapping]] = ..., pareto_bytes: _Optional[_Union[Traffic.ParetoBytes, _Mapping]] = ..., mean_off_ms: _Optional[float] = ...) -> None: ...
+    poisson: Traffic.Poisson
+    periodic: Traffic.Periodic
+    barrier: Traffic.Barrier
+    first_off_factor: float
+    def __init__(self, exponential_time: _Optional[_Union[Traffic.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[Traffic.ExponentialBytes, _Mapping]] = ..., pareto_bytes: _Optional[_Union[Traffic.ParetoBytes, _Mapping]] = ..., empirical_bytes: _Optional[_Union[Traffic.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[Traffic.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[Traffic.Always, _Mapping]] = ..., intervals: _Optional[_Union[Traffic.Intervals, _Mapping]] = ..., mean_off_ms: _Optional[float] = ..., poisson: _Optional[_Union[Traffic.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[Traffic.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[Traffic.Barrier, _Mapping]] = ..., first_off_factor: _Optional[float] = ...) -> None: ...
 
 class Choice(_message.Message):
     __slots__ = ("name", "variant", "parameters")
@@ -74,21 +131,49 @@ class Choice(_message.Message):
     parameters: _containers.RepeatedCompositeFieldContainer[Choice.Parameter]
     def __init__(self, name: _Optional[str] = ..., variant: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Choice.Parameter, _Mapping]]] = ...) -> None: ...
 
+class Link(_message.Message):
+    __slots__ = ("rate_packets_per_ms", "delay_ms", "buffer_packets", "queue", "loss_probability")
+    RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    rate_packets_per_ms: float
+    delay_ms: float
+    buffer_packets: int
+    queue: Choice
+    loss_probability: float
+    def __init__(self, rate_packets_per_ms: _Optional[float] = ..., delay_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., queue: _Optional[_Union[Choice, _Mapping]] = ..., loss_probability: _Optional[float] = ...) -> None: ...
+
+class Route(_message.Message):
+    __slots__ = ("links", "return_links", "delay_ms", "return_delay_ms")
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_LINKS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedScalarFieldContainer[int]
+    return_links: _containers.RepeatedScalarFieldContainer[int]
+    delay_ms: float
+    return_delay_ms: float
+    def __init__(self, links: _Optional[_Iterable[int]] = ..., return_links: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[float] = ..., return_delay_ms: _Optional[float] = ...) -> None: ...
+
 class SenderGroup(_message.Message):
-    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms")
+    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_FIELD_NUMBER: _ClassVar[int]
     count: int
     table: int
     traffic: Traffic
     protocol: Choice
     body: Choice
     first_on_ms: float
-    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ...) -> None: ...
+    route: Route
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ...) -> None: ...
 
 class Bottleneck(_message.Message):
     __slots__ = ("queue", "packet_bytes", "ack_bytes")
@@ -124,7 +209,7 @@ class Measurement(_message.Message):
     def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., log_normal_jitter: _Optional[_Union[Measurement.LogNormalJitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[float] = ..., bunch_packets: _Optional[int] = ..., delayed_ack_ms: _Optional[float] = ...) -> None: ...
 
 class Specimen(_message.Message):
-    __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement", "bottleneck")
+    __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement", "bottleneck", "links")
     KEY_FIELD_NUMBER: _ClassVar[int]
     LINK_RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +218,7 @@ class Specimen(_message.Message):
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
     BOTTLENECK_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     key: int
     link_rate_packets_per_ms: float
     rtt_ms: float
@@ -141,17 +227,20 @@ class Specimen(_message.Message):
     senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
     measurement: Measurement
     bottleneck: Bottleneck
-    def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ...) -> None: ...
+    links: _containers.RepeatedCompositeFieldContainer[Link]
+    def __init__(self, key: _Optional[int] = ..., link_rate_packets_per_ms: _Optional[float] = ..., rtt_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., loss_probability: _Optional[float] = ..., senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
 
 class SpecimenKind(_message.Message):
-    __slots__ = ("senders", "measurement", "bottleneck")
+    __slots__ = ("senders", "measurement", "bottleneck", "links")
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
     BOTTLENECK_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     senders: _containers.RepeatedCompositeFieldContainer[SenderGroup]
     measurement: Measurement
     bottleneck: Bottleneck
-    def __init__(self, senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ...) -> None: ...
+    links: _containers.RepeatedCompositeFieldContainer[Link]
+    def __init__(self, senders: _Optional[_Iterable[_Union[SenderGroup, _Mapping]]] = ..., measurement: _Optional[_Union[Measurement, _Mapping]] = ..., bottleneck: _Optional[_Union[Bottleneck, _Mapping]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
 
 class SpecimenColumns(_message.Message):
     __slots__ = ("kinds", "keys", "link_rates_packets_per_ms", "rtts_ms", "buffers", "loss_probabilities", "kind", "sender_counts")
