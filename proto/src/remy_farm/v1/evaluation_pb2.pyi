@@ -9,6 +9,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class TraceSemantics(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRACE_SEMANTICS_UNSPECIFIED: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_NS2: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_MAHIMAHI: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_CELLSIM: _ClassVar[TraceSemantics]
+
 class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RECORDING_UNSPECIFIED: _ClassVar[Recording]
@@ -16,6 +23,10 @@ class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECORDING_MEMORY: _ClassVar[Recording]
     RECORDING_USED: _ClassVar[Recording]
     RECORDING_SHARES: _ClassVar[Recording]
+TRACE_SEMANTICS_UNSPECIFIED: TraceSemantics
+TRACE_SEMANTICS_NS2: TraceSemantics
+TRACE_SEMANTICS_MAHIMAHI: TraceSemantics
+TRACE_SEMANTICS_CELLSIM: TraceSemantics
 RECORDING_UNSPECIFIED: Recording
 RECORDING_USES: Recording
 RECORDING_MEMORY: Recording
@@ -131,19 +142,164 @@ class Choice(_message.Message):
     parameters: _containers.RepeatedCompositeFieldContainer[Choice.Parameter]
     def __init__(self, name: _Optional[str] = ..., variant: _Optional[str] = ..., parameters: _Optional[_Iterable[_Union[Choice.Parameter, _Mapping]]] = ...) -> None: ...
 
+class Trace(_message.Message):
+    __slots__ = ("sha256", "opportunities_us")
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    OPPORTUNITIES_US_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    opportunities_us: bytes
+    def __init__(self, sha256: _Optional[bytes] = ..., opportunities_us: _Optional[bytes] = ...) -> None: ...
+
+class TraceGenerator(_message.Message):
+    __slots__ = ("maximum_packets_per_s", "volatility_packets_per_s", "outage_escape_per_s", "tick_ms", "seed")
+    MAXIMUM_PACKETS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    VOLATILITY_PACKETS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    OUTAGE_ESCAPE_PER_S_FIELD_NUMBER: _ClassVar[int]
+    TICK_MS_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    maximum_packets_per_s: float
+    volatility_packets_per_s: float
+    outage_escape_per_s: float
+    tick_ms: float
+    seed: int
+    def __init__(self, maximum_packets_per_s: _Optional[float] = ..., volatility_packets_per_s: _Optional[float] = ..., outage_escape_per_s: _Optional[float] = ..., tick_ms: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class LinkStep(_message.Message):
+    __slots__ = ("at_ms", "rate_packets_per_ms", "delay_ms", "loss_probability")
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    at_ms: float
+    rate_packets_per_ms: float
+    delay_ms: float
+    loss_probability: float
+    def __init__(self, at_ms: _Optional[float] = ..., rate_packets_per_ms: _Optional[float] = ..., delay_ms: _Optional[float] = ..., loss_probability: _Optional[float] = ...) -> None: ...
+
+class LinkRange(_message.Message):
+    __slots__ = ("least", "most")
+    LEAST_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    least: float
+    most: float
+    def __init__(self, least: _Optional[float] = ..., most: _Optional[float] = ...) -> None: ...
+
+class LinkSchedule(_message.Message):
+    __slots__ = ("steps", "repeat_after_ms")
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    REPEAT_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    steps: _containers.RepeatedCompositeFieldContainer[LinkStep]
+    repeat_after_ms: float
+    def __init__(self, steps: _Optional[_Iterable[_Union[LinkStep, _Mapping]]] = ..., repeat_after_ms: _Optional[float] = ...) -> None: ...
+
+class LinkWalk(_message.Message):
+    __slots__ = ("every_ms", "rate_packets_per_ms", "delay_ms", "loss_probability", "step")
+    EVERY_MS_FIELD_NUMBER: _ClassVar[int]
+    RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    every_ms: float
+    rate_packets_per_ms: LinkRange
+    delay_ms: LinkRange
+    loss_probability: LinkRange
+    step: float
+    def __init__(self, every_ms: _Optional[float] = ..., rate_packets_per_ms: _Optional[_Union[LinkRange, _Mapping]] = ..., delay_ms: _Optional[_Union[LinkRange, _Mapping]] = ..., loss_probability: _Optional[_Union[LinkRange, _Mapping]] = ..., step: _Optional[float] = ...) -> None: ...
+
+class GilbertElliottLoss(_message.Message):
+    __slots__ = ("good_to_bad", "bad_to_good", "loss_in_good", "loss_in_bad")
+    GOOD_TO_BAD_FIELD_NUMBER: _ClassVar[int]
+    BAD_TO_GOOD_FIELD_NUMBER: _ClassVar[int]
+    LOSS_IN_GOOD_FIELD_NUMBER: _ClassVar[int]
+    LOSS_IN_BAD_FIELD_NUMBER: _ClassVar[int]
+    good_to_bad: float
+    bad_to_good: float
+    loss_in_good: float
+    loss_in_bad: float
+    def __init__(self, good_to_bad: _Optional[float] = ..., bad_to_good: _Optional[float] = ..., loss_in_good: _Optional[float] = ..., loss_in_bad: _Optional[float] = ...) -> None: ...
+
+class Policer(_message.Message):
+    __slots__ = ("rate_packets_per_ms", "burst_packets")
+    RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
+    BURST_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    rate_packets_per_ms: float
+    burst_packets: float
+    def __init__(self, rate_packets_per_ms: _Optional[float] = ..., burst_packets: _Optional[float] = ...) -> None: ...
+
+class JitterBox(_message.Message):
+    __slots__ = ("periodic", "batches", "random")
+    class Periodic(_message.Message):
+        __slots__ = ("period_ms",)
+        PERIOD_MS_FIELD_NUMBER: _ClassVar[int]
+        period_ms: float
+        def __init__(self, period_ms: _Optional[float] = ...) -> None: ...
+    class Batches(_message.Message):
+        __slots__ = ("packets", "longest_wait_ms")
+        PACKETS_FIELD_NUMBER: _ClassVar[int]
+        LONGEST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+        packets: int
+        longest_wait_ms: float
+        def __init__(self, packets: _Optional[int] = ..., longest_wait_ms: _Optional[float] = ...) -> None: ...
+    class Random(_message.Message):
+        __slots__ = ("longest_hold_ms", "probability", "reorders")
+        LONGEST_HOLD_MS_FIELD_NUMBER: _ClassVar[int]
+        PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+        REORDERS_FIELD_NUMBER: _ClassVar[int]
+        longest_hold_ms: float
+        probability: float
+        reorders: bool
+        def __init__(self, longest_hold_ms: _Optional[float] = ..., probability: _Optional[float] = ..., reorders: _Optional[bool] = ...) -> None: ...
+    PERIODIC_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    RANDOM_FIELD_NUMBER: _ClassVar[int]
+    periodic: JitterBox.Periodic
+    batches: JitterBox.Batches
+    random: JitterBox.Random
+    def __init__(self, periodic: _Optional[_Union[JitterBox.Periodic, _Mapping]] = ..., batches: _Optional[_Union[JitterBox.Batches, _Mapping]] = ..., random: _Optional[_Union[JitterBox.Random, _Mapping]] = ...) -> None: ...
+
 class Link(_message.Message):
-    __slots__ = ("rate_packets_per_ms", "delay_ms", "buffer_packets", "queue", "loss_probability")
+    __slots__ = ("rate_packets_per_ms", "delay_ms", "buffer_packets", "queue", "loss_probability", "trace", "generated", "gilbert_elliott", "schedule", "walk", "policer", "jitter_box")
+    class TraceDriven(_message.Message):
+        __slots__ = ("sha256", "semantics", "ends")
+        SHA256_FIELD_NUMBER: _ClassVar[int]
+        SEMANTICS_FIELD_NUMBER: _ClassVar[int]
+        ENDS_FIELD_NUMBER: _ClassVar[int]
+        sha256: bytes
+        semantics: TraceSemantics
+        ends: bool
+        def __init__(self, sha256: _Optional[bytes] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ..., ends: _Optional[bool] = ...) -> None: ...
+    class Generated(_message.Message):
+        __slots__ = ("generator", "semantics")
+        GENERATOR_FIELD_NUMBER: _ClassVar[int]
+        SEMANTICS_FIELD_NUMBER: _ClassVar[int]
+        generator: TraceGenerator
+        semantics: TraceSemantics
+        def __init__(self, generator: _Optional[_Union[TraceGenerator, _Mapping]] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ...) -> None: ...
     RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
     DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    GENERATED_FIELD_NUMBER: _ClassVar[int]
+    GILBERT_ELLIOTT_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    WALK_FIELD_NUMBER: _ClassVar[int]
+    POLICER_FIELD_NUMBER: _ClassVar[int]
+    JITTER_BOX_FIELD_NUMBER: _ClassVar[int]
     rate_packets_per_ms: float
     delay_ms: float
     buffer_packets: int
     queue: Choice
     loss_probability: float
-    def __init__(self, rate_packets_per_ms: _Optional[float] = ..., delay_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., queue: _Optional[_Union[Choice, _Mapping]] = ..., loss_probability: _Optional[float] = ...) -> None: ...
+    trace: Link.TraceDriven
+    generated: Link.Generated
+    gilbert_elliott: GilbertElliottLoss
+    schedule: LinkSchedule
+    walk: LinkWalk
+    policer: Policer
+    jitter_box: JitterBox
+    def __init__(self, rate_packets_per_ms: _Optional[float] = ..., delay_ms: _Optional[float] = ..., buffer_packets: _Optional[int] = ..., queue: _Optional[_Union[Choice, _Mapping]] = ..., loss_probability: _Optional[float] = ..., trace: _Optional[_Union[Link.TraceDriven, _Mapping]] = ..., generated: _Optional[_Union[Link.Generated, _Mapping]] = ..., gilbert_elliott: _Optional[_Union[GilbertElliottLoss, _Mapping]] = ..., schedule: _Optional[_Union[LinkSchedule, _Mapping]] = ..., walk: _Optional[_Union[LinkWalk, _Mapping]] = ..., policer: _Optional[_Union[Policer, _Mapping]] = ..., jitter_box: _Optional[_Union[JitterBox, _Mapping]] = ...) -> None: ...
 
 class Route(_message.Message):
     __slots__ = ("links", "return_links", "delay_ms", "return_delay_ms")
@@ -313,7 +469,7 @@ class Candidate(_message.Message):
     def __init__(self, actions: _Optional[_Union[ActionChanges, _Mapping]] = ..., perturbation: _Optional[_Union[Perturbation, _Mapping]] = ...) -> None: ...
 
 class EvaluationRequest(_message.Message):
-    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording", "objective", "specimen_columns", "bounds")
+    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording", "objective", "specimen_columns", "bounds", "traces")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     SPECIMENS_FIELD_NUMBER: _ClassVar[int]
@@ -323,6 +479,7 @@ class EvaluationRequest(_message.Message):
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SPECIMEN_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
+    TRACES_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
     candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
     specimens: _containers.RepeatedCompositeFieldContainer[Specimen]
@@ -332,7 +489,8 @@ class EvaluationRequest(_message.Message):
     objective: _spec_pb2.Objective
     specimen_columns: SpecimenColumns
     bounds: ActionBounds
-    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ...) -> None: ...
+    traces: _containers.RepeatedCompositeFieldContainer[Trace]
+    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ...) -> None: ...
 
 class SignalSummary(_message.Message):
     __slots__ = ("signal", "buckets", "counts")
