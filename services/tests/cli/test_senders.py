@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.cli.main import main
-from remy_services.cli.senders import (
-    BODY,
-    QUEUE,
-    REMYCC,
-    SENDER,
-    bottleneck,
-    parse_choice,
-    parse_sender,
-)
+from remy_services.cli.senders import BODY, QUEUE, SENDER
+from remy_services.evaluation.senders import REMYCC, bottleneck, parse_choice, parse_sender
 from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry
 

@@ -25,12 +25,13 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_services.cli.senders import BODY, RECEIVED, REMYCC, SENDER, Words, parse_sender
+from remy_services.cli.senders import BODY, SENDER
 from remy_services.evaluation.measures import (
     Summary,
     Trial,
     try_table,
 )
+from remy_services.evaluation.senders import RECEIVED, REMYCC, Words, parse_sender
 from remy_services.remycc import (
     read_remycc,
     write_remycc,

@@ -1,176 +1,17 @@
-"""Who sends, and what stands in the way, in words: `cubic=3`, `remycc:FILE,body=ns2`, `codel`."""
+"""Options in words, `--sender cubic=3` and the like, and what a shell completes of them."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation.senders import REMYCC, VARIANT, parse_choice, parse_sender
 from remy_simulator import registry
 from remy_simulator.registry import Registry
-
-REMYCC = "remycc:"
-#: What counts as throughput where nothing is sent again.
-RECEIVED = "packets_received"
-MOST_SENDERS = 10_000
-
-_TCP = "tcp"
-_USUAL_QUEUE = "drop-tail"
-_NAME = re.compile("[a-z][a-z0-9_]*")
-_COUNTED = re.compile("(.*)=([0-9]+)", re.DOTALL)
-#: Settings that are not parameters.
-_VARIANT, _BODY, _BODY_VARIANT = "variant", "body", "body_variant"
-
-
-@dataclass(frozen=True)
-class Words:
-    """What one --sender asks for: WHAT[,NAME=VALUE ...][=COUNT]."""
-
-    name: str
-    """The words without the number: what results call these senders."""
-    count: int
-    remycc: str | None
-    """A RemyCC's file; none where there is a protocol."""
-    protocol: evaluation_pb2.Choice | None
-    body: evaluation_pb2.Choice | None
-    """If these words say what carries it."""
-
-    def body_or(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.Choice | None:
-        """What carries it where RemyCCs are carried by `usual`; none: what is usual everywhere.
-
-        Protocols are on TCP whatever RemyCCs are on, and on one like theirs if they are on TCP.
-        """
-        chosen = self.body or usual
-        if self.body is None and self.remycc is None and usual is not None and usual.name != _TCP:
-            chosen = None
-        everywhere = "datagram" if self.remycc is not None else _TCP
-        return None if chosen == evaluation_pb2.Choice(name=everywhere) else chosen
-
-    def group(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.SenderGroup:
-        """What the senders run, without their number, table and load."""
-        return evaluation_pb2.SenderGroup(protocol=self.protocol, body=self.body_or(usual))
-
-    def throughput_of(self, usual: evaluation_pb2.Choice | None) -> str:
-        """What of a sender counts as throughput."""
-        body = self.body_or(usual)
-        name = body.name if body else _TCP if self.remycc is None else "datagram"
-        traits = registry.entries(Registry.BODY)[name].traits
-        received = registry.COUNTS_RECEIVED in traits
-        return RECEIVED if received else "packets_in_order"
-
-
-def parse_sender(text: str) -> Words:
-    """What a --sender says. Raises ValueError with one sentence."""
-    what, count = text, 1
-    counted = _COUNTED.fullmatch(text)
-    # "aimd,increase_packets=1" is a setting, "aimd=1" and "aimd,increase_packets=1=1" are counted.
-    if counted and not ("," in counted[1] and _NAME.fullmatch(counted[1].rpartition(",")[2])):
-        what, count = counted[1], int(counted[2])
-    if not 1 <= count <= MOST_SENDERS:
-        raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MOST_SENDERS}")
-    is_remycc = what.startswith(REMYCC)
-    head, settings = _take_settings(what, may_have_commas=is_remycc)
-    body_name = settings.pop(_BODY, None)
-    protocol = None
-    if not is_remycc:
-        own = _of_protocol(head, settings)
-        protocol = _choice(Registry.PROTOCOL, head, own)
-        settings = {name: value for name, value in settings.items() if name not in own}
-    elif head == REMYCC:
-        raise ValueError(f"'{text}' names no file; a RemyCC is {REMYCC}FILE")
-    body = None
-    if body_name is not None or (settings and not is_remycc):
-        if _BODY_VARIANT in settings:
-            settings[_VARIANT] = settings.pop(_BODY_VARIANT)
-        body = _choice(Registry.BODY, body_name or _TCP, settings)
-        needed = "carries RemyCCs" if is_remycc else "carries protocols"
-        if needed not in registry.entries(Registry.BODY)[body.name].traits:
-            raise ValueError(
-                f"'{text}' is on {body.name}, which carries no "
-                + ("RemyCC" if is_remycc else f"protocol; protocols are on {_TCP}")
-            )
-    elif settings:
-        raise ValueError(f"'{text}' has settings of a body, but no body=NAME")
-    return Words(what, count, head.removeprefix(REMYCC) if is_remycc else None, protocol, body)
-
-
-def parse_choice(kind: Registry, text: str) -> evaluation_pb2.Choice:
-    """What a --queue or --body says: NAME[,variant=V][,PARAMETER=VALUE ...]. Raises ValueError."""
-    name, settings = _take_settings(text)
-    return _choice(kind, name, settings)
-
-
-def _take_settings(what: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
-    """A file's name may have commas: what stands before one that is no setting belongs to it."""
-    parts = what.split(",")
-    settings: list[tuple[str, str]] = []
-    while len(parts) > 1:
-        name, sign, value = parts[-1].partition("=")
-        if not sign or not _NAME.fullmatch(name):
-            if may_have_commas:
-                break
-            raise ValueError(f"'{parts[-1]}' in '{what}' is no setting, as beta=0.7 is one")
-        settings.insert(0, (name, value))
-        parts.pop()
-    for name, times in Counter(name for name, _ in settings).items():
-        if times > 1:
-            raise ValueError(f"'{what}' sets {name} twice")
-    return ",".join(parts), dict(settings)
-
-
-def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that are the protocol's; what is not its own may be its body's."""
-    registry.check(Registry.PROTOCOL, evaluation_pb2.Choice(name=name))
-    entry = registry.entries(Registry.PROTOCOL)[name]
-    bodies = registry.entries(Registry.BODY)[_TCP].variants
-    elsewhere = {_BODY_VARIANT, *(each.name for body in bodies for each in body.parameters)}
-    known = {each.name for variant in entry.variants for each in variant.parameters}
-    return {
-        setting: value
-        for setting, value in settings.items()
-        if setting in known or setting not in elsewhere
-    }
-
-
-def _choice(kind: Registry, name: str, settings: Mapping[str, str]) -> evaluation_pb2.Choice:
-    choice = evaluation_pb2.Choice(name=name, variant=settings.get(_VARIANT, ""))
-    for setting, text in settings.items():
-        if setting != _VARIANT:
-            choice.parameters.add(name=setting, value=_number(name, setting, text))
-    return registry.canonical(kind, choice)
-
-
-def _number(name: str, setting: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"{name}: {setting} is '{text}', which is not a number")
-    return value
-
-
-def bottleneck(
-    queue: evaluation_pb2.Choice | None, packet_bytes: float, ack_bytes: float
-) -> evaluation_pb2.Bottleneck | None:
-    """What a path has beyond the plain dumbbell; none: nothing."""
-    found = evaluation_pb2.Bottleneck(ack_bytes=ack_bytes)
-    if queue is not None and queue != evaluation_pb2.Choice(name=_USUAL_QUEUE):
-        found.queue.CopyFrom(queue)
-    if packet_bytes != USUAL_PACKET_BYTES:
-        found.packet_bytes = packet_bytes
-    return found if found.ByteSize() else None
-
-
-USUAL_PACKET_BYTES = 1500
 
 
 class _Spoken(click.ParamType[Any]):
@@ -202,7 +43,7 @@ class _Spoken(click.ParamType[Any]):
                 found[REMYCC] = "a RemyCC's file"
         elif entry := entries.get(head.partition(",")[0]):
             for variant in entry.variants:
-                found[f"{head},{_VARIANT}={variant.name}"] = variant.source
+                found[f"{head},{VARIANT}={variant.name}"] = variant.source
                 for each in variant.parameters:
                     found[f"{head},{each.name}="] = each.meaning
         return [

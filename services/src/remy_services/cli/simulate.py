@@ -31,16 +31,7 @@ from remy_services.cli.common import (
     seed_option,
     time_unit_option,
 )
-from remy_services.cli.senders import (
-    BODY,
-    MOST_SENDERS,
-    QUEUE,
-    REMYCC,
-    SENDER,
-    USUAL_PACKET_BYTES,
-    Words,
-    bottleneck,
-)
+from remy_services.cli.senders import BODY, QUEUE, SENDER
 from remy_services.evaluation.measures import (
     SenderMeasures,
     SpecimenMeasures,
@@ -51,6 +42,13 @@ from remy_services.evaluation.measures import (
     measure_specimen,
     measure_transport,
     present,
+)
+from remy_services.evaluation.senders import (
+    MOST_SENDERS,
+    REMYCC,
+    USUAL_PACKET_BYTES,
+    Words,
+    bottleneck,
 )
 from remy_services.files import write_file
 from remy_services.remycc import read_remycc
