@@ -66,10 +66,14 @@ def _as_before_editions(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
     written = spec_pb2.DesignSpec.FromString(complete(spec, edition=1).SerializeToString())
     written.ClearField("edition")
     for message, field in _scalars(written):
-        is_always_there = constraint_of(field).default or constraint_of(field).required
+        is_always_there = constraint_of(field).default or _is_required(field)
         if is_always_there and getattr(message, field.name) == 0:
             message.ClearField(field.name)
     return written
+
+
+def _is_required(field: FieldDescriptor) -> bool:
+    return constraint_of(field).required or bool(constraint_of(field).required_unless)
 
 
 def _scalars(message: Any) -> Iterator[tuple[Message, FieldDescriptor]]:
@@ -168,7 +172,7 @@ def test_a_specification_of_a_client_that_does_not_know_a_field_means_its_defaul
     whole = complete(_spec(), edition=edition)
     heard = complete(_without(whole, path))
     field = _field(whole, path)
-    if constraint_of(field).required or is_alternative(field):
+    if _is_required(field) or is_alternative(field):
         # It is refused where specifications are checked.
         assert heard == _without(whole, path)
     elif path == ("edition",) and edition == 1:
@@ -183,7 +187,7 @@ def test_it_may_know_no_editions_either(edition: int, path: tuple[str, ...]) -> 
     whole = complete(_spec(), edition=edition)
     heard = complete(_without(_without(whole, path), ("edition",)), edition=edition)
     field = _field(whole, path)
-    if constraint_of(field).required or is_alternative(field) or path == ("edition",):
+    if _is_required(field) or is_alternative(field) or path == ("edition",):
         return
     if edition > 1:
         # What was complete in the first edition is not left out by any of a later one.

@@ -156,21 +156,23 @@ NetworkSenderResults to_network_results(const TransportRow& row) {
 }
 
 // All of a network that scores depend on.
-Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet_bytes) {
+Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet_bytes,
+                   const std::vector<SenderGroup>& groups = {}) {
   Specimen specimen;
+  specimen.senders = groups;
   specimen.link_rate_packets_per_ms = link_rate_packets_per_ms;
   specimen.rtt_ms = rtt_ms;
   specimen.bottleneck = Bottleneck{{}, packet_bytes, 0};
   return specimen;
 }
 
-// (packets that count as throughput, delays measured) of each sender.
-using TallyPairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+// (packets that count as throughput, delays measured, flows completed) of each sender.
+using TallyTuples = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-std::vector<Tally> to_tallies(const TallyPairs& pairs) {
+std::vector<Tally> to_tallies(const TallyTuples& tuples) {
   std::vector<Tally> tallies;
-  for (const auto& [throughput_packets, delay_samples] : pairs) {
-    tallies.push_back({throughput_packets, delay_samples});
+  for (const auto& [throughput_packets, delay_samples, flows] : tuples) {
+    tallies.push_back({throughput_packets, delay_samples, flows});
   }
   return tallies;
 }
@@ -585,7 +587,9 @@ void bind_evaluation(nb::module_& module) {
       .def(nb::init<std::uint32_t, std::uint32_t, Traffic, std::optional<Choice>,
                     std::optional<Choice>, std::optional<double>>(),
            "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "body"_a.none(),
-           "first_on_ms"_a.none());
+           "first_on_ms"_a.none())
+      .def_rw("weight", &SenderGroup::weight)
+      .def_rw("objective", &SenderGroup::objective, nb::arg().none());
   nb::class_<Bottleneck>(module, "Bottleneck")
       .def(nb::init<std::optional<Choice>, double, double>(), "queue"_a.none(), "packet_bytes"_a,
            "ack_bytes"_a);
@@ -773,36 +777,56 @@ void bind_columns(nb::module_& module) {
 void bind_objective(nb::module_& module) {
   nb::enum_<ThroughputMeasure>(module, "ThroughputMeasure")
       .value("EQUAL_SHARE", ThroughputMeasure::kEqualShare)
-      .value("ON_TIME", ThroughputMeasure::kOnTime);
+      .value("ON_TIME", ThroughputMeasure::kOnTime)
+      .value("COMPLETION", ThroughputMeasure::kCompletion);
+  nb::enum_<GroupAggregate>(module, "GroupAggregate")
+      .value("MEAN", GroupAggregate::kMean)
+      .value("MINIMUM", GroupAggregate::kMinimum);
   nb::class_<Objective>(module, "Objective")
-      .def(nb::init<double, double, double, ThroughputMeasure, double>(), "alpha"_a, "beta"_a,
-           "delta"_a, "throughput"_a, "minimum_on_ms"_a);
+      .def(nb::init<double, double, double, ThroughputMeasure, double, GroupAggregate>(), "alpha"_a,
+           "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
+           "over_groups"_a = GroupAggregate::kMean);
   module.def(
       "objective_scores",
       [](const Objective& objective, double link_rate_packets_per_ms, double rtt_ms,
          const std::vector<SenderTuple>& senders, double duration_ms, double packet_bytes,
-         const TallyPairs& tallies) {
-        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, packet_bytes);
+         const TallyTuples& tallies, const std::vector<SenderGroup>& groups) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, packet_bytes, groups);
         return objective_scores(objective, path, to_senders(senders), duration_ms,
                                 to_tallies(tallies));
       },
       "objective"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
-      "packet_bytes"_a = kPacketBytes, "tallies"_a = TallyPairs(),
+      "packet_bytes"_a = kPacketBytes, "tallies"_a = TallyTuples(),
+      "groups"_a = std::vector<SenderGroup>(),
       "The objective of each sender; None where it cannot be scored. Tallies are (packets that "
-      "count as throughput, delays measured); without them all received are both.");
+      "count as throughput, delays measured, flows completed); without them all received are the "
+      "first two. Groups may have objectives of their own.");
+  module.def(
+      "specimen_score",
+      [](const Objective& objective, double link_rate_packets_per_ms, double rtt_ms,
+         const std::vector<SenderTuple>& senders, double duration_ms, double packet_bytes,
+         const TallyTuples& tallies, const std::vector<SenderGroup>& groups) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, packet_bytes, groups);
+        return specimen_score(objective, path, to_senders(senders), duration_ms,
+                              to_tallies(tallies));
+      },
+      "objective"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
+      "packet_bytes"_a, "tallies"_a, "groups"_a,
+      "What the objective makes of all senders together, by the weights of their groups; None if "
+      "none can be scored.");
   module.def(
       "exact_sum", [](const std::vector<double>& values) { return exact_sum(values); }, "values"_a,
       "The exactly rounded sum; not a number if it overflows.");
   module.def(
       "normalized_scores",
       [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms,
-         const std::vector<SenderTuple>& senders, double duration_ms, const TallyPairs& tallies) {
+         const std::vector<SenderTuple>& senders, double duration_ms, const TallyTuples& tallies) {
         const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, kPacketBytes);
         return normalized_scores(minimum_on_ms, path, to_senders(senders), duration_ms,
                                  to_tallies(tallies));
       },
       "minimum_on_ms"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "senders"_a, "duration_ms"_a,
-      "tallies"_a = TallyPairs(),
+      "tallies"_a = TallyTuples(),
       "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
 }
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
+#include "core/elementary.h"
 #include "random_cases.h"
 
 namespace remy {
@@ -155,6 +158,73 @@ TEST(Objective, ASenderWithoutAScoreLeavesTheOthersAlone) {
       {}, one_packet_per_ms(), {never, ordinary_sender(), never, ordinary_sender()}, kDurationMs);
   const auto alone = score({}, ordinary_sender());
   EXPECT_EQ(scores, (SenderScores{std::nullopt, alone, std::nullopt, alone}));
+}
+
+// Two groups of two and one, whose senders scored differently.
+struct Groups {
+  Specimen specimen = one_packet_per_ms();
+  std::vector<SenderResults> senders{3, ordinary_sender()};
+
+  Groups() {
+    specimen.senders.push_back(specimen.senders.front());
+    specimen.senders.front().count = 2;
+    senders[1].packets_received = 500;
+    senders[1].delay_sum_ms = 50'000;
+    senders[2].share_ms = 3000;
+  }
+  std::optional<double> score(const Objective& objective = {}) const {
+    return specimen_score(objective, specimen, senders, kDurationMs);
+  }
+  double sender(std::size_t number, const Objective& objective = {}) const {
+    return objective_scores(objective, specimen, senders, kDurationMs)[number].value();
+  }
+};
+
+TEST(GroupScores, CountByTheirWeights) {
+  Groups groups;
+  EXPECT_EQ(groups.score(),
+            exact_sum(std::vector{groups.sender(0), groups.sender(1), groups.sender(2)}) / 3);
+  groups.specimen.senders[1].weight = 4;
+  EXPECT_NEAR(*groups.score(), (groups.sender(0) + groups.sender(1) + 4 * groups.sender(2)) / 6,
+              1e-12);
+  groups.specimen.senders[0].weight = 0;
+  EXPECT_NEAR(*groups.score(), groups.sender(2), 1e-12);
+  groups.specimen.senders[1].weight = 0;
+  EXPECT_EQ(groups.score(), std::nullopt);
+}
+
+TEST(GroupScores, HaveTheirOwnObjectives) {
+  Groups groups;
+  const Objective own{2, 1, 10, ThroughputMeasure::kOnTime, 0};
+  const double before = groups.sender(0);
+  groups.specimen.senders[1].objective = own;
+  EXPECT_EQ(groups.sender(0), before);
+  EXPECT_EQ(groups.sender(2), *score(own, groups.senders[2]));
+}
+
+TEST(GroupScores, MayBeTheLowestOfTheGroupsMeans) {
+  Groups groups;
+  Objective lowest;
+  lowest.over_groups = GroupAggregate::kMinimum;
+  const double first = (groups.sender(0) + groups.sender(1)) / 2;
+  EXPECT_NEAR(*groups.score(lowest), std::min(first, groups.sender(2)), 1e-12);
+  groups.specimen.senders[0].weight = 1e-3;
+  groups.specimen.senders[1].weight = 2;
+  EXPECT_NEAR(*groups.score(lowest), std::min(1e-3 * first, 2 * groups.sender(2)), 1e-12);
+}
+
+TEST(Completion, IsFlowsOverTheTimeOn) {
+  const Objective objective{2, 1, 0, ThroughputMeasure::kCompletion, 0};
+  const std::vector<SenderResults> senders{ordinary_sender()};
+  const auto score_of = [&](std::uint64_t flows) {
+    const std::vector<Tally> tallies{{1000, 1000, flows}};
+    return *specimen_score(objective, one_packet_per_ms(), senders, kDurationMs, tallies);
+  };
+  // Of 4 s on: minus the mean completion time in seconds.
+  EXPECT_DOUBLE_EQ(score_of(8), -0.5);
+  EXPECT_DOUBLE_EQ(score_of(1), -4);
+  // A flow that was not completed is none that took no time.
+  EXPECT_DOUBLE_EQ(score_of(0), -4);
 }
 
 }  // namespace

@@ -246,7 +246,9 @@ def _what_is_missing(message: Message, inherited: dict[str, str]) -> Iterator[st
         if constraint.added_later:
             continue
         default = default_of(field, FIRST_EDITION)
-        expected = default is not None or constraint.required
+        expected = (
+            default is not None or constraint.required or bool(constraint.required_unless)
+        )
         value = getattr(message, field.name)
         if field.is_repeated:
             if default is not None and not value:

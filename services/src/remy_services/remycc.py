@@ -15,7 +15,8 @@ from google.protobuf import json_format
 from remy_farm.dna.v1 import dna_pb2
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import FileError, read_file, write_file
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent
+from remy_services.specification.distributions import extent
+from remy_services.specification.models import KILOBITS_PER_PACKET, outline
 from remy_services.specification.reading import integer
 from remy_services.specification.schema import short_name
 from remy_simulator import InvalidTable, RuleTable
@@ -60,7 +61,7 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
     Distributions are reduced to their ends, which is all that the format holds; an on time by bytes
     is left out.
     """
-    network, traffic = spec.network, spec.traffic
+    network, traffic = outline(spec).network, outline(spec).traffic
     link_low, link_high = extent(network.link_rate_mbps)
     config = dna_pb2.ConfigRange(
         link_packets_per_ms=dna_pb2.Range(

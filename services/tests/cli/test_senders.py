@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from remy_farm.v1 import evaluation_pb2
 from remy_services.cli.main import main
 from remy_services.cli.senders import BODY, QUEUE, SENDER
-from remy_services.evaluation.senders import REMYCC, bottleneck, parse_choice, parse_sender
+from remy_services.evaluation.senders import REMYCC, bottleneck, parse_sender
 from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry
 
@@ -123,8 +123,8 @@ def test_a_number_of_senders_is_told_from_a_setting(
 
 
 def test_bodies_are_for_whom_they_are_said() -> None:
-    tcp = parse_choice(Registry.BODY, "tcp,minimum_rto_ms=300")
-    ns2 = parse_choice(Registry.BODY, "ns2")
+    tcp = registry.parse(Registry.BODY, "tcp,minimum_rto_ms=300")
+    ns2 = registry.parse(Registry.BODY, "ns2")
     cubic, remycc = parse_sender("cubic"), parse_sender("remycc:f.json")
     assert cubic.body_or(None) is None
     assert remycc.body_or(None) is None
@@ -137,8 +137,8 @@ def test_bodies_are_for_whom_they_are_said() -> None:
 
 def test_what_is_usual_is_no_bottleneck() -> None:
     assert bottleneck(None, 1500, 0) is None
-    assert bottleneck(parse_choice(Registry.QUEUE, "drop-tail"), 1500, 0) is None
-    codel = bottleneck(parse_choice(Registry.QUEUE, "codel"), 1260, 50)
+    assert bottleneck(registry.parse(Registry.QUEUE, "drop-tail"), 1500, 0) is None
+    codel = bottleneck(registry.parse(Registry.QUEUE, "codel"), 1260, 50)
     assert codel is not None
     assert (codel.queue.name, codel.packet_bytes, codel.ack_bytes) == ("codel", 1260, 50)
 

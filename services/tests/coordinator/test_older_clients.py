@@ -250,7 +250,7 @@ def test_a_specification_without_fields_means_their_defaults_or_is_told_of_them(
         message.ClearField(path[-1])
         field = message.DESCRIPTOR.fields_by_name[path[-1]]
         whole.ClearField(path[-1])
-        if constraint_of(field).required:
+        if constraint_of(field).required or constraint_of(field).required_unless:
             blamed.add(".".join(path))
         elif is_alternative(field):
             blamed.add(".".join(path[:-1]))

@@ -119,7 +119,7 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
             alpha=draw(st.floats(0, 10)),
             beta=draw(st.floats(0, 10)),
             delta=draw(st.floats(0, 1000)),
-            throughput=draw(st.sampled_from(spec_pb2.ThroughputMeasure.keys()[1:])),
+            throughput=draw(st.sampled_from(spec_pb2.ThroughputMeasure.keys()[1:3])),
             minimum_on_ms=minimum_on_ms,
         ),
         signals=draw(st.lists(st.sampled_from(_SIGNALS[rules]), min_size=1, unique=True)),

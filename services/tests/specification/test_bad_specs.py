@@ -160,8 +160,13 @@ def test_a_complete_message_is_accepted() -> None:
     [
         ("objective", "alpha", 11, "is 11, but must be a number at least 0 and at most 10"),
         ("objective", "alpha", math.nan, "is nan, but must be a number at least 0 and at most 10"),
-        ("objective", "throughput", 0, "is 0, but must be one of equal_share, on_time"),
-        ("objective", "throughput", 99, "is 99, but must be one of equal_share, on_time"),
+        ("objective", "throughput", 0, "is 0, but must be one of equal_share, on_time, completion"),
+        (
+            "objective",
+            "throughput",
+            99,
+            "is 99, but must be one of equal_share, on_time, completion",
+        ),
         (
             "stop",
             "epochs",

@@ -8,6 +8,7 @@ import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.specification import extent, load_spec
+from remy_services.specification.models import outline
 from services.tests.specification.specs import draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -25,6 +26,7 @@ def test_all_are_here() -> None:
         "datacenter",
         "demo-paper",
         "demo",
+        "diversity",
         "general-purpose-delta0.1",
         "general-purpose-delta1",
         "general-purpose-delta10",
@@ -44,6 +46,7 @@ def test_all_are_here() -> None:
         "learnability-senders-1-20",
         "learnability-senders-1-50",
         "one-x",
+        "tcp-aware",
         "ten-x",
     ]
 
@@ -68,7 +71,7 @@ def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None
     """A packet's service time or less, or one sender could not fill the link; of scale-free rules
     well below the interval that is measured."""
     spec = load_spec(path)
-    _, fastest_mbps = extent(spec.network.link_rate_mbps)
+    _, fastest_mbps = extent(outline(spec).network.link_rate_mbps)
     search = spec.search
     if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
         assert search.joint.intersend_ratio.minimum <= 0.5

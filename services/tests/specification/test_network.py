@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import extent, parse_spec
-from remy_services.specification.networks import Quantity, quantile
+from remy_services.specification.distributions import quantile
+from remy_services.specification.networks import Quantity
 from services.tests.specification.specs import (
     MINIMAL,
     distributions,
@@ -276,6 +277,7 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
         ("JITTER_PERCENTILE_99", 11),
         ("BUNCH", 12),
         ("DELAYED_ACK", 13),
+        ("MODEL", 14),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry
 from remy_simulator.messages import signal_of
 
@@ -95,8 +95,26 @@ def protocols_fingerprint() -> str:
             continue
         for group in _mixed(request, queues[number % len(queues)]).senders:
             group.body.name, group.body.variant = body.name, variant.name
-    outcome = columns.evaluate_columns(columns.packed(request))
-    return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
+    digest = hashlib.sha256()
+    # Results as they are, then scores: groups have weights and objectives of their own.
+    for number, specimen in enumerate(request.specimens):
+        specimen.senders[0].weight = 1.0 + number / 8
+        specimen.senders[1].objective.CopyFrom(_objective(spec_pb2.THROUGHPUT_MEASURE_ON_TIME))
+    for _ in range(2):
+        outcome = columns.evaluate_columns(columns.packed(request))
+        digest.update(outcome.SerializeToString(deterministic=True))
+        request.objective.CopyFrom(_objective(spec_pb2.THROUGHPUT_MEASURE_COMPLETION))
+    return digest.hexdigest()
+
+
+def _objective(throughput: spec_pb2.ThroughputMeasure) -> spec_pb2.Objective:
+    return spec_pb2.Objective(
+        alpha=2.0,
+        beta=1.0,
+        delta=0.5,
+        throughput=throughput,
+        over_groups=spec_pb2.GROUP_AGGREGATE_MINIMUM,
+    )
 
 
 def _mixed(

@@ -111,7 +111,7 @@ def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
 
 def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
     """A SenderGroup message as the native type."""
-    return _native.SenderGroup(
+    native = _native.SenderGroup(
         group.count,
         group.table,
         native_traffic(group.traffic),
@@ -119,6 +119,11 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
         native_choice(group.body) if group.HasField("body") else None,
         group.first_on_ms if group.HasField("first_on_ms") else None,
     )
+    if group.HasField("weight"):
+        native.weight = group.weight
+    if group.HasField("objective"):
+        native.objective = native_objective(group.objective)
+    return native
 
 
 def native_bottleneck(
@@ -235,20 +240,27 @@ def transport_rows(columns: evaluation_pb2.TransportColumns) -> list[TransportRo
     ]
 
 
-def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[tuple[int, int]]:
-    """(packets that count as throughput, delays measured) of each sender; empty where both are the
-    packets received."""
-    transport = outcome.transport
-    return list(zip(transport.throughput_packets, transport.delay_samples, strict=True))
+def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[tuple[int, int, int]]:
+    """(packets that count as throughput, delays measured, flows completed) of each sender; empty
+    where the first two are the packets received and flows are not counted."""
+    columns = outcome.transport
+    return list(zip(columns.throughput_packets, columns.delay_samples, columns.flows, strict=True))
+
+
+_MEASURES: Final = {
+    spec_pb2.THROUGHPUT_MEASURE_ON_TIME: _native.ThroughputMeasure.ON_TIME,
+    spec_pb2.THROUGHPUT_MEASURE_COMPLETION: _native.ThroughputMeasure.COMPLETION,
+}
 
 
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:
     """An Objective message (defaults filled) as the native type."""
-    measure = (
-        _native.ThroughputMeasure.ON_TIME
-        if objective.throughput == spec_pb2.THROUGHPUT_MEASURE_ON_TIME
-        else _native.ThroughputMeasure.EQUAL_SHARE
-    )
+    takes_lowest = objective.over_groups == spec_pb2.GROUP_AGGREGATE_MINIMUM
     return _native.Objective(
-        objective.alpha, objective.beta, objective.delta, measure, objective.minimum_on_ms
+        objective.alpha,
+        objective.beta,
+        objective.delta,
+        _MEASURES.get(objective.throughput, _native.ThroughputMeasure.EQUAL_SHARE),
+        objective.minimum_on_ms,
+        _native.GroupAggregate.MINIMUM if takes_lowest else _native.GroupAggregate.MEAN,
     )

@@ -13,20 +13,18 @@ def sender_scores(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> list[float | None]:
-    """U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender.
+    """U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender, by the objective
+    of its group where that has one.
 
     None for a sender that was never on, was on for less than objective.minimum_on_ms, or was first
     on too late to receive anything. One that could have received a packet but did not is treated as
     if its first had arrived when time ran out.
     """
     return _native.objective_scores(
-        messages.native_objective(objective),
-        specimen.link_rate_packets_per_ms,
-        specimen.rtt_ms,
-        messages.sender_rows(outcome),
-        duration_ms,
+        *_scored(objective, specimen, outcome, duration_ms),
         messages.packet_bytes(specimen.bottleneck),
         messages.tallies(outcome),
+        [messages.native_senders(group) for group in specimen.senders],
     )
 
 
@@ -36,8 +34,29 @@ def specimen_score(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> float | None:
-    """Mean over the specimen's scored senders of the objective; None if there is none."""
-    return mean_of_scored(sender_scores(objective, specimen, outcome, duration_ms))
+    """What the objective makes of the specimen's scored senders, by the weights of their groups;
+    None if there are none."""
+    return _native.specimen_score(
+        *_scored(objective, specimen, outcome, duration_ms),
+        messages.packet_bytes(specimen.bottleneck),
+        messages.tallies(outcome),
+        [messages.native_senders(group) for group in specimen.senders],
+    )
+
+
+def _scored(
+    objective: spec_pb2.Objective,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    duration_ms: float,
+) -> tuple[_native.Objective, float, float, list[messages.SenderRow], float]:
+    return (
+        messages.native_objective(objective),
+        specimen.link_rate_packets_per_ms,
+        specimen.rtt_ms,
+        messages.sender_rows(outcome),
+        duration_ms,
+    )
 
 
 def normalized_sender_scores(

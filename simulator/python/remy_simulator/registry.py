@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,6 +19,8 @@ NEEDS_XCP_ROUTER: Final = "needs an XCP router"
 IS_ALONE: Final = "is alone on a link without loss"
 CARRIES_TABLES: Final = "carries RemyCCs"
 IS_XCP_ROUTER: Final = "is an XCP router"
+CARRIES_PROTOCOLS: Final = "carries protocols"
+MEASURES: Final = "measures with noise"
 COUNTS_RECEIVED: Final = "throughput of packets received"
 
 
@@ -104,3 +110,56 @@ def canonical(registry: Registry, choice: evaluation_pb2.Choice) -> evaluation_p
             if given.get(each.name, each.usual) != each.usual
         ],
     )
+
+
+# Choices in words: `cubic`, `codel,target_ms=5`, `aimd,variant=trainer`
+
+#: How settings are named, and the one that is no parameter.
+SETTING: Final = re.compile("[a-z][a-z0-9_]*")
+VARIANT: Final = "variant"
+
+
+def parse(registry: Registry, text: str) -> evaluation_pb2.Choice:
+    """What NAME[,variant=V][,PARAMETER=VALUE ...] stands for. Raises ValueError, in a sentence."""
+    name, settings = take_settings(text)
+    return choose(registry, name, settings)
+
+
+def take_settings(what: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
+    """The settings behind a name, as they are written. Raises ValueError.
+
+    The name of a file may have commas: what stands before one that is no setting belongs to it.
+    """
+    parts = what.split(",")
+    settings: list[tuple[str, str]] = []
+    while len(parts) > 1:
+        name, sign, value = parts[-1].partition("=")
+        if not sign or not SETTING.fullmatch(name):
+            if may_have_commas:
+                break
+            raise ValueError(f"'{parts[-1]}' in '{what}' is no setting, as beta=0.7 is one")
+        settings.insert(0, (name, value))
+        parts.pop()
+    for name, times in Counter(name for name, _ in settings).items():
+        if times > 1:
+            raise ValueError(f"'{what}' sets {name} twice")
+    return ",".join(parts), dict(settings)
+
+
+def choose(registry: Registry, name: str, settings: Mapping[str, str]) -> evaluation_pb2.Choice:
+    """The canonical choice of a name with settings as they are written. Raises ValueError."""
+    choice = evaluation_pb2.Choice(name=name, variant=settings.get(VARIANT, ""))
+    for setting, text in settings.items():
+        if setting != VARIANT:
+            choice.parameters.add(name=setting, value=_number(name, setting, text))
+    return canonical(registry, choice)
+
+
+def _number(name: str, setting: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: {setting} is '{text}', which is not a number")
+    return value

@@ -13,6 +13,45 @@ double alpha_fair_utility(double alpha, double x) {
   return alpha == 1 ? natural_logarithm(x) : power(x, 1 - alpha) / (1 - alpha);
 }
 
+double utility(const Objective& objective, const Performance& measured, double packet_bytes) {
+  const double packet_megabits = packet_bytes * 8 / 1e6;
+  const double throughput = objective.throughput == ThroughputMeasure::kCompletion
+                                ? measured.throughput_packets_per_ms * 1000
+                                : measured.throughput_packets_per_ms * packet_megabits * 1000;
+  const double gained = alpha_fair_utility(objective.alpha, throughput);
+  return objective.delta == 0
+             ? gained
+             : gained - objective.delta * alpha_fair_utility(objective.beta, measured.delay_ms);
+}
+
+// The group that each sender belongs to; none of a specimen that names no groups.
+std::vector<const SenderGroup*> groups_of(const Specimen& specimen, std::size_t senders) {
+  std::vector<const SenderGroup*> groups;
+  groups.reserve(senders);
+  for (const SenderGroup& group : specimen.senders) {
+    groups.insert(groups.end(), group.count, &group);
+  }
+  groups.resize(senders, nullptr);
+  return groups;
+}
+
+// Sums of what one group, or all, scored.
+struct Scored {
+  std::vector<double> values;  // each times its weight
+  std::vector<double> weights;
+
+  void add(double score, double weight) {
+    values.push_back(weight == 1 ? score : score * weight);
+    weights.push_back(weight);
+  }
+  double mean() const { return exact_sum(values) / exact_sum(weights); }
+};
+
+Tally tally_of(const SenderResults& sender, std::span<const Tally> tallies, std::size_t place) {
+  return tallies.empty() ? Tally{sender.packets_received, sender.packets_received, 0}
+                         : tallies[place];
+}
+
 template <class Score>
 SenderScores scores(const Specimen& specimen, const std::vector<SenderResults>& senders,
                     std::span<const Tally> tallies, double duration_ms, ThroughputMeasure measure,
@@ -20,10 +59,8 @@ SenderScores scores(const Specimen& specimen, const std::vector<SenderResults>& 
   SenderScores result;
   result.reserve(senders.size());
   for (std::size_t i = 0; i < senders.size(); ++i) {
-    const std::uint64_t received = senders[i].packets_received;
-    const Tally tally = tallies.empty() ? Tally{received, received} : tallies[i];
-    const auto measured =
-        performance(senders[i], tally, specimen, duration_ms, measure, minimum_on_ms);
+    const auto measured = performance(senders[i], tally_of(senders[i], tallies, i), specimen,
+                                      duration_ms, measure, minimum_on_ms);
     result.push_back(measured ? std::optional(score(*measured)) : std::nullopt);
   }
   return result;
@@ -34,7 +71,7 @@ SenderScores scores(const Specimen& specimen, const std::vector<SenderResults>& 
 std::vector<Tally> tallies(std::span<const NetworkSenderResults> senders) {
   std::vector<Tally> result;
   for (const NetworkSenderResults& sender : senders) {
-    result.push_back({sender.throughput_packets, sender.delay_samples});
+    result.push_back({sender.throughput_packets, sender.delay_samples, sender.flows.size()});
   }
   return result;
 }
@@ -48,6 +85,15 @@ std::optional<Performance> performance(const SenderResults& sender, const Tally&
       sender.first_on_ms + unloaded_rtt_ms > duration_ms) {
     return std::nullopt;
   }
+  if (measure == ThroughputMeasure::kCompletion) {
+    // A flow that was not completed took the time that it was on; the first, if none was, is taken
+    // for completed when time ran out.
+    const auto flows = static_cast<double>(std::max<std::uint64_t>(tally.flows, 1));
+    const double delay_ms = tally.delay_samples == 0
+                                ? duration_ms - sender.first_on_ms
+                                : sender.delay_sum_ms / static_cast<double>(tally.delay_samples);
+    return Performance{flows / time_ms, delay_ms};
+  }
   if (tally.throughput_packets == 0 || tally.delay_samples == 0) {
     return Performance{1 / time_ms, duration_ms - sender.first_on_ms};
   }
@@ -60,17 +106,18 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
                               std::span<const Tally> tallies) {
   const double packet_bytes =
       specimen.bottleneck.has_value() ? specimen.bottleneck->packet_bytes : kPacketBytes;
-  const double packet_megabits = packet_bytes * 8 / 1e6;
-  return scores(specimen, senders, tallies, duration_ms, objective.throughput,
-                objective.minimum_on_ms, [&](const Performance& measured) {
-                  const double throughput_mbps =
-                      measured.throughput_packets_per_ms * packet_megabits * 1000;
-                  const double utility = alpha_fair_utility(objective.alpha, throughput_mbps);
-                  return objective.delta == 0
-                             ? utility
-                             : utility - objective.delta *
-                                             alpha_fair_utility(objective.beta, measured.delay_ms);
-                });
+  const auto groups = groups_of(specimen, senders.size());
+  SenderScores result;
+  result.reserve(senders.size());
+  for (std::size_t i = 0; i < senders.size(); ++i) {
+    const bool has_own = groups[i] != nullptr && groups[i]->objective.has_value();
+    const Objective& own = has_own ? *groups[i]->objective : objective;
+    const auto measured = performance(senders[i], tally_of(senders[i], tallies, i), specimen,
+                                      duration_ms, own.throughput, own.minimum_on_ms);
+    result.push_back(measured ? std::optional(utility(own, *measured, packet_bytes))
+                              : std::nullopt);
+  }
+  return result;
 }
 
 SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
@@ -87,17 +134,30 @@ SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
 std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
                                      const std::vector<SenderResults>& senders, double duration_ms,
                                      std::span<const Tally> tallies) {
-  std::vector<double> scored;
-  for (const auto& score : objective_scores(objective, specimen, senders, duration_ms, tallies)) {
-    if (score.has_value()) {
-      scored.push_back(*score);
+  const auto scores = objective_scores(objective, specimen, senders, duration_ms, tallies);
+  const auto groups = groups_of(specimen, senders.size());
+  const bool takes_lowest = objective.over_groups == GroupAggregate::kMinimum;
+  Scored all;
+  std::optional<double> lowest;
+  for (std::size_t first = 0; first < senders.size();) {
+    const SenderGroup* const group = groups[first];
+    const double weight = group == nullptr ? 1 : group->weight;
+    Scored own;
+    for (; first < senders.size() && groups[first] == group; ++first) {
+      if (scores[first].has_value() && weight > 0) {
+        (takes_lowest ? own : all).add(*scores[first], weight);
+      }
+    }
+    if (!own.values.empty()) {
+      const double mean = weight * own.mean();
+      lowest = std::min(lowest.value_or(mean), mean);
     }
   }
-  if (scored.empty()) {
+  if (takes_lowest ? !lowest.has_value() : all.values.empty()) {
     return std::nullopt;
   }
-  const double mean = exact_sum(scored) / static_cast<double>(scored.size());
-  return std::isfinite(mean) ? mean : std::numeric_limits<double>::infinity();
+  const double score = takes_lowest ? *lowest : all.mean();
+  return std::isfinite(score) ? score : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace remy

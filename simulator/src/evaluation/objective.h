@@ -11,19 +11,6 @@
 
 namespace remy {
 
-// Packets over the time on, each instant divided by the number of senders on; or over the time on.
-enum class ThroughputMeasure { kEqualShare, kOnTime };
-
-// U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
-// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s, delay in ms.
-struct Objective {
-  double alpha = 1;
-  double beta = 1;
-  double delta = 1;
-  ThroughputMeasure throughput = ThroughputMeasure::kEqualShare;
-  double minimum_on_ms = 0;  // a sender on for less is not scored
-};
-
 // Throughput and delay of a sender as every objective sees them.
 //
 // A sender that was never on, was on for less than minimum_on_ms, or was first on less than an
@@ -31,7 +18,7 @@ struct Objective {
 // of every score. One that could have received a packet but did not is treated as if its first had
 // arrived when time ran out: one packet, delayed since the sender was first on.
 struct Performance {
-  double throughput_packets_per_ms = 0;
+  double throughput_packets_per_ms = 0;  // flows per ms where flows are what counts
   double delay_ms = 0;
 };
 
@@ -40,6 +27,7 @@ struct Performance {
 struct Tally {
   std::uint64_t throughput_packets = 0;
   std::uint64_t delay_samples = 0;
+  std::uint64_t flows = 0;  // by bytes, completed; the dumbbell counts none
 };
 
 // Of a network's senders; none of a dumbbell's.
@@ -49,7 +37,8 @@ std::optional<Performance> performance(const SenderResults& sender, const Tally&
                                        const Specimen& specimen, double duration_ms,
                                        ThroughputMeasure measure, double minimum_on_ms);
 
-// One entry a sender. Where there are no tallies, all senders are those of a dumbbell.
+// One entry a sender, by its group's objective where that has one. Where there are no tallies, all
+// senders are those of a dumbbell.
 using SenderScores = std::vector<std::optional<double>>;
 
 SenderScores objective_scores(const Objective& objective, const Specimen& specimen,
@@ -62,8 +51,8 @@ SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
                                const std::vector<SenderResults>& senders, double duration_ms,
                                std::span<const Tally> tallies = {});
 
-// Mean over the scored senders of the objective, exactly rounded; none if no sender is scored.
-// Infinite where it is not a finite number.
+// What the objective makes of the scored senders of groups that have a weight, sums exactly
+// rounded; none if no sender is scored. Infinite where it is not a finite number.
 std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
                                      const std::vector<SenderResults>& senders, double duration_ms,
                                      std::span<const Tally> tallies = {});

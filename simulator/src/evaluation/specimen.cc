@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "core/requirement.h"
 #include "senders/packet.h"
@@ -9,7 +10,7 @@
 namespace remy {
 namespace {
 
-void require(bool condition, const char* field, double value, const char* allowed) {
+void require(bool condition, const char* field, double value, std::string_view allowed) {
   remy::require(condition, std::string("specimen.") + field, value, allowed);
 }
 
@@ -86,6 +87,7 @@ void validate(const Specimen& specimen, std::size_t tables) {
       require(group.table < tables, "senders.table", group.table, "the number of a table");
     }
     validate(group.traffic, "specimen.traffic");
+    require(is_not_negative(group.weight), "senders.weight", group.weight, kNotNegative);
   }
   const std::size_t count = sender_count(specimen);
   require(count >= 1 && count < FlowTag::kMaximumSenders, "senders.count",

@@ -11,14 +11,36 @@
 
 namespace remy {
 
+// What an objective takes for throughput: packets over the time on, each instant divided by the
+// number of senders on; packets over the time on; or flows by bytes that were completed over it,
+// 1/s.
+enum class ThroughputMeasure { kEqualShare, kOnTime, kCompletion };
+
+// What becomes one score of those of a specimen's groups: the mean over all senders, by their
+// weights; or the lowest of the groups' means, each times its weight.
+enum class GroupAggregate { kMean, kMinimum };
+
+// U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
+// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s, delay in ms.
+struct Objective {
+  double alpha = 1;
+  double beta = 1;
+  double delta = 1;
+  ThroughputMeasure throughput = ThroughputMeasure::kEqualShare;
+  double minimum_on_ms = 0;  // a sender on for less is not scored
+  GroupAggregate over_groups = GroupAggregate::kMean;
+};
+
 // A number of like senders.
 struct SenderGroup {
   std::uint32_t count = 1;
   std::uint32_t table = 0;  // which of the request's tables they run
   Traffic traffic;
-  std::optional<Choice> protocol = {};     // in place of a table
-  std::optional<Choice> body = {};         // none: datagrams of a table, TCP of a protocol
-  std::optional<double> first_on_ms = {};  // none: after an off period
+  std::optional<Choice> protocol = {};      // in place of a table
+  std::optional<Choice> body = {};          // none: datagrams of a table, TCP of a protocol
+  std::optional<double> first_on_ms = {};   // none: after an off period
+  double weight = 1;                        // of each in the specimen's score; 0: not scored
+  std::optional<Objective> objective = {};  // none: the request's
 };
 
 // What a path has beyond the plain dumbbell.

@@ -314,7 +314,7 @@ class Route(_message.Message):
     def __init__(self, links: _Optional[_Iterable[int]] = ..., return_links: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[float] = ..., return_delay_ms: _Optional[float] = ...) -> None: ...
 
 class SenderGroup(_message.Message):
-    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route")
+    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route", "weight", "objective")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
@@ -322,6 +322,8 @@ class SenderGroup(_message.Message):
     BODY_FIELD_NUMBER: _ClassVar[int]
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     count: int
     table: int
     traffic: Traffic
@@ -329,7 +331,9 @@ class SenderGroup(_message.Message):
     body: Choice
     first_on_ms: float
     route: Route
-    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ...) -> None: ...
+    weight: float
+    objective: _spec_pb2.Objective
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ...) -> None: ...
 
 class Bottleneck(_message.Message):
     __slots__ = ("queue", "packet_bytes", "ack_bytes")

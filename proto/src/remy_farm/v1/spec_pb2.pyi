@@ -14,6 +14,13 @@ class ThroughputMeasure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     THROUGHPUT_MEASURE_UNSPECIFIED: _ClassVar[ThroughputMeasure]
     THROUGHPUT_MEASURE_EQUAL_SHARE: _ClassVar[ThroughputMeasure]
     THROUGHPUT_MEASURE_ON_TIME: _ClassVar[ThroughputMeasure]
+    THROUGHPUT_MEASURE_COMPLETION: _ClassVar[ThroughputMeasure]
+
+class GroupAggregate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GROUP_AGGREGATE_UNSPECIFIED: _ClassVar[GroupAggregate]
+    GROUP_AGGREGATE_MEAN: _ClassVar[GroupAggregate]
+    GROUP_AGGREGATE_MINIMUM: _ClassVar[GroupAggregate]
 
 class SearchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -30,6 +37,10 @@ class JointSplits(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 THROUGHPUT_MEASURE_UNSPECIFIED: ThroughputMeasure
 THROUGHPUT_MEASURE_EQUAL_SHARE: ThroughputMeasure
 THROUGHPUT_MEASURE_ON_TIME: ThroughputMeasure
+THROUGHPUT_MEASURE_COMPLETION: ThroughputMeasure
+GROUP_AGGREGATE_UNSPECIFIED: GroupAggregate
+GROUP_AGGREGATE_MEAN: GroupAggregate
+GROUP_AGGREGATE_MINIMUM: GroupAggregate
 SEARCH_MODE_UNSPECIFIED: SearchMode
 SEARCH_MODE_PAPER: SearchMode
 SEARCH_MODE_JOINT: SearchMode
@@ -120,20 +131,52 @@ class MeasurementModel(_message.Message):
     def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ..., bunch_packets: _Optional[_Union[Distribution, _Mapping]] = ..., delayed_ack_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class NetworkModel(_message.Message):
-    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement")
+    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "groups", "queue")
     LINK_RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     BUFFER_FIELD_NUMBER: _ClassVar[int]
     LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
     link_rate_mbps: Distribution
     rtt_ms: Distribution
     senders: Distribution
     buffer: Buffer
     loss_probability: Distribution
     measurement: MeasurementModel
-    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ...) -> None: ...
+    groups: _containers.RepeatedCompositeFieldContainer[GroupModel]
+    queue: str
+    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ...) -> None: ...
+
+class GroupModel(_message.Message):
+    __slots__ = ("design", "protocol", "count", "traffic", "body", "weight", "objective")
+    DESIGN_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    design: str
+    protocol: str
+    count: Distribution
+    traffic: TrafficModel
+    body: str
+    weight: float
+    objective: Objective
+    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., body: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ...) -> None: ...
+
+class WeightedModel(_message.Message):
+    __slots__ = ("weight", "network", "traffic")
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    weight: float
+    network: NetworkModel
+    traffic: TrafficModel
+    def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ...) -> None: ...
 
 class TrafficModel(_message.Message):
     __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms")
@@ -171,18 +214,22 @@ class TrafficModel(_message.Message):
     def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class Objective(_message.Message):
-    __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms")
+    __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens")
     ALPHA_FIELD_NUMBER: _ClassVar[int]
     BETA_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     THROUGHPUT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    OVER_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    WORST_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
     alpha: float
     beta: float
     delta: float
     throughput: ThroughputMeasure
     minimum_on_ms: float
-    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., delta: _Optional[float] = ..., throughput: _Optional[_Union[ThroughputMeasure, str]] = ..., minimum_on_ms: _Optional[float] = ...) -> None: ...
+    over_groups: GroupAggregate
+    worst_specimens: float
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., delta: _Optional[float] = ..., throughput: _Optional[_Union[ThroughputMeasure, str]] = ..., minimum_on_ms: _Optional[float] = ..., over_groups: _Optional[_Union[GroupAggregate, str]] = ..., worst_specimens: _Optional[float] = ...) -> None: ...
 
 class ActionGrid(_message.Message):
     __slots__ = ("minimum", "maximum", "first_step", "factor", "steps", "initial")
@@ -353,10 +400,11 @@ class Workers(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
 
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "edition", "network", "traffic", "objective", "signals", "rules", "search", "stop", "workers")
+    __slots__ = ("name", "edition", "network", "models", "traffic", "objective", "signals", "rules", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EDITION_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
+    MODELS_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
@@ -367,6 +415,7 @@ class DesignSpec(_message.Message):
     name: str
     edition: int
     network: NetworkModel
+    models: _containers.RepeatedCompositeFieldContainer[WeightedModel]
     traffic: TrafficModel
     objective: Objective
     signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
@@ -374,4 +423,4 @@ class DesignSpec(_message.Message):
     search: Search
     stop: Stop
     workers: Workers
-    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., models: _Optional[_Iterable[_Union[WeightedModel, _Mapping]]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

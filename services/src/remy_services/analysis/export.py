@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_services.remycc import start_rule
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
+from remy_services.specification.distributions import extent, quantile
+from remy_services.specification.models import KILOBITS_PER_PACKET, outline
 from remy_simulator import RuleTable, log2, power
 from remy_simulator.messages import ActionTuple as Action
 
@@ -39,9 +40,10 @@ class ExportError(ValueError):
 def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float], list[float]]:
     """The middles of the cells of `rec_ewma` that senders of a specification's networks measure,
     and the bounds between them, in ms."""
-    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(spec.network.link_rate_mbps))
+    network = outline(spec).network
+    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(network.link_rate_mbps))
     low = fastest * _BELOW_FASTEST
-    high = slowest * _ABOVE_SLOWEST * extent(spec.network.senders)[1]
+    high = slowest * _ABOVE_SLOWEST * extent(network.senders)[1]
     cells = max(math.ceil(log2(high / low) * per_octave), 1)
     if cells > _MOST_CELLS:
         raise ExportError(
@@ -64,7 +66,7 @@ def exported(
     if table.rules != rule_table_pb2.RULES_SCALE_FREE:
         raise ExportError("its rules are absolute already; convert writes them as .dna")
     middles, bounds = intervals_ms(spec, per_octave)
-    rtt_ms = quantile(spec.network.rtt_ms, 0.5)
+    rtt_ms = quantile(outline(spec).network.rtt_ms, 0.5)
     multiple, increment, intersend_ms = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
     start: Action = (multiple, _whole(increment), intersend_ms)
     # Senders that have measured nothing have a rule beside the cells.

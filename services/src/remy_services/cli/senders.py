@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from remy_services.evaluation.senders import REMYCC, VARIANT, parse_choice, parse_sender
+from remy_services.evaluation.senders import REMYCC, parse_sender
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
@@ -43,7 +43,7 @@ class _Spoken(click.ParamType[Any]):
                 found[REMYCC] = "a RemyCC's file"
         elif entry := entries.get(head.partition(",")[0]):
             for variant in entry.variants:
-                found[f"{head},{VARIANT}={variant.name}"] = variant.source
+                found[f"{head},{registry.VARIANT}={variant.name}"] = variant.source
                 for each in variant.parameters:
                     found[f"{head},{each.name}="] = each.meaning
         return [
@@ -54,5 +54,5 @@ class _Spoken(click.ParamType[Any]):
 
 
 SENDER = _Spoken(Registry.PROTOCOL, parse_sender)
-QUEUE = _Spoken(Registry.QUEUE, partial(parse_choice, Registry.QUEUE))
-BODY = _Spoken(Registry.BODY, partial(parse_choice, Registry.BODY))
+QUEUE = _Spoken(Registry.QUEUE, partial(registry.parse, Registry.QUEUE))
+BODY = _Spoken(Registry.BODY, partial(registry.parse, Registry.BODY))

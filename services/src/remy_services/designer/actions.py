@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from remy_farm.completion import FIRST_EDITION, edition_of
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
+from remy_services.specification.distributions import extent, quantile
+from remy_services.specification.models import KILOBITS_PER_PACKET, Model, outline
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import action_message, action_tuple, axis_of, native_bounds
@@ -176,9 +177,10 @@ def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> Ru
 
 def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     """Fair shares of the median network: of its rate as pacing, of its packets as window."""
-    network = spec.network
+    model = outline(spec)
+    network = model.network
     packets_per_ms = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
-    senders_on = _senders_on(spec)
+    senders_on = _senders_on(model)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
     return (window_multiple, (1 - window_multiple) * window, senders_on / packets_per_ms)
@@ -211,12 +213,13 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     It is applied again at each ACK of an earlier on period, where a window that it kept would grow
     without end.
     """
-    network = spec.network
+    model = outline(spec)
+    network = model.network
     slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.link_rate_mbps))
-    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(spec.traffic))
+    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
     burst = round(min(max(_SHARE_OF_PATH * packets, _FEWEST_PACKETS), _MOST_PACKETS))
-    intersend_ms = max(_senders_on(spec) / fastest / 2, _SHORTEST_MS)
+    intersend_ms = max(_senders_on(model) / fastest / 2, _SHORTEST_MS)
     return (0.0, float(burst), min(intersend_ms, space.bounds.intersend_maximum_ms))
 
 
@@ -275,25 +278,27 @@ def _scale_free_start(
     return RuleTable(axes, nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
 
 
-def _senders_on(spec: spec_pb2.DesignSpec) -> float:
+def _senders_on(model: Model) -> float:
     """How many are on at a time on the median network."""
-    return max(1.0, quantile(spec.network.senders, _MEDIAN) * _share_of_time_on(spec.traffic))
+    return max(1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.traffic))
 
 
 def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
     """How long an on and an off period of the median network take, but no less than four of its
     round trips. A flow by bytes is on for as long as its fair share of the link needs."""
-    traffic, off_ms = spec.traffic, quantile(spec.traffic.mean_off_ms, _MEDIAN)
+    model = outline(spec)
+    network, traffic = model.network, model.traffic
+    off_ms = quantile(traffic.mean_off_ms, _MEDIAN)
     match traffic.WhichOneof("on"):
         case "exponential_time":
             on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)
         case "exponential_bytes":
             packets = quantile(traffic.exponential_bytes.mean_bytes, _MEDIAN) / 1500
-            rate = quantile(spec.network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
-            on_ms = packets / rate * _senders_on(spec)
+            rate = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+            on_ms = packets / rate * _senders_on(model)
         case _:
             on_ms = off_ms
-    return max(on_ms + off_ms, 4 * quantile(spec.network.rtt_ms, _MEDIAN))
+    return max(on_ms + off_ms, 4 * quantile(network.rtt_ms, _MEDIAN))
 
 
 def _share_of_time_on(traffic: spec_pb2.TrafficModel) -> float:

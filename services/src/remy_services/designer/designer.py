@@ -22,6 +22,7 @@ from remy_services.designer.paper import PaperStrategy
 from remy_services.designer.pattern import PatternStrategy
 from remy_services.designer.scoring import CheckpointError, DesignerError, OutcomeError
 from remy_services.designer.search import State, StepReport, Strategy
+from remy_services.specification.models import designs
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
 
@@ -56,6 +57,11 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
     if spec.search.mode not in _STRATEGIES:
         raise DesignerError(
             f"search.mode is number {spec.search.mode}; this designer has no such search"
+        )
+    if len(names := designs(spec)) > 1:
+        raise DesignerError(
+            f"the specification names {len(names)} tables ({', '.join(names)}); this designer "
+            "makes one at a time"
         )
     return _STRATEGIES[spec.search.mode](spec, given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -69,6 +69,27 @@ def paired(rows: Sequence[Sequence[float | None]]) -> list[list[float]]:
     )
     complete = [column for column in by_specimen if len(column) == len(rows)]
     return [[column[candidate] for column in complete] for candidate in range(len(rows))]
+
+
+def shares_of_worst(
+    scores: Sequence[float | None], share: float, floor: float | None = None
+) -> list[float | None]:
+    """What each score adds to the mean over the worst share of all: numbers whose mean it is.
+
+    That is the conditional value at risk in the form of Rockafellar and Uryasev (2000), so that its
+    error and paired differences are those of a mean. `floor` is the best of the worst scores, where
+    it is that of several rows of scores.
+    """
+    if share >= 1:
+        return list(scores)
+    best = best_of_worst(scores, share) if floor is None else floor
+    return [None if score is None else best + min(score - best, 0.0) / share for score in scores]
+
+
+def best_of_worst(scores: Iterable[float | None], share: float) -> float:
+    """The highest of the worst share of the scores; 0 of none."""
+    ascending = sorted(score for score in scores if score is not None)
+    return ascending[max(math.ceil(share * len(ascending)), 1) - 1] if ascending else 0.0
 
 
 def mean(values: Sequence[float]) -> float:

@@ -329,8 +329,16 @@ class Strategy(ABC, Generic[S]):
         return self.request(purpose, *path, table=table, specimens=specimens, scored=False, **asked)
 
     def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
-        """Scores by candidate and specimen; None where no sender could be scored."""
-        return scoring.scores(request, outcome, self.spec.objective)
+        """Scores by candidate and specimen, or what they add to the mean over the worst specimens;
+        None where no sender could be scored."""
+        rows = scoring.scores(request, outcome, self.spec.objective)
+        return [scoring.shares_of_worst(row, self.worst_share) for row in rows]
+
+    @property
+    def worst_share(self) -> float:
+        """The share of the specimens, those of the lowest scores, whose mean is maximized."""
+        objective = self.spec.objective
+        return objective.worst_specimens if objective.HasField("worst_specimens") else 1.0
 
 
 # The last element of a stream's path: the simulations must not share draws with the model.

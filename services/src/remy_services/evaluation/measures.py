@@ -117,7 +117,7 @@ def measure_senders(
 ) -> list[SenderMeasures]:
     """One entry a sender, in the specimen's order."""
     received = outcome.packets_received
-    counted = tallies(outcome) or zip(received, received, strict=True)
+    counted = [tally[:2] for tally in tallies(outcome)] or zip(received, received, strict=True)
     return [
         SenderMeasures(
             throughput_mbps=_mbps(packets, on_ms, bytes_a_packet),

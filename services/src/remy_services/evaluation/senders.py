@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,10 +17,9 @@ MOST_SENDERS = 10_000
 
 _TCP = "tcp"
 _USUAL_QUEUE = "drop-tail"
-_NAME = re.compile("[a-z][a-z0-9_]*")
 _COUNTED = re.compile("(.*)=([0-9]+)", re.DOTALL)
 #: Settings that are not parameters.
-VARIANT, _BODY, _BODY_VARIANT = "variant", "body", "body_variant"
+_BODY, _BODY_VARIANT = "body", "body_variant"
 
 
 @dataclass(frozen=True)
@@ -67,25 +64,27 @@ def parse_sender(text: str) -> Words:
     what, count = text, 1
     counted = _COUNTED.fullmatch(text)
     # "aimd,increase_packets=1" is a setting, "aimd=1" and "aimd,increase_packets=1=1" are counted.
-    if counted and not ("," in counted[1] and _NAME.fullmatch(counted[1].rpartition(",")[2])):
+    if counted and not (
+        "," in counted[1] and registry.SETTING.fullmatch(counted[1].rpartition(",")[2])
+    ):
         what, count = counted[1], int(counted[2])
     if not 1 <= count <= MOST_SENDERS:
         raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MOST_SENDERS}")
     is_remycc = what.startswith(REMYCC)
-    head, settings = _take_settings(what, may_have_commas=is_remycc)
+    head, settings = registry.take_settings(what, may_have_commas=is_remycc)
     body_name = settings.pop(_BODY, None)
     protocol = None
     if not is_remycc:
         own = _of_protocol(head, settings)
-        protocol = _choice(Registry.PROTOCOL, head, own)
+        protocol = registry.choose(Registry.PROTOCOL, head, own)
         settings = {name: value for name, value in settings.items() if name not in own}
     elif head == REMYCC:
         raise ValueError(f"'{text}' names no file; a RemyCC is {REMYCC}FILE")
     body = None
     if body_name is not None or (settings and not is_remycc):
         if _BODY_VARIANT in settings:
-            settings[VARIANT] = settings.pop(_BODY_VARIANT)
-        body = _choice(Registry.BODY, body_name or _TCP, settings)
+            settings[registry.VARIANT] = settings.pop(_BODY_VARIANT)
+        body = registry.choose(Registry.BODY, body_name or _TCP, settings)
         needed = "carries RemyCCs" if is_remycc else "carries protocols"
         if needed not in registry.entries(Registry.BODY)[body.name].traits:
             raise ValueError(
@@ -95,30 +94,6 @@ def parse_sender(text: str) -> Words:
     elif settings:
         raise ValueError(f"'{text}' has settings of a body, but no body=NAME")
     return Words(what, count, head.removeprefix(REMYCC) if is_remycc else None, protocol, body)
-
-
-def parse_choice(kind: Registry, text: str) -> evaluation_pb2.Choice:
-    """What a --queue or --body says: NAME[,variant=V][,PARAMETER=VALUE ...]. Raises ValueError."""
-    name, settings = _take_settings(text)
-    return _choice(kind, name, settings)
-
-
-def _take_settings(what: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
-    """A file's name may have commas: what stands before one that is no setting belongs to it."""
-    parts = what.split(",")
-    settings: list[tuple[str, str]] = []
-    while len(parts) > 1:
-        name, sign, value = parts[-1].partition("=")
-        if not sign or not _NAME.fullmatch(name):
-            if may_have_commas:
-                break
-            raise ValueError(f"'{parts[-1]}' in '{what}' is no setting, as beta=0.7 is one")
-        settings.insert(0, (name, value))
-        parts.pop()
-    for name, times in Counter(name for name, _ in settings).items():
-        if times > 1:
-            raise ValueError(f"'{what}' sets {name} twice")
-    return ",".join(parts), dict(settings)
 
 
 def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
@@ -133,24 +108,6 @@ def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
         for setting, value in settings.items()
         if setting in known or setting not in elsewhere
     }
-
-
-def _choice(kind: Registry, name: str, settings: Mapping[str, str]) -> evaluation_pb2.Choice:
-    choice = evaluation_pb2.Choice(name=name, variant=settings.get(VARIANT, ""))
-    for setting, text in settings.items():
-        if setting != VARIANT:
-            choice.parameters.add(name=setting, value=_number(name, setting, text))
-    return registry.canonical(kind, choice)
-
-
-def _number(name: str, setting: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"{name}: {setting} is '{text}', which is not a number")
-    return value
 
 
 def bottleneck(

@@ -15,7 +15,8 @@ from remy_services.evaluation.measures import Evaluate, try_table
 from remy_services.files import FileError, read_file
 from remy_services.kernel.fixed_point import IntegerTable, UnsuitableTable
 from remy_services.remycc import start_rule
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, quantile
+from remy_services.specification.distributions import extent, quantile
+from remy_services.specification.models import KILOBITS_PER_PACKET, models, outline
 from remy_simulator import RuleTable
 
 BTF: Final = Path("/sys/kernel/btf/vmlinux")
@@ -220,7 +221,7 @@ def _check_told_rtts(
     table: RuleTable, spec: spec_pb2.DesignSpec | None, deadband_us: int
 ) -> CheckResult:
     """The smallest difference of RTTs that a rule tells from none."""
-    rtt_ms = _LONG_RTT_MS if spec is None else quantile(spec.network.rtt_ms, 0.5)
+    rtt_ms = _LONG_RTT_MS if spec is None else quantile(outline(spec).network.rtt_ms, 0.5)
     above = sorted(
         value
         for thresholds, _ in table.nodes()
@@ -250,8 +251,9 @@ def _check_told_rtts(
 
 def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     """Rules that send less than a segment in a smallest RTT of the slowest network."""
-    shortest_ms = extent(spec.network.rtt_ms)[0]
-    slowest_ms = KILOBITS_PER_PACKET / extent(spec.network.link_rate_mbps)[0]
+    network = outline(spec).network
+    shortest_ms = extent(network.rtt_ms)[0]
+    slowest_ms = KILOBITS_PER_PACKET / extent(network.link_rate_mbps)[0]
     absolute_only = start_rule(table)
     slow = []
     for rule in range(table.rule_count):
@@ -288,11 +290,12 @@ def check_scores(
     for jitter_ms in _JITTERS_MS:
         noisy = spec_pb2.DesignSpec()
         noisy.CopyFrom(spec)
-        noisy.network.ClearField("measurement")
-        if jitter_ms:
-            jitter = noisy.network.measurement.jitter
-            jitter.exponential_mean_ms.exact = jitter_ms
-            complete(noisy)
+        for model in models(noisy):
+            model.network.ClearField("measurement")
+            if jitter_ms:
+                jitter = model.network.measurement.jitter
+                jitter.exponential_mean_ms.exact = jitter_ms
+        complete(noisy)
         trial = try_table(noisy, table, seed=seed, specimens=specimens, evaluate=evaluate)
         found = trial.summary().score
         scores[f"{jitter_ms:g}"] = None if found is None else found.mean

@@ -24,7 +24,8 @@ from remy_services.kernel.fixed_point import (
     IntegerTable,
     header,
 )
-from remy_services.specification.networks import extent
+from remy_services.specification.distributions import extent
+from remy_services.specification.models import outline
 
 SOURCE: Final = "remy_congestion.bpf.c"
 OBJECT: Final = "remy_congestion.bpf.o"
@@ -102,7 +103,7 @@ def ebpf_files(
 
 
 def _design(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
-    network = spec.network
+    network = outline(spec).network
     return {
         "link_rate_mbps": list(extent(network.link_rate_mbps)),
         "rtt_ms": list(extent(network.rtt_ms)),

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
-from remy_services.specification.networks import extent
+from remy_services.specification.distributions import extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
     Bounds,
@@ -32,6 +32,7 @@ from remy_services.specification.schema import (
     short_name,
     show,
 )
+from remy_services.specification.soundness import mixture_is_sound, network_is_sound
 from remy_simulator.messages import AXES, axis_of, signal_of
 
 
@@ -163,6 +164,7 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
     yield from _name_is_plain(spec, path)
     yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
+    yield from mixture_is_sound(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))
 
 
@@ -249,6 +251,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
     _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
     _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
+    _full_name(spec_pb2.NetworkModel): network_is_sound,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.Search): _workers_are_followed,
@@ -267,7 +270,7 @@ def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Ite
             yield from _check_repeated(getattr(message, field.name), field, own_path, inner)
         elif message.HasField(field.name):
             yield from _check_value(getattr(message, field.name), field, own_path, inner)
-        elif _must_be_present(field):
+        elif _must_be_present(message, field):
             yield Violation(own_path, "is missing")
     for names in oneofs_of(message):
         if not any(message.HasField(name) for name in names):
@@ -321,8 +324,10 @@ def _check_string(value: str, field: FieldDescriptor, path: str) -> Iterator[Vio
         )
 
 
-def _must_be_present(field: FieldDescriptor) -> bool:
+def _must_be_present(message: Message, field: FieldDescriptor) -> bool:
     constraint = constraint_of(field)
+    if constraint.required_unless:
+        return not getattr(message, constraint.required_unless)
     if is_submessage(field):
         return constraint.required or bool(constraint.default)
     return not constraint.may_be_absent and not is_alternative(field)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.specification.distributions import is_varied, quantile, quantiles
+from remy_services.specification.models import (
+    KILOBITS_PER_PACKET,
+    Model,
+    body_of,
+    chosen,
+    designs,
+    models,
+)
+from remy_simulator.registry import Registry
 
-# A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
-KILOBITS_PER_PACKET: Final = 12
 _BELOW_ONE: Final = 1 - 2**-53
 _NOTHING: Final = spec_pb2.Distribution()
+_DROP_TAIL: Final = evaluation_pb2.Choice(name="drop-tail")
 
 # Numpy is loaded by who draws: most commands only read what a specification says.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    #: One number a specimen. What is done to all of them at a time has the bits of one by one.
-    _Numbers = NDArray[np.float64]
+    from remy_services.specification.distributions import Numbers
 
 
 class Quantity(IntEnum):
@@ -43,6 +51,12 @@ class Quantity(IntEnum):
     JITTER_PERCENTILE_99 = 11
     BUNCH = 12
     DELAYED_ACK = 13
+    MODEL = 14
+
+
+# Quantities of a group are numbered behind these, and behind those of the groups before.
+_GROUPS: Final = 1000
+_A_GROUP: Final = 100
 
 
 def draw_specimen_columns(
@@ -63,87 +77,251 @@ def draw_specimen_columns(
     import numpy as np
 
     draws = _Draws(seed, first_index, count, stratified)
-    network = spec.network
-    rates = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
-    losses = draws.values(network.loss_probability, Quantity.LOSS)
-    columns = evaluation_pb2.SpecimenColumns(
-        keys=draws.keys(),
-        link_rates_packets_per_ms=(rates / KILOBITS_PER_PACKET).tobytes(),
-        rtts_ms=draws.values(network.rtt_ms, Quantity.RTT).tobytes(),
-        sender_counts=draws.values(network.senders, Quantity.SENDERS).astype(np.int64).tolist(),
-    )
+    columns = evaluation_pb2.SpecimenColumns(keys=draws.keys())
+    mixture = [
+        (_Drawn(spec, number, model, own), own.places)
+        for number, (model, own) in enumerate(draws.by_model(models(spec)))
+    ]
+
+    def column(of: Callable[[_Drawn], Numbers]) -> Numbers:
+        if len(mixture) == 1:
+            return of(mixture[0][0])
+        whole = np.empty(count)
+        for drawn, places in mixture:
+            whole[places] = of(drawn)
+        return whole
+
+    columns.link_rates_packets_per_ms = (
+        column(lambda drawn: drawn.rates_mbps) / KILOBITS_PER_PACKET
+    ).tobytes()
+    columns.rtts_ms = column(lambda drawn: drawn.rtts_ms).tobytes()
+    losses = column(lambda drawn: drawn.losses)
     if losses.any():
         columns.loss_probabilities = losses.tobytes()
-    if network.buffer.HasField("packets"):
-        packets = draws.values(network.buffer.packets, Quantity.BUFFER)
-        columns.buffers.extend((packets.astype(np.int64) + 1).tolist())
-    quantities = _quantities_of_kinds(spec, draws)
-    if all((values == values[:1]).all() for values in quantities):
-        # All specimens are of the first one's kind.
-        quantities = [values[:1] for values in quantities]
-    numbers: dict[_Kind, int] = {}
-    by_specimen = zip(*(values.tolist() for values in quantities), strict=True)
-    kind = [numbers.setdefault(each, len(numbers)) for each in by_specimen]
-    for each in numbers:
-        _set_kind(columns.kinds.add(), spec, each)
-    if len(numbers) > 1:
-        columns.kind.extend(kind)
+    buffers = column(lambda drawn: drawn.buffers)
+    if buffers.any():
+        columns.buffers.extend(buffers.astype(np.int64).tolist())
+    first = mixture[0][0]
+    if len(mixture) == 1 and first.are_of_one_kind():
+        (quantities, counts), *_ = first.kinds_and_counts()
+        first.set_kind(columns.kinds.add(), quantities, counts)
+        columns.sender_counts.extend(np.array(first.counts).T.ravel().tolist())
+        return columns
+    rows: list[tuple[_Drawn, Sequence[float], Sequence[int]]] = [
+        (drawn, quantities, counts)
+        for drawn, _ in mixture
+        for quantities, counts in drawn.kinds_and_counts()
+    ]
+    if len(mixture) > 1:
+        by_place = np.argsort(np.concatenate([places for _, places in mixture]), kind="stable")
+        rows = [rows[place] for place in by_place.tolist()]
+    _set_kinds(columns, rows)
     return columns
 
 
-class _Draws:
-    """Uniform variates by quantity, and what distributions make of them."""
+def _set_kinds(
+    columns: evaluation_pb2.SpecimenColumns,
+    rows: Sequence[tuple[_Drawn, Sequence[float], Sequence[int]]],
+) -> None:
+    """`rows` have a specimen's model, the quantities of its kind, and how many of each group."""
+    numbers: dict[_Kind, int] = {}
+    kind = []
+    for drawn, quantities, counts in rows:
+        name = (drawn.number, *quantities, *(number > 0 for number in counts))
+        number = numbers.setdefault(name, len(numbers))
+        kind.append(number)
+        if number == len(columns.kinds):
+            drawn.set_kind(columns.kinds.add(), quantities, counts)
+    columns.sender_counts.extend(number for _, _, counts in rows for number in counts if number > 0)
+    if len(numbers) > 1:
+        columns.kind.extend(kind)
 
-    def __init__(self, seed: int, first_index: int, count: int, stratified: bool) -> None:
+
+class _Draws:
+    """Uniform variates by quantity, and what distributions make of them.
+
+    Those of a model in a mixture are for some of the specimens: their places among all. Its
+    quantities are stratified over these alone.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        first_index: int,
+        count: int,
+        stratified: bool,
+        model: int | None = None,
+        places: NDArray[np.intp] | None = None,
+    ) -> None:
         self._seed = seed
         self._first = first_index
-        self._count = count
+        self._all = count
         self._stratified = stratified
+        self._model = () if model is None else (model,)
+        self.places = places
+        #: How many specimens they are for.
+        self.count = count if places is None else len(places)
+
+    def by_model(self, mixture: Sequence[Model]) -> list[tuple[Model, _Draws]]:
+        """Those of each model of a mixture, by the models' weights."""
+        import numpy as np
+
+        if len(mixture) == 1:
+            return [(mixture[0], self)]
+        total = sum(model.weight for model in mixture)
+        ends, end = [], 0.0
+        for model in mixture:
+            end += model.weight / total
+            ends.append(end)
+        # Rounding may leave the last end below 1: what lies behind is the last's that has weight.
+        ends[max(n for n, model in enumerate(mixture) if model.weight > 0) :] = [1.0]
+        numbers = np.searchsorted(np.array(ends), self._uniform(Quantity.MODEL), side="right")
+        return [
+            (
+                model,
+                _Draws(
+                    self._seed,
+                    self._first,
+                    self._all,
+                    self._stratified,
+                    number,
+                    np.flatnonzero(numbers == number),
+                ),
+            )
+            for number, model in enumerate(mixture)
+        ]
 
     def keys(self) -> bytes:
         """Of the specimens."""
-        return remy_simulator.mixed(self._seed, self._first, self._count, Quantity.KEY)
+        return remy_simulator.mixed(self._seed, self._first, self._all, Quantity.KEY)
 
-    def values(self, distribution: spec_pb2.Distribution, quantity: Quantity) -> _Numbers:
+    def values(self, distribution: spec_pb2.Distribution, quantity: int) -> Numbers:
         """One a specimen. What does not vary takes no draw: draws are named, so none is shifted."""
         import numpy as np
 
         if not is_varied(distribution):
-            return np.full(self._count, quantile(distribution, 0.0))
+            return np.full(self.count, quantile(distribution, 0.0))
         return quantiles(distribution, self._uniform(quantity))
 
-    def _uniform(self, quantity: Quantity) -> _Numbers:
+    def _uniform(self, quantity: int) -> Numbers:
         """In [0, 1)."""
         import numpy as np
 
-        variates = np.array(remy_simulator.uniforms(self._seed, self._first, self._count, quantity))
+        variates = np.array(remy_simulator.uniforms(self._seed, self._first, self._all, quantity))
+        if self.places is not None:
+            variates = variates[self.places]
         if not self._stratified:
             return variates
         order = remy_simulator.shuffled(
-            self._count, self._seed, self._first, Quantity.SHUFFLE, quantity
+            self.count, self._seed, self._first, Quantity.SHUFFLE, quantity, *self._model
         )
-        spread: _Numbers = np.minimum((np.array(order) + variates) / self._count, _BELOW_ONE)
+        spread: Numbers = np.minimum((np.array(order) + variates) / self.count, _BELOW_ONE)
         return spread
 
 
-#: What specimens of a kind have in common beside the model: mean time or bytes on (0 where the
-#: model has the lengths of flows), mean time off, and what `_noise` gives.
+#: What specimens of a kind have in common beside the model: its number; what `_noise` gives; by
+#: load mean time or bytes on (0 where it has the lengths of flows) and mean time off; which groups.
 _Kind = tuple[float, ...]
 
 
-def _quantities_of_kinds(spec: spec_pb2.DesignSpec, draws: _Draws) -> list[_Numbers]:
-    """Those of a kind, each with one number a specimen."""
-    traffic, network = spec.traffic, spec.network
-    packet_ms = KILOBITS_PER_PACKET / draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
-    on = {
-        "exponential_time": traffic.exponential_time.mean_ms,
-        "exponential_bytes": traffic.exponential_bytes.mean_bytes,
-    }.get(traffic.WhichOneof("on") or "", _NOTHING)
-    return [
-        draws.values(on, Quantity.ON),
-        draws.values(traffic.mean_off_ms, Quantity.OFF),
-        *_noise(network.measurement, draws.values, packet_ms),
-    ]
+class _Drawn:
+    """What was drawn for the specimens of one model."""
+
+    def __init__(self, spec: spec_pb2.DesignSpec, number: int, model: Model, draws: _Draws) -> None:
+        import numpy as np
+
+        self.number = number
+        self._model = model
+        self._designs = designs(spec)
+        self._groups = model.groups
+        network = self._network = model.network
+        self._counts_flows = any(
+            objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+            for objective in (spec.objective, *(group.objective for group in self._groups))
+        )
+        self.rates_mbps = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
+        self.rtts_ms = draws.values(network.rtt_ms, Quantity.RTT)
+        self.losses = draws.values(network.loss_probability, Quantity.LOSS)
+        #: One more than the packets of each, 0 where it is infinite.
+        self.buffers = np.zeros(draws.count)
+        if network.buffer.HasField("packets"):
+            self.buffers = draws.values(network.buffer.packets, Quantity.BUFFER) + 1
+        packet_ms = KILOBITS_PER_PACKET / self.rates_mbps
+        self._quantities = [*_noise(network.measurement, draws.values, packet_ms)]
+        #: The model's load, then those of groups that have their own; each with what its quantities
+        #: are numbered behind.
+        own = [
+            (group.traffic, _GROUPS + _A_GROUP * place)
+            for place, group in enumerate(self._groups)
+            if group.HasField("traffic")
+        ]
+        for load, behind in ((model.traffic, 0), *own):
+            on = {
+                "exponential_time": load.exponential_time.mean_ms,
+                "exponential_bytes": load.exponential_bytes.mean_bytes,
+            }.get(load.WhichOneof("on") or "", _NOTHING)
+            self._quantities.append(draws.values(on, behind + Quantity.ON))
+            self._quantities.append(draws.values(load.mean_off_ms, behind + Quantity.OFF))
+        #: By group, the senders of each specimen.
+        self.counts = [
+            draws.values(
+                group.count,
+                Quantity.SENDERS + (_GROUPS + _A_GROUP * place if network.groups else 0),
+            ).astype(np.int64)
+            for place, group in enumerate(self._groups)
+        ]
+
+    def are_of_one_kind(self) -> bool:
+        """Whether specimens differ in numbers only, and all have senders of all groups."""
+        return all((values == values[:1]).all() for values in self._quantities) and all(
+            column.all() for column in self.counts
+        )
+
+    def kinds_and_counts(self) -> Iterable[tuple[Sequence[float], Sequence[int]]]:
+        """By specimen: the quantities of its kind, and the senders of each group."""
+        counts = zip(*(column.tolist() for column in self.counts), strict=True)
+        quantities = zip(*(column.tolist() for column in self._quantities), strict=True)
+        return zip(quantities, counts, strict=True)
+
+    def set_kind(
+        self,
+        message: evaluation_pb2.SpecimenKind,
+        quantities: Sequence[float],
+        counts: Sequence[int],
+    ) -> None:
+        """What specimens have in common that have such quantities, and groups where counts are."""
+        measured, loads = quantities[:_NOISES], quantities[_NOISES:]
+        network = self._network
+        if network.HasField("measurement"):
+            message.measurement.SetInParent()
+            _set_measurement(message.measurement, network.measurement, measured)
+        if network.queue and (queue := chosen(Registry.QUEUE, network.queue)) != _DROP_TAIL:
+            message.bottleneck.queue.CopyFrom(queue)
+        if self._counts_flows:
+            # Where flows are counted is the general network, which has a bottleneck of any kind.
+            message.bottleneck.SetInParent()
+        of_model, *own = zip(loads[::2], loads[1::2], strict=True)
+        for group, count in zip(self._groups, counts, strict=True):
+            on, mean_off_ms = own.pop(0) if group.HasField("traffic") else of_model
+            if count > 0:
+                senders = message.senders.add()
+                self._set_group(senders, group)
+                _set_traffic(senders.traffic, self._model.traffic_of(group), on, mean_off_ms)
+
+    def _set_group(self, message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
+        if group.HasField("design"):
+            message.table = self._designs.index(group.design)
+        else:
+            message.protocol.CopyFrom(chosen(Registry.PROTOCOL, group.protocol))
+        if (body := body_of(group)) is not None:
+            message.body.CopyFrom(body)
+        if group.HasField("weight") and group.weight != 1:
+            message.weight = group.weight
+        if group.HasField("objective"):
+            message.objective.CopyFrom(group.objective)
+
+
+_NOISES: Final = 5
 
 
 def _noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any) -> Any:
@@ -185,73 +363,16 @@ def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Meas
     return message
 
 
-def _set_kind(message: evaluation_pb2.SpecimenKind, spec: spec_pb2.DesignSpec, kind: _Kind) -> None:
-    on, mean_off_ms, *measured = kind
-    if spec.network.HasField("measurement"):
-        message.measurement.SetInParent()
-        _set_measurement(message.measurement, spec.network.measurement, measured)
-    traffic = message.senders.add().traffic
-    match spec.traffic.WhichOneof("on"):
+def _set_traffic(
+    message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, on: float, mean_off_ms: float
+) -> None:
+    match load.WhichOneof("on"):
         case "exponential_time":
-            traffic.exponential_time.mean_ms = on
+            message.exponential_time.mean_ms = on
         case "exponential_bytes":
-            traffic.exponential_bytes.mean_bytes = on
+            message.exponential_bytes.mean_bytes = on
         case _:
-            flows = spec.traffic.flow_lengths
+            flows = load.flow_lengths
             for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
-                setattr(traffic.pareto_bytes, name, getattr(flows, name))
-    traffic.mean_off_ms = mean_off_ms
-
-
-def is_varied(distribution: spec_pb2.Distribution) -> bool:
-    """Whether draws from the distribution differ."""
-    return distribution.WhichOneof("kind") not in (None, "exact")
-
-
-def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
-    """The value below which `probability`, in [0, 1), of the distribution lies.
-
-    Never outside of the distribution's ends, whatever is rounded on the way.
-    """
-    import numpy as np
-
-    return float(quantiles(distribution, np.array([probability]))[0])
-
-
-def quantiles(distribution: spec_pb2.Distribution, probabilities: _Numbers) -> _Numbers:
-    """The same for several probabilities."""
-    import numpy as np
-
-    match distribution.WhichOneof("kind"):
-        case "uniform":
-            low, high = distribution.uniform.low, distribution.uniform.high
-            return np.clip(low + probabilities * (high - low), low, high)
-        case "log_uniform":
-            low, high = distribution.log_uniform.low, distribution.log_uniform.high
-            width = remy_simulator.log(high) - remy_simulator.log(low)
-            # Numpy's own exponential is not the same on all machines.
-            growth = [remy_simulator.exp(each) for each in (probabilities * width).tolist()]
-            return np.clip(low * np.array(growth), low, high)
-        case "integer_uniform":
-            first, last = distribution.integer_uniform.low, distribution.integer_uniform.high
-            places = np.floor(probabilities * (last - first + 1))
-            return np.asarray(np.minimum(first + places, last))
-        case "list":
-            values = np.array(distribution.list.values)
-            place = (probabilities * len(values)).astype(np.intp)
-            return values[np.minimum(place, len(values) - 1)]
-        case _:
-            return np.full(len(probabilities), distribution.exact)
-
-
-def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
-    """The smallest and the largest value that can be drawn; 0 where nothing can."""
-    match distribution.WhichOneof("kind"):
-        case "uniform" | "log_uniform" | "integer_uniform" as kind:
-            limits = getattr(distribution, kind)
-            return limits.low, limits.high
-        case "list":
-            values = distribution.list.values or [0.0]
-            return min(values), max(values)
-        case _:
-            return distribution.exact, distribution.exact
+                setattr(message.pareto_bytes, name, getattr(flows, name))
+    message.mean_off_ms = mean_off_ms

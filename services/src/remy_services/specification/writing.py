@@ -136,7 +136,8 @@ def _represent_inline(dumper: yaml.SafeDumper, mapping: _Inline) -> yaml.Mapping
 
 
 def _represent_list(dumper: yaml.SafeDumper, items: list[Tree]) -> yaml.SequenceNode:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=True)
+    has_mappings = any(isinstance(item, dict) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=not has_mappings)
 
 
 _Dumper.add_representer(str, _represent_text)
@@ -192,7 +193,10 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
                 usual = signals(message.rules)
             else:
                 usual = [scalar(field, word) for word in default or ()]
-            if list(value) != usual:
+            if is_submessage(field):
+                if value:
+                    result[field.name] = [_essence(item, edition, {}) for item in value]
+            elif list(value) != usual:
                 result[field.name] = [_plain(item) for item in value]
         elif not message.HasField(field.name):
             continue

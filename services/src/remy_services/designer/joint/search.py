@@ -33,7 +33,7 @@ from remy_services.designer.joint.gradient import (
     spread_after,
 )
 from remy_services.designer.joint.schedule import Schedule, Settings, start_count
-from remy_services.designer.scoring import CheckpointError
+from remy_services.designer.scoring import CheckpointError, best_of_worst
 from remy_services.designer.search import (
     Step,
     StepReport,
@@ -143,9 +143,14 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
         return request
 
 
-def pair_scores(outcome: Outcome) -> tuple[Scores, Scores]:
-    """The scores of a pair on each specimen; not a number where one could not be scored."""
-    up, down = np.frombuffer(outcome.scores, np.float64).reshape(2, -1)
+def pair_scores(outcome: Outcome, worst_share: float = 1.0) -> tuple[Scores, Scores]:
+    """The scores of a pair on each specimen, or what they add to the mean over the worst share of
+    both's; not a number where one could not be scored."""
+    both = np.frombuffer(outcome.scores, np.float64).reshape(2, -1)
+    if worst_share < 1:
+        floor = best_of_worst(both[~np.isnan(both)].tolist(), worst_share)
+        both = floor + np.minimum(both - floor, 0.0) / worst_share
+    up, down = both
     return up, down
 
 
@@ -173,7 +178,7 @@ class Ascend(AntitheticPairs):
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
-        up, down = pair_scores(outcome)
+        up, down = pair_scores(outcome, strategy.worst_share)
         settings = strategy.settings(state)
         samples = gradient_samples(
             request,
@@ -294,7 +299,7 @@ class TrySplits(AntitheticPairs):
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
-        up, down = pair_scores(outcome)
+        up, down = pair_scores(outcome, strategy.worst_share)
         differences = (up - down) / 2
         climb = state.climb
         samples = pair_samples(
