@@ -45,7 +45,7 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
                                           testing::Values(kUsualSignals, kSignals),
-                                          testing::Range<std::uint64_t>(0, 300)));
+                                          testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 
 // A rule for senders that have measured nothing, then rules by age and queue.
 RuleTable scale_free_table(double first_intersend_ms) {

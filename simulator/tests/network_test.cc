@@ -70,7 +70,7 @@ TEST_P(AgainstTheDumbbell, SameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheDumbbell,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
-                                          testing::Range<std::uint64_t>(0, 300)));
+                                          testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 
 NetworkDescription one_link(double rate_packets_per_ms, double delay_ms) {
   NetworkDescription network;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "core/random.h"
@@ -51,15 +52,15 @@ class SlowScoreboard {
   }
   std::vector<std::uint64_t> find_losses(std::uint64_t threshold) {
     std::vector<std::uint64_t> found;
-    for (auto& [packet, state] : packets) {
-      const auto beyond = std::ranges::count_if(packets, [packet = packet](const auto& each) {
-        return each.first > packet && each.second == State::kReceived;
-      });
-      if (state == State::kInFlight && !ever_lost.contains(packet) &&
-          static_cast<std::uint64_t>(beyond) >= threshold) {
+    std::uint64_t received_beyond = 0;
+    for (auto& [packet, state] : packets | std::views::reverse) {
+      if (state == State::kReceived) {
+        ++received_beyond;
+      } else if (state == State::kInFlight && !ever_lost.contains(packet) &&
+                 received_beyond >= threshold) {
         state = State::kLost;
         ever_lost.insert(packet);
-        found.push_back(packet);
+        found.insert(found.begin(), packet);
       }
     }
     return found;

@@ -131,7 +131,8 @@ TEST_P(RandomNetworks, WhereMuchHappensAtOnceAreSimulatedAsTheSlowOneDoes) {
   expect_agreement(true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomNetworks, testing::Range<std::uint64_t>(0, 250));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomNetworks,
+                         testing::Range<std::uint64_t>(0, random_cases(250, 100)));
 
 }  // namespace
 }  // namespace remy
