@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <stdexcept>
+
+#include "core/requirement.h"
 
 namespace remy {
 
@@ -26,8 +27,7 @@ Chosen::Chosen(std::string_view kind, std::span<const Variant> variants, const C
     : variant_(choice.variant.empty() ? &variants.front() : find(variants, choice.variant)) {
   const std::string what = std::string(kind) + " " + choice.name;
   if (variant_ == nullptr) {
-    throw std::invalid_argument(what + " has no variant \"" + choice.variant +
-                                "\"; there are: " + names_of(variants));
+    refuse(what + " has no variant \"" + choice.variant + "\"; there are: " + names_of(variants));
   }
   for (const Parameter& parameter : variant_->parameters) {
     values_.push_back(parameter.usual);
@@ -36,14 +36,12 @@ Chosen::Chosen(std::string_view kind, std::span<const Variant> variants, const C
   for (const auto& [name, value] : choice.parameters) {
     const Parameter* const parameter = find(parameters, name);
     if (parameter == nullptr) {
-      throw std::invalid_argument(what + ", variant " + std::string(variant_->name) +
-                                  ", has no parameter \"" + name +
-                                  "\"; there are: " + names_of(parameters));
+      refuse(what + ", variant " + std::string(variant_->name) + ", has no parameter \"" + name +
+             "\"; there are: " + names_of(parameters));
     }
     if (!(value >= parameter->minimum && value <= parameter->maximum)) {
-      throw std::invalid_argument(what + ": " + name + " must be from " +
-                                  number(parameter->minimum) + " to " + number(parameter->maximum) +
-                                  ", not " + number(value));
+      refuse(what + ": " + name + " must be from " + number(parameter->minimum) + " to " +
+             number(parameter->maximum) + ", not " + number(value));
     }
     values_[static_cast<std::size_t>(parameter - parameters.data())] = value;
   }

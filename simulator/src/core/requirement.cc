@@ -1,14 +1,13 @@
 #include "core/requirement.h"
 
 #include <cmath>
-#include <stdexcept>
 
 namespace remy {
 
 void require(bool condition, std::string_view field, double value, std::string_view allowed) {
   if (!condition) {
-    throw std::invalid_argument(std::string(field) + " is " + std::to_string(value) +
-                                " but must be " + std::string(allowed));
+    refuse(std::string(field) + " is " + std::to_string(value) + " but must be " +
+           std::string(allowed));
   }
 }
 

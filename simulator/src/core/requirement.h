@@ -1,9 +1,26 @@
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace remy {
+
+#if !defined(__cpp_exceptions)
+// Where nothing can be thrown, as in a browser: ends the call with the sentence. Defined by who
+// builds it so (live/live.cc).
+[[noreturn]] void end_call(const std::string& sentence);
+#endif
+
+// Throws Error, with one sentence that says what is wrong and what would be right.
+template <class Error = std::invalid_argument>
+[[noreturn]] void refuse(const std::string& sentence) {
+#if defined(__cpp_exceptions)
+  throw Error(sentence);
+#else
+  end_call(sentence);
+#endif
+}
 
 // Throws std::invalid_argument with the sentence "`field` is `value` but must be `allowed`" unless
 // the condition holds.

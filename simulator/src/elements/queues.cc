@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <string>
 
+#include "core/requirement.h"
 #include "elements/drop_tail.h"
 
 namespace remy {
@@ -51,8 +51,7 @@ QueueDiscipline drop_tail() {
 
 std::uint64_t limit_packets(std::string_view name, const QueueSetting& setting) {
   if (setting.buffer_packets == 0) {
-    throw std::invalid_argument("queue " + std::string(name) +
-                                " needs a buffer of at least 1 packet, not 0");
+    refuse("queue " + std::string(name) + " needs a buffer of at least 1 packet, not 0");
   }
   return setting.buffer_packets.value_or(std::numeric_limits<std::uint32_t>::max());
 }
@@ -68,8 +67,8 @@ std::span<const QueueDiscipline> queue_disciplines() {
 const QueueDiscipline& find_queue_discipline(std::string_view name) {
   const auto found = std::ranges::find(queue_disciplines(), name, &QueueDiscipline::name);
   if (found == queue_disciplines().end()) {
-    throw std::invalid_argument("there is no queue \"" + std::string(name) +
-                                "\"; there are: " + names_of(queue_disciplines()));
+    refuse("there is no queue \"" + std::string(name) +
+           "\"; there are: " + names_of(queue_disciplines()));
   }
   return *found;
 }

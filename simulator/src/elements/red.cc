@@ -1,9 +1,9 @@
 #include "elements/red.h"
 
 #include <cmath>
-#include <stdexcept>
 
 #include "core/random.h"
+#include "core/requirement.h"
 #include "elements/queues.h"
 
 namespace remy {
@@ -116,7 +116,7 @@ QueueDiscipline red() {
                                        .is_gentle = chosen.variant() == "gentle",
                                        .uses_ecn = chosen["ecn"] != 0};
         if (parameters.minimum_packets > parameters.maximum_packets) {
-          throw std::invalid_argument("queue red: minimum_packets must be at most maximum_packets");
+          refuse("queue red: minimum_packets must be at most maximum_packets");
         }
         return std::make_unique<RedQueue>(parameters, limit_packets("red", setting),
                                           1 / setting.rate_packets_per_ms, setting.key);

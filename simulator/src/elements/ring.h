@@ -17,6 +17,7 @@ class Ring {
 
   Item& front() { return items_[head_]; }
   const Item& front() const { return items_[head_]; }
+  Item& at(std::size_t place) { return items_[(head_ + place) & mask_]; }  // from the front
   Item& back() { return items_[(head_ + size_ - 1) & mask_]; }
 
   // A place behind the last, for the caller to fill.

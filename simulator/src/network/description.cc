@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 
 #include "core/requirement.h"
@@ -36,13 +35,13 @@ void validate(const LinkDescription& link, const std::string& field) {
 void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
                     const std::string& field) {
   if (links.size() > kLongestRoute) {
-    throw std::invalid_argument(field + " has " + std::to_string(links.size()) +
-                                " links but may have " + std::to_string(kLongestRoute));
+    refuse(field + " has " + std::to_string(links.size()) + " links but may have " +
+           std::to_string(kLongestRoute));
   }
   for (const std::uint32_t link : links) {
     if (link >= count) {
-      throw std::invalid_argument(field + " has link " + std::to_string(link) + " but there are " +
-                                  std::to_string(count) + ", from 0");
+      refuse(field + " has link " + std::to_string(link) + " but there are " +
+             std::to_string(count) + ", from 0");
     }
   }
 }
@@ -54,17 +53,15 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
   Chosen("body", body.variants, sender.body);
   const std::string carried = sender.table ? "RemyCC" : "protocol";
   if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
-    throw std::invalid_argument(field + " is a " + carried + " but the body \"" + sender.body.name +
-                                "\" carries none");
+    refuse(field + " is a " + carried + " but the body \"" + sender.body.name + "\" carries none");
   }
   if (!network.measurement.is_exact() && !body.takes_noise) {
-    throw std::invalid_argument(field + " has the body \"" + sender.body.name +
-                                "\", which knows no measurement noise");
+    refuse(field + " has the body \"" + sender.body.name + "\", which knows no measurement noise");
   }
   if (sender.table) {
     if (*sender.table >= tables) {
-      throw std::invalid_argument(field + " runs table " + std::to_string(*sender.table) +
-                                  " but there are " + std::to_string(tables) + ", from 0");
+      refuse(field + " runs table " + std::to_string(*sender.table) + " but there are " +
+             std::to_string(tables) + ", from 0");
     }
     return;
   }
@@ -76,10 +73,10 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
   for (const std::uint32_t link : sender.route.links) {
     if (const Choice& queue = network.links[link].queue;
         !find_queue_discipline(queue.name).is_xcp_router) {
-      throw std::invalid_argument(field + " runs " + sender.protocol.name +
-                                  ", which needs an XCP router at every link of its route, but "
-                                  "link " +
-                                  std::to_string(link) + " has the queue \"" + queue.name + "\"");
+      refuse(field + " runs " + sender.protocol.name +
+             ", which needs an XCP router at every link of its route, but "
+             "link " +
+             std::to_string(link) + " has the queue \"" + queue.name + "\"");
     }
   }
 }
@@ -89,15 +86,15 @@ void validate_omniscient(const NetworkDescription& network) {
   for (std::size_t i = 0; i < network.senders.size(); ++i) {
     const SenderDescription& sender = network.senders[i];
     if (sender.table || !find_protocol(sender.protocol.name).is_omniscient) {
-      throw std::invalid_argument("senders[" + std::to_string(i) +
-                                  "] is not omniscient but others are, which is computed for all "
-                                  "or none");
+      refuse("senders[" + std::to_string(i) +
+             "] is not omniscient but others are, which is computed for all "
+             "or none");
     }
     if (sender.route.links.size() != 1 || !sender.route.return_links.empty() ||
         network.links.size() != 1 || network.links.front().loss_probability > 0) {
-      throw std::invalid_argument("senders[" + std::to_string(i) +
-                                  "] is omniscient, which is computed for a network of one link "
-                                  "without loss, and none on the way back");
+      refuse("senders[" + std::to_string(i) +
+             "] is omniscient, which is computed for a network of one link "
+             "without loss, and none on the way back");
     }
   }
 }
@@ -130,7 +127,7 @@ void validate(const NetworkDescription& network, std::size_t tables) {
     const std::string field = "senders[" + std::to_string(i) + "]";
     const RouteDescription& route = sender.route;
     if (route.links.empty()) {
-      throw std::invalid_argument(field + ".route.links is empty but must have a link");
+      refuse(field + ".route.links is empty but must have a link");
     }
     validate_route(route.links, network.links.size(), field + ".route.links");
     validate_route(route.return_links, network.links.size(), field + ".route.return_links");

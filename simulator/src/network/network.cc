@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "core/random.h"
+#include "core/requirement.h"
 #include "elements/drop_tail.h"
 #include "elements/fifo_link.h"
 #include "elements/packet_ring.h"
 #include "elements/queues.h"
 #include "elements/ring.h"
+#include "network/live.h"
 #include "network/omniscient.h"
 #include "network/timers.h"
 #include "protocols/protocol.h"
@@ -26,12 +28,21 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // One run. What happens to packets on their way, departures from links and arrivals behind them, is
 // kept apart from what is rare, or often put off before it happens.
-class Network final : private Outlet, private DropListener {
+class Network final : public LiveNetwork, private Outlet, private DropListener {
  public:
+  // Only one that is not simplified can be changed: links whose packets' departures are known when
+  // they come cannot.
   Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
-          std::uint64_t seed, const NetworkOptions& options);
+          std::uint64_t seed, const NetworkOptions& options, bool is_simplified);
 
   NetworkResults run(double duration_ms);
+
+  void run_until(double until_ms) override;
+  void change_link(std::uint32_t link, const LinkDescription& description) override;
+  void hold(std::uint32_t sender, bool is_on) override;
+  void release(std::uint32_t sender) override;
+  LiveSender sender(std::uint32_t index) const override;
+  LiveLink link(std::uint32_t index) const override;
 
  private:
   // Segments between a link and what lies behind it, at a constant distance.
@@ -52,6 +63,7 @@ class Network final : private Outlet, private DropListener {
     double service_ms = 1;  // of a whole packet
     bool is_busy = false;
     LinkResults results;
+    LinkDescription description;
   };
 
   // A step of a route: over the link, then along the lane.
@@ -129,7 +141,9 @@ class Network final : private Outlet, private DropListener {
 
   void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
                   const MeasurementNoise& measurement, RuleObserver* observer);
+  std::unique_ptr<Queue> make_queue(std::uint32_t link, const LinkDescription& description) const;
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
+  void find_losses(Route& route, const std::vector<std::uint32_t>& links, bool is_return) const;
   void order_lanes();
   std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
   const Route& route_of(const Sender& sender, const Segment& segment) const {
@@ -163,6 +177,7 @@ class Network final : private Outlet, private DropListener {
   void stop_counting(Sender& sender, double now_ms);
   void record();
   void look();
+  double now_ms() const { return std::nextafter(end_ms_, 0); }
   NetworkResults finish(double duration_ms);
 
   std::uint32_t index_of(const Sender& sender) const {
@@ -202,22 +217,21 @@ class Network final : private Outlet, private DropListener {
 };
 
 Network::Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
-                 std::uint64_t seed, const NetworkOptions& options)
+                 std::uint64_t seed, const NetworkOptions& options, bool is_simplified)
     : description_(description),
       key_(derive_key(seed, description.key)),
       options_(options),
       packet_bytes_(static_cast<std::uint32_t>(description.packet_bytes)),
       ack_bytes_(static_cast<std::uint32_t>(description.ack_bytes)) {
   for (const LinkDescription& each : description.links) {
-    const QueueDiscipline& discipline = find_queue_discipline(each.queue.name);
     Link link;
-    link.queue = discipline.make(
-        Chosen("queue", discipline.variants, each.queue),
-        {each.buffer_packets, each.rate_packets_per_ms, description.packet_bytes,
-         derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), links_.size()})});
-    if (const auto* const plain = dynamic_cast<const DropTail*>(link.queue.get());
-        plain != nullptr && plain->limits().bytes == DropTailLimits().bytes) {
-      link.fifo.emplace(plain->limits().packets);
+    link.description = each;
+    link.queue = make_queue(static_cast<std::uint32_t>(links_.size()), each);
+    if (is_simplified && each.queue.name == "drop-tail") {
+      const DropTailLimits& limits = static_cast<const DropTail&>(*link.queue).limits();
+      if (limits.bytes == DropTailLimits().bytes) {
+        link.fifo.emplace(limits.packets);
+      }
     }
     link.service_ms = 1 / each.rate_packets_per_ms;
     links_.push_back(std::move(link));
@@ -281,6 +295,15 @@ void Network::add_sender(const SenderDescription& description,
   }
 }
 
+std::unique_ptr<Queue> Network::make_queue(std::uint32_t link,
+                                           const LinkDescription& description) const {
+  const QueueDiscipline& discipline = find_queue_discipline(description.queue.name);
+  return discipline.make(
+      Chosen("queue", discipline.variants, description.queue),
+      {description.buffer_packets, description.rate_packets_per_ms, description_.packet_bytes,
+       derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), link})});
+}
+
 // `delay_ms` comes on top of the last link's.
 Network::Route Network::route(const std::vector<std::uint32_t>& links, double delay_ms,
                               bool is_return) {
@@ -288,27 +311,36 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
   std::vector<Hop>& hops = hops_.emplace_back();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::uint32_t link = links[i];
-    const LinkDescription& description = description_.links[link];
-    const double lane_ms = description.delay_ms + (i + 1 == links.size() ? delay_ms : 0);
+    const double lane_ms =
+        links_[link].description.delay_ms + (i + 1 == links.size() ? delay_ms : 0);
     const auto [lane, is_new] =
         lane_of_.try_emplace({link, lane_ms}, static_cast<std::uint32_t>(lanes_.size()));
     if (is_new) {
       lanes_.push_back({{}, lane_ms, link});
     }
     hops.push_back({link, lane->second});
-    if (description.loss_probability > 0) {
+  }
+  route.hops = hops.data();
+  route.length = static_cast<std::uint32_t>(hops.size());
+  find_losses(route, links, is_return);
+  return route;
+}
+
+void Network::find_losses(Route& route, const std::vector<std::uint32_t>& links,
+                          bool is_return) const {
+  route.lossy_hops.clear();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::uint32_t link = links[i];
+    const double probability = links_[link].description.loss_probability;
+    if (probability > 0) {
       // The first link's are named as the dumbbell's are.
       std::uint64_t key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kLoss));
       if (link > 0 || is_return) {
         key = derive_key(key, {link, is_return ? 1U : 0U});
       }
-      route.lossy_hops.push_back(
-          {static_cast<std::uint16_t>(i + 1), description.loss_probability, key});
+      route.lossy_hops.push_back({static_cast<std::uint16_t>(i + 1), probability, key});
     }
   }
-  route.hops = hops.data();
-  route.length = static_cast<std::uint32_t>(hops.size());
-  return route;
 }
 
 // Of arrivals at one instant the first is behind the lowest link, and then the nearest: it does not
@@ -341,7 +373,12 @@ NetworkResults Network::run(double duration_ms) {
   for (Sender& sender : senders_) {
     sender.results.traffic.first_on_ms = duration_ms;
   }
-  end_ms_ = std::nextafter(duration_ms, kNever);
+  run_until(duration_ms);
+  return finish(duration_ms);
+}
+
+void Network::run_until(double until_ms) {
+  end_ms_ = std::nextafter(until_ms, kNever);
   find_horizon();
   for (;;) {
     const double departure_ms = departures_.earliest();
@@ -351,7 +388,7 @@ NetworkResults Network::run(double duration_ms) {
     } else if (arrival_ms < departure_ms && arrival_ms < horizon_ms_) {
       arrived(arrivals_.first(), arrival_ms);
     } else if (!fire_first(departure_ms, arrival_ms)) {
-      return finish(duration_ms);
+      return;
     }
     if (--events_until_look_ == 0) [[unlikely]] {
       look();
@@ -719,6 +756,78 @@ void Network::look() {
   }
 }
 
+// What waits is queued anew; what is in the wire gets there sooner or later by as much as the wire
+// is shorter or longer, and at once where that time is past.
+void Network::change_link(std::uint32_t index, const LinkDescription& description) {
+  Link& link = links_[index];
+  const double longer_ms = description.delay_ms - link.description.delay_ms;
+  link.description = description;
+  link.service_ms = 1 / description.rate_packets_per_ms;
+  const std::unique_ptr<Queue> before = std::exchange(link.queue, make_queue(index, description));
+  while (const std::optional<Segment> waiting = before->depart(now_ms(), *this)) {
+    link.queue->accept(*waiting, now_ms(), *this);
+  }
+  set_rare(index, link.queue->next_ms());
+  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.link != index) {
+      continue;
+    }
+    lane.delay_ms += longer_ms;
+    for (std::size_t place = 0; place < lane.in_flight.size(); ++place) {
+      double& arrives_ms = lane.in_flight.at(place).arrives_ms;
+      arrives_ms = std::max(arrives_ms + longer_ms, now_ms());
+    }
+    if (!lane.in_flight.empty()) {
+      arrivals_.set(i, lane.in_flight.front().arrives_ms);
+    }
+  }
+  for (std::size_t i = 0; i < senders_.size(); ++i) {
+    find_losses(senders_[i].route, description_.senders[i].route.links, false);
+    find_losses(senders_[i].return_route, description_.senders[i].route.return_links, true);
+  }
+  tell_of_losses(now_ms());
+}
+
+void Network::hold(std::uint32_t index, bool is_on) {
+  Sender& sender = senders_[index];
+  if ((sender.mode != Mode::kOff) != is_on) {
+    switch_sender(sender, now_ms());
+    tell_of_losses(now_ms());
+  }
+  set_rare(timer_of_switch(index), kNever);
+}
+
+void Network::release(std::uint32_t index) {
+  const Sender& sender = senders_[index];
+  double length_ms = kNever;
+  if (sender.mode == Mode::kOff) {
+    length_ms = sender.schedule.off_ms(sender.period);
+  } else if (sender.mode == Mode::kOnForTime) {
+    length_ms = sender.schedule.on_ms(sender.period);
+  }
+  set_rare(timer_of_switch(index), now_ms() + length_ms);
+}
+
+LiveSender Network::sender(std::uint32_t index) const {
+  const Sender& sender = senders_[index];
+  const SenderResults& traffic = sender.results.traffic;
+  LiveSender live;
+  live.is_on = sender.mode != Mode::kOff;
+  live.pace = sender.body->pace();
+  live.rtt_ms = sender.rtt_ms;
+  live.in_flight = traffic.packets_sent - traffic.packets_received - traffic.packets_lost;
+  live.received = traffic.packets_received;
+  live.lost = traffic.packets_lost;
+  live.delay_sum_ms = traffic.delay_sum_ms;
+  return live;
+}
+
+LiveLink Network::link(std::uint32_t index) const {
+  const Link& link = links_[index];
+  return {link.queue->packets(), link.results.dropped, link.results.lost};
+}
+
 NetworkResults Network::finish(double duration_ms) {
   NetworkResults results;
   for (Sender& sender : senders_) {
@@ -771,19 +880,38 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows) {
           times_ms[(99 * count + 99) / 100 - 1]};
 }
 
-NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
-                           double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
+namespace {
+
+void require_simulable(const NetworkDescription& network, std::span<const CompiledTable> tables) {
   validate(network, tables.size());
   for (const SenderDescription& sender : network.senders) {
     if (sender.table && tables[*sender.table].has_more_signals()) {
-      throw std::invalid_argument("table " + std::to_string(*sender.table) +
-                                  " looks at signals that only the dumbbell has (docs/signals.md)");
+      refuse("table " + std::to_string(*sender.table) +
+             " looks at signals that only the dumbbell has (docs/signals.md)");
     }
   }
+}
+
+}  // namespace
+
+NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
+                           double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
+  require_simulable(network, tables);
   if (has_omniscient_senders(network)) {
     return run_omniscient(network, duration_ms, seed, options.interruption);
   }
-  return Network(network, tables, seed, options).run(duration_ms);
+  return Network(network, tables, seed, options, true).run(duration_ms);
+}
+
+std::unique_ptr<LiveNetwork> make_live_network(const NetworkDescription& network,
+                                               std::span<const CompiledTable> tables,
+                                               std::uint64_t seed, RuleObserver* observer) {
+  require_simulable(network, tables);
+  if (has_omniscient_senders(network)) {
+    refuse("omniscient senders are computed, and cannot be watched");
+  }
+  return std::make_unique<Network>(network, tables, seed, NetworkOptions{.observer = observer},
+                                   false);
 }
 
 }  // namespace remy

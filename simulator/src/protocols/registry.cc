@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/requirement.h"
 #include "protocols/protocol.h"
 
 namespace remy {
@@ -39,8 +39,8 @@ std::span<const Protocol> protocols() {
 const Protocol& find_protocol(std::string_view name) {
   const auto found = std::ranges::find(protocols(), name, &Protocol::name);
   if (found == protocols().end()) {
-    throw std::invalid_argument("there is no protocol \"" + std::string(name) +
-                                "\"; there are: " + names_of(protocols()));
+    refuse("there is no protocol \"" + std::string(name) +
+           "\"; there are: " + names_of(protocols()));
   }
   return *found;
 }

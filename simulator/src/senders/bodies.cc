@@ -1,8 +1,9 @@
 #include "senders/bodies.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
+
+#include "core/requirement.h"
 
 namespace remy {
 
@@ -23,8 +24,7 @@ std::span<const BodyKind> body_kinds() {
 const BodyKind& find_body_kind(std::string_view name) {
   const auto found = std::ranges::find(body_kinds(), name, &BodyKind::name);
   if (found == body_kinds().end()) {
-    throw std::invalid_argument("there is no body \"" + std::string(name) +
-                                "\"; there are: " + names_of(body_kinds()));
+    refuse("there is no body \"" + std::string(name) + "\"; there are: " + names_of(body_kinds()));
   }
   return *found;
 }

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/requirement.h"
+
 namespace remy {
 namespace {
 
@@ -34,53 +36,53 @@ struct Open {
 void check_domain(std::span<const Signal> signals, double domain_upper, Rules rules) {
   const bool is_scale_free = rules == Rules::kScaleFree;
   if (signals.empty()) {
-    throw InvalidTable("The table has no signals; it must have at least one.");
+    refuse<InvalidTable>("The table has no signals; it must have at least one.");
   }
   for (std::size_t i = 0; i < signals.size(); ++i) {
     if (axis_of(signals[i]) >= kSignals) {
-      throw InvalidTable("Signal number " + std::to_string(axis_of(signals[i])) +
-                         " does not exist; the last is 8, utilization.");
+      refuse<InvalidTable>("Signal number " + std::to_string(axis_of(signals[i])) +
+                           " does not exist; the last is 8, utilization.");
     }
     if (is_scale_free && signals[i] == Signal::kRecEwma) {
-      throw InvalidTable(
+      refuse<InvalidTable>(
           "The table looks at rec_ewma, an absolute rate; scale-free rules look at ratios only: " +
           signal_names(rules) + ".");
     }
     if (i > 0 && signals[i] <= signals[i - 1]) {
-      throw InvalidTable("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
-                         std::string(signal_name(signals[i - 1], rules)) +
-                         "; signals must be listed once each, in the order " + signal_names(rules) +
-                         ".");
+      refuse<InvalidTable>("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
+                           std::string(signal_name(signals[i - 1], rules)) +
+                           "; signals must be listed once each, in the order " +
+                           signal_names(rules) + ".");
     }
   }
   if (!std::isfinite(domain_upper) || domain_upper <= 0) {
-    throw InvalidTable("The upper end of the domain is " + text(domain_upper) +
-                       "; it must be a finite number above 0.");
+    refuse<InvalidTable>("The upper end of the domain is " + text(domain_upper) +
+                         "; it must be a finite number above 0.");
   }
 }
 
 void check_action(std::string_view owner, std::size_t number, const Action& action, Rules rules) {
-  const auto refuse = [&](std::string_view field, double value, std::string_view allowed) {
-    throw InvalidTable(std::string(owner) + " " + std::to_string(number) + " has " +
-                       std::string(field) + " " + text(value) + "; it must be a finite number" +
-                       std::string(allowed) + ".");
+  const auto refuse_part = [&](std::string_view field, double value, std::string_view allowed) {
+    refuse<InvalidTable>(std::string(owner) + " " + std::to_string(number) + " has " +
+                         std::string(field) + " " + text(value) + "; it must be a finite number" +
+                         std::string(allowed) + ".");
   };
   if (!std::isfinite(action.window_multiple) || action.window_multiple < 0) {
-    refuse("window_multiple", action.window_multiple, " not below 0");
+    refuse_part("window_multiple", action.window_multiple, " not below 0");
   }
   if (!std::isfinite(action.window_increment)) {
-    refuse("window_increment", action.window_increment, "");
+    refuse_part("window_increment", action.window_increment, "");
   }
   if (!std::isfinite(action.intersend_ms) || action.intersend_ms < 0) {
-    refuse("intersend_ms", action.intersend_ms, " not below 0");
+    refuse_part("intersend_ms", action.intersend_ms, " not below 0");
   }
   if (rules == Rules::kScaleFree &&
       std::max({action.window_multiple, std::abs(action.window_increment), action.intersend_ms}) >
           RuleTable::kLargestRelative) {
-    throw InvalidTable(std::string(owner) + " " + std::to_string(number) + " has the action " +
-                       text(action.window_multiple) + ", " + text(action.window_increment) + ", " +
-                       text(action.intersend_ms) +
-                       "; no part of a scale-free action may be above 1e9.");
+    refuse<InvalidTable>(std::string(owner) + " " + std::to_string(number) + " has the action " +
+                         text(action.window_multiple) + ", " + text(action.window_increment) +
+                         ", " + text(action.intersend_ms) +
+                         "; no part of a scale-free action may be above 1e9.");
   }
 }
 
@@ -93,21 +95,22 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
       const std::string divided_on = axis_of(signal) < kSignals
                                          ? std::string(signal_name(signal, rules))
                                          : "signal number " + std::to_string(axis_of(signal));
-      throw InvalidTable(name + " divides on " + divided_on +
-                         ", which is not one of the table's signals.");
+      refuse<InvalidTable>(name + " divides on " + divided_on +
+                           ", which is not one of the table's signals.");
     }
     for (std::size_t i = 0; i < j; ++i) {
       if (node.thresholds[i].signal == signal) {
-        throw InvalidTable(name + " divides on " + std::string(signal_name(signal, rules)) +
-                           " twice; a node must divide on each signal at most once.");
+        refuse<InvalidTable>(name + " divides on " + std::string(signal_name(signal, rules)) +
+                             " twice; a node must divide on each signal at most once.");
       }
     }
     const double lower = region.lower[axis_of(signal)];
     const double upper = region.upper[axis_of(signal)];
     if (!(lower <= value && value < upper)) {
-      throw InvalidTable(name + " divides on " + std::string(signal_name(signal, rules)) + " at " +
-                         text(value) + "; the threshold must be at least " + text(lower) +
-                         " and below " + text(upper) + ", the bounds of its region.");
+      refuse<InvalidTable>(name + " divides on " + std::string(signal_name(signal, rules)) +
+                           " at " + text(value) + "; the threshold must be at least " +
+                           text(lower) + " and below " + text(upper) +
+                           ", the bounds of its region.");
     }
   }
 }
@@ -149,7 +152,7 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       rules_(rules) {
   check_domain(signals_, domain_upper_, rules_);
   if (nodes_.empty()) {
-    throw InvalidTable("The table has no nodes; it must have at least one rule.");
+    refuse<InvalidTable>("The table has no nodes; it must have at least one rule.");
   }
   Region region;
   region.upper.fill(domain_upper_);
@@ -158,16 +161,16 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
     Node& node = nodes_[i];
     if (i > 0) {
       if (path.empty()) {
-        throw InvalidTable("Node " + std::to_string(i) +
-                           " lies outside the tree, which is complete with the node before it.");
+        refuse<InvalidTable>("Node " + std::to_string(i) +
+                             " lies outside the tree, which is complete with the node before it.");
       }
       region = path.back().take_child_region();
     }
     if (node.thresholds.empty()) {
       check_action("Node", i, node.action, rules_);
       if (rule_nodes_.size() == kMaximumRules) {
-        throw InvalidTable("The table has more than " + std::to_string(kMaximumRules) +
-                           " rules, the most allowed.");
+        refuse<InvalidTable>("The table has more than " + std::to_string(kMaximumRules) +
+                             " rules, the most allowed.");
       }
       rule_nodes_.push_back(i);
       regions_.push_back(region);
@@ -175,9 +178,9 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       check_thresholds(i, node, region, signals_, rules_);
       node.action = Action{};
       if (path.size() == kMaximumDepth) {
-        throw InvalidTable("The children of node " + std::to_string(i) + " lie more than " +
-                           std::to_string(kMaximumDepth) +
-                           " levels below the root, the most allowed.");
+        refuse<InvalidTable>("The children of node " + std::to_string(i) + " lie more than " +
+                             std::to_string(kMaximumDepth) +
+                             " levels below the root, the most allowed.");
       }
       path.push_back({&node, region});
     }
@@ -187,10 +190,10 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
   }
   if (!path.empty()) {
     const auto number = static_cast<std::size_t>(path.back().node - nodes_.data());
-    throw InvalidTable("Node " + std::to_string(number) + " has " +
-                       std::to_string(path.back().next_child) + " children; it must have " +
-                       std::to_string(path.back().child_count()) +
-                       ", one for each combination of sides of its thresholds.");
+    refuse<InvalidTable>("Node " + std::to_string(number) + " has " +
+                         std::to_string(path.back().next_child) + " children; it must have " +
+                         std::to_string(path.back().child_count()) +
+                         ", one for each combination of sides of its thresholds.");
   }
 }
 
@@ -221,17 +224,17 @@ std::size_t RuleTable::find(const MemoryPoint& memory) const {
 
 RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> thresholds) const {
   if (thresholds.empty()) {
-    throw InvalidTable("Rule " + std::to_string(rule) +
-                       " cannot be split without a threshold; at least one is needed.");
+    refuse<InvalidTable>("Rule " + std::to_string(rule) +
+                         " cannot be split without a threshold; at least one is needed.");
   }
   const Region& region = regions_[rule];
   for (const Threshold& threshold : thresholds) {
     const std::size_t axis = axis_of(threshold.signal);
     if (axis < kSignals && threshold.value == region.lower[axis]) {
-      throw InvalidTable("Rule " + std::to_string(rule) + " cannot be split on " +
-                         std::string(signal_name(threshold.signal, rules_)) + " at " +
-                         text(threshold.value) +
-                         ", the lower bound of its region; the threshold must lie above it.");
+      refuse<InvalidTable>("Rule " + std::to_string(rule) + " cannot be split on " +
+                           std::string(signal_name(threshold.signal, rules_)) + " at " +
+                           text(threshold.value) +
+                           ", the lower bound of its region; the threshold must lie above it.");
     }
   }
   const auto position = static_cast<std::ptrdiff_t>(rule_nodes_[rule]);

@@ -1,0 +1,294 @@
+#include "live/live.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/requirement.h"
+#include "elements/queues.h"
+#include "network/live.h"
+#include "protocols/protocol.h"
+
+#define REMY_LIVE extern "C" [[gnu::visibility("default"), gnu::used]]
+
+namespace remy {
+namespace {
+
+// Which rule each sender used last.
+class LastRules final : public RuleObserver {
+ public:
+  struct Use {
+    double rule = -1;
+    std::array<double, kUsualSignals> memory{};
+  };
+
+  void used(std::uint32_t sender, const RemyController<true>& controller,
+            std::uint32_t rule) override {
+    Use& use = uses[sender];
+    use.rule = rule;
+    std::copy_n(controller.memory(), kUsualSignals, use.memory.begin());
+  }
+
+  std::vector<Use> uses;
+};
+
+struct Stage {
+  std::vector<double> room;
+  std::vector<CompiledTable> tables;
+  NetworkDescription description;
+  LastRules rules;
+  std::unique_ptr<LiveNetwork> network;
+  double now_ms = 0;
+  std::vector<double> samples;
+  std::uint64_t digest = 0;
+  std::string refusal;
+};
+
+Stage& stage() {
+  static Stage the_stage;
+  return the_stage;
+}
+
+// Reads the numbers of the room, one after the other.
+class Numbers {
+ public:
+  explicit Numbers(std::size_t count) : left_(count) {
+    if (count > stage().room.size()) {
+      refuse("there are " + std::to_string(count) + " numbers but there is room for " +
+             std::to_string(stage().room.size()));
+    }
+  }
+
+  double next() {
+    if (left_ == 0) {
+      refuse("the numbers end too early");
+    }
+    --left_;
+    return stage().room[place_++];
+  }
+
+  // A whole number that counts or names something.
+  std::uint32_t next_count(std::string_view field, std::uint32_t maximum) {
+    const double value = next();
+    require(value >= 0 && value <= maximum && value == std::floor(value), field, value,
+            "a whole number from 0 to " + std::to_string(maximum));
+    return static_cast<std::uint32_t>(value);
+  }
+
+  bool empty() const { return left_ == 0; }
+
+ private:
+  std::size_t left_;
+  std::size_t place_ = 0;
+};
+
+constexpr std::uint32_t kMostSenders = 64;
+
+// Omniscient senders are computed, and cannot be watched.
+std::vector<std::string_view> protocol_names() {
+  std::vector<std::string_view> names;
+  for (const Protocol& protocol : protocols()) {
+    if (!protocol.is_omniscient) {
+      names.push_back(protocol.name);
+    }
+  }
+  return names;
+}
+
+LinkDescription read_link(Numbers& numbers) {
+  LinkDescription link;
+  link.rate_packets_per_ms = numbers.next();
+  link.delay_ms = numbers.next();
+  if (const double buffer = numbers.next(); buffer >= 0) {
+    constexpr double kLargestBuffer = 1e6;
+    link.buffer_packets = static_cast<std::uint32_t>(std::min(buffer, kLargestBuffer));
+  }
+  link.loss_probability = numbers.next();
+  const auto disciplines = queue_disciplines();
+  const std::uint32_t queue =
+      numbers.next_count("the queue", static_cast<std::uint32_t>(disciplines.size() - 1));
+  link.queue.name = disciplines[queue].name;
+  return link;
+}
+
+SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms) {
+  SenderDescription sender;
+  sender.traffic = {ExponentialTime{mean_on_ms}, mean_off_ms};
+  sender.route.links = {0};
+  if (runs >= 0) {
+    sender.table = static_cast<std::uint32_t>(runs);
+    sender.body.name = "datagram";
+    return sender;
+  }
+  const std::vector<std::string_view> names = protocol_names();
+  const double number = -1 - runs;
+  require(number == std::floor(number) && number < static_cast<double>(names.size()),
+          "the protocol", number, "a number from 0 to " + std::to_string(names.size() - 1));
+  sender.protocol.name = names[static_cast<std::size_t>(number)];
+  sender.body.name = "tcp";
+  return sender;
+}
+
+RuleTable read_table(Numbers& numbers) {
+  const Rules rules = numbers.next() != 0 ? Rules::kScaleFree : Rules::kAbsolute;
+  const double domain_upper = numbers.next();
+  std::vector<Signal> signals(numbers.next_count("the number of signals", kSignals));
+  for (Signal& signal : signals) {
+    signal = static_cast<Signal>(numbers.next_count("a signal", kSignals - 1));
+  }
+  std::vector<Node> nodes;
+  while (!numbers.empty()) {
+    Node& node = nodes.emplace_back();
+    node.thresholds.resize(numbers.next_count("the number of thresholds", kSignals));
+    for (Threshold& threshold : node.thresholds) {
+      threshold.signal = static_cast<Signal>(numbers.next_count("a signal", kSignals - 1));
+      threshold.value = numbers.next();
+    }
+    if (node.thresholds.empty()) {
+      node.action.window_multiple = numbers.next();
+      node.action.window_increment = numbers.next();
+      node.action.intersend_ms = numbers.next();
+    }
+  }
+  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules);
+}
+
+void put(double value) {
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  stage().samples.push_back(value);
+  stage().digest = (stage().digest ^ std::bit_cast<std::uint64_t>(value)) * kPrime;
+}
+
+void sample() {
+  const LiveLink link = stage().network->link(0);
+  put(stage().now_ms);
+  put(static_cast<double>(link.waiting_packets));
+  put(static_cast<double>(link.dropped));
+  put(static_cast<double>(link.lost));
+  for (std::uint32_t i = 0; i < stage().description.senders.size(); ++i) {
+    const LiveSender sender = stage().network->sender(i);
+    put(sender.is_on ? 1 : 0);
+    put(sender.pace.window_packets);
+    put(sender.pace.intersend_ms);
+    put(sender.rtt_ms);
+    put(static_cast<double>(sender.in_flight));
+    put(static_cast<double>(sender.received));
+    put(static_cast<double>(sender.lost));
+    put(sender.delay_sum_ms);
+    const LastRules::Use& use = stage().rules.uses[i];
+    put(use.rule);
+    for (const double value : use.memory) {
+      put(value);
+    }
+  }
+}
+
+}  // namespace
+
+#if !defined(__cpp_exceptions)
+void end_call(const std::string& sentence) {
+  stage().refusal = sentence;
+  __builtin_trap();
+}
+#endif
+
+REMY_LIVE double* remy_live_room(std::size_t numbers) {
+  stage().room.assign(numbers, 0);
+  return stage().room.data();
+}
+
+REMY_LIVE std::uint32_t remy_live_add_table(std::size_t count) {
+  Numbers numbers(count);
+  stage().tables.emplace_back(read_table(numbers));
+  return static_cast<std::uint32_t>(stage().tables.size() - 1);
+}
+
+REMY_LIVE void remy_live_start(std::size_t count) {
+  Numbers numbers(count);
+  const auto seed = static_cast<std::uint64_t>(numbers.next_count("the seed", 0xffffffff));
+  NetworkDescription description;
+  description.links.push_back(read_link(numbers));
+  description.measurement.jitter = ExponentialJitter{numbers.next()};
+  const double mean_on_ms = numbers.next();
+  const double mean_off_ms = numbers.next();
+  const std::uint32_t senders = numbers.next_count("the number of senders", kMostSenders);
+  for (std::uint32_t i = 0; i < senders; ++i) {
+    description.senders.push_back(read_sender(numbers.next(), mean_on_ms, mean_off_ms));
+  }
+  stage().network.reset();
+  stage().description = std::move(description);
+  stage().rules.uses.assign(senders, {});
+  stage().network = make_live_network(stage().description, stage().tables, seed, &stage().rules);
+  stage().now_ms = 0;
+  stage().digest = 0xcbf29ce484222325;
+  for (std::uint32_t i = 0; i < senders; ++i) {
+    stage().network->hold(i, false);
+  }
+}
+
+REMY_LIVE void remy_live_change_link(std::size_t count) {
+  Numbers numbers(count);
+  stage().description.links.front() = read_link(numbers);
+  validate(stage().description, stage().tables.size());
+  stage().network->change_link(0, stage().description.links.front());
+}
+
+REMY_LIVE void remy_live_switch(std::uint32_t sender, std::uint32_t how) {
+  if (sender >= stage().description.senders.size()) {
+    refuse("there is no sender " + std::to_string(sender) + ", from 0");
+  }
+  if (how == 2) {
+    stage().network->release(sender);
+  } else {
+    stage().network->hold(sender, how == 1);
+  }
+}
+
+REMY_LIVE std::uint32_t remy_live_run(double until_ms, double step_ms) {
+  require(step_ms > 0, "step_ms", step_ms, kPositive);
+  stage().samples.clear();
+  std::uint32_t samples = 0;
+  while (stage().now_ms + step_ms <= until_ms) {
+    stage().now_ms += step_ms;
+    stage().network->run_until(stage().now_ms);
+    sample();
+    ++samples;
+  }
+  return samples;
+}
+
+REMY_LIVE const double* remy_live_samples() { return stage().samples.data(); }
+
+REMY_LIVE std::uint64_t remy_live_digest() { return stage().digest; }
+
+REMY_LIVE const char* remy_live_protocols() {
+  static const std::string kLines = [] {
+    std::string lines;
+    for (const Protocol& protocol : protocols()) {
+      if (!protocol.is_omniscient) {
+        lines += std::string(protocol.name) + "\t" + std::string(protocol.title) + "\n";
+      }
+    }
+    return lines;
+  }();
+  return kLines.c_str();
+}
+
+REMY_LIVE const char* remy_live_queues() {
+  static const std::string kLines = [] {
+    std::string lines;
+    for (const QueueDiscipline& discipline : queue_disciplines()) {
+      lines += std::string(discipline.name) + "\t" + std::string(discipline.title) + "\n";
+    }
+    return lines;
+  }();
+  return kLines.c_str();
+}
+
+REMY_LIVE const char* remy_live_refusal() { return stage().refusal.c_str(); }
+
+}  // namespace remy
