@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -140,8 +141,14 @@ std::string signal_names(Rules rules) {
 
 std::string text(double value) {
   std::array<char, 32> buffer;
+#if defined(__cpp_exceptions)
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
   return error == std::errc{} ? std::string(buffer.data(), end) : "?";
+#else
+  // What is shortest needs tables of a hundred kilobytes, which a page must not load.
+  std::snprintf(buffer.data(), buffer.size(), "%.15g", value);
+  return buffer.data();
+#endif
 }
 
 RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper,
