@@ -233,6 +233,7 @@ struct SpecimenKind {
   MeasurementNoise measurement;
   std::vector<SenderGroup> senders;
   std::optional<Bottleneck> bottleneck;
+  std::vector<LinkDescription> links;
 };
 
 std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, const nb::bytes& keys,
@@ -275,6 +276,7 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, con
     specimen.measurement = kinds[number].measurement;
     specimen.senders = kinds[number].senders;
     specimen.bottleneck = kinds[number].bottleneck;
+    specimen.links = kinds[number].links;
     for (SenderGroup& senders : specimen.senders) {
       if (group >= counts.size()) {
         throw std::invalid_argument("the specimens have fewer sender counts than sender groups");
@@ -572,24 +574,6 @@ void bind_table(nb::module_& module) {
 }
 
 void bind_evaluation(nb::module_& module) {
-  nb::class_<ExponentialTime>(module, "ExponentialTime").def(nb::init<double>(), "mean_ms"_a);
-  nb::class_<ExponentialBytes>(module, "ExponentialBytes").def(nb::init<double>(), "mean_bytes"_a);
-  nb::class_<ParetoBytes>(module, "ParetoBytes")
-      .def(nb::init<double, double, double, double, double>(), "scale_bytes"_a, "shape"_a,
-           "shift_bytes"_a, "extra_bytes"_a, "maximum_bytes"_a);
-  nb::class_<Traffic>(module, "Traffic")
-      .def(nb::init<std::variant<ExponentialTime, ExponentialBytes, ParetoBytes>, double>(), "on"_a,
-           "mean_off_ms"_a);
-  nb::class_<Choice>(module, "Choice")
-      .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
-           "name"_a, "variant"_a, "parameters"_a);
-  nb::class_<SenderGroup>(module, "SenderGroup")
-      .def(nb::init<std::uint32_t, std::uint32_t, Traffic, std::optional<Choice>,
-                    std::optional<Choice>, std::optional<double>>(),
-           "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "body"_a.none(),
-           "first_on_ms"_a.none())
-      .def_rw("weight", &SenderGroup::weight)
-      .def_rw("objective", &SenderGroup::objective, nb::arg().none());
   nb::class_<Bottleneck>(module, "Bottleneck")
       .def(nb::init<std::optional<Choice>, double, double>(), "queue"_a.none(), "packet_bytes"_a,
            "ack_bytes"_a);
@@ -716,8 +700,9 @@ void bind_columns(nb::module_& module) {
           "cancelled", [](const Cancellation& cancellation) { return cancellation.flag.load(); },
           "Whether cancel() has been called.");
   nb::class_<SpecimenKind>(module, "SpecimenKind")
-      .def(nb::init<MeasurementNoise, std::vector<SenderGroup>, std::optional<Bottleneck>>(),
-           "measurement"_a, "senders"_a, "bottleneck"_a.none());
+      .def(nb::init<MeasurementNoise, std::vector<SenderGroup>, std::optional<Bottleneck>,
+                    std::vector<LinkDescription>>(),
+           "measurement"_a, "senders"_a, "bottleneck"_a.none(), "links"_a);
   nb::class_<OutcomeColumns>(module, "OutcomeColumns")
       .def_ro("packets_sent", &OutcomeColumns::packets_sent)
       .def_prop_ro("scores", [](const OutcomeColumns& c) { return column(c.scores); })

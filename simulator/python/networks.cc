@@ -4,9 +4,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -14,6 +17,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "elements/queues.h"
@@ -21,6 +25,7 @@
 #include "network/network.h"
 #include "protocols/protocol.h"
 #include "senders/bodies.h"
+#include "senders/traffic.h"
 #include "table/compiled_table.h"
 
 namespace nb = nanobind;
@@ -134,6 +139,8 @@ struct Recording final : public Recorder {
   std::vector<std::uint64_t> packets_in_order;
   std::vector<std::uint64_t> waiting_packets;
   std::vector<std::uint64_t> dropped;
+  // By link, at the end.
+  std::vector<LinkResults> links;
 
   void sample(double now_ms, std::span<const SenderSample> senders,
               std::span<const LinkSample> links) override {
@@ -162,8 +169,70 @@ Recording record(const std::vector<CompiledTable>& tables, const Specimen& speci
   options.recorder = &recording;
   options.record_every_ms = every_ms;
   const nb::gil_scoped_release released;
-  run_network(describe(specimen), tables, duration_ms, seed, options);
+  recording.links = run_network(describe(specimen), tables, duration_ms, seed, options).links;
   return recording;
+}
+
+EmpiricalBytes make_empirical(const std::string& name, const std::vector<double>& probabilities,
+                              const std::vector<double>& bytes, double extra_bytes) {
+  if (name.empty() && probabilities.size() == bytes.size()) {
+    FlowQuantiles quantiles;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      quantiles.push_back({probabilities[i], bytes[i]});
+    }
+    return {std::make_shared<const FlowQuantiles>(std::move(quantiles)), extra_bytes};
+  }
+  if (name.empty() || !probabilities.empty() || !bytes.empty()) {
+    throw std::invalid_argument(
+        "empirical_bytes must have a name, or as many probabilities as bytes");
+  }
+  return {flow_quantiles(name), extra_bytes};
+}
+
+Intervals make_intervals(const std::vector<double>& begin_ms, const std::vector<double>& end_ms) {
+  if (begin_ms.size() != end_ms.size() && begin_ms.size() != end_ms.size() + 1) {
+    throw std::invalid_argument(
+        "intervals must have an end_ms for each begin_ms; the last may be left out");
+  }
+  Intervals intervals;
+  for (std::size_t i = 0; i < begin_ms.size(); ++i) {
+    intervals.intervals.push_back(
+        {begin_ms[i], i < end_ms.size() ? end_ms[i] : std::numeric_limits<double>::infinity()});
+  }
+  return intervals;
+}
+
+void bind_traffic(nb::module_& module) {
+  nb::class_<ExponentialTime>(module, "ExponentialTime").def(nb::init<double>(), "mean_ms"_a);
+  nb::class_<ExponentialBytes>(module, "ExponentialBytes").def(nb::init<double>(), "mean_bytes"_a);
+  nb::class_<ParetoBytes>(module, "ParetoBytes")
+      .def(nb::init<double, double, double, double, double>(), "scale_bytes"_a, "shape"_a,
+           "shift_bytes"_a, "extra_bytes"_a, "maximum_bytes"_a);
+  nb::class_<EmpiricalBytes>(module, "EmpiricalBytes");
+  module.def("empirical_bytes", &make_empirical, "name"_a, "probabilities"_a, "bytes"_a,
+             "extra_bytes"_a, "By the name of quantiles, or by these. Raises ValueError.");
+  nb::class_<ConstantBytes>(module, "ConstantBytes").def(nb::init<double>(), "bytes"_a);
+  nb::class_<Always>(module, "Always").def(nb::init<>());
+  nb::class_<Intervals>(module, "Intervals");
+  module.def("intervals", &make_intervals, "begin_ms"_a, "end_ms"_a,
+             "On between these times. Raises ValueError.");
+  nb::class_<PoissonArrivals>(module, "PoissonArrivals")
+      .def(nb::init<double>(), "mean_interval_ms"_a);
+  nb::class_<PeriodicArrivals>(module, "PeriodicArrivals").def(nb::init<double>(), "interval_ms"_a);
+  nb::class_<Barrier>(module, "Barrier").def(nb::init<double>(), "pause_ms"_a);
+  nb::class_<Traffic>(module, "Traffic")
+      .def(
+          "__init__",
+          [](Traffic* self, const decltype(Traffic::on)& on, double mean_off_ms,
+             const std::optional<std::variant<PoissonArrivals, PeriodicArrivals, Barrier>>&
+                 arrivals,
+             double first_off_factor) {
+            new (self) Traffic{on, mean_off_ms, {}, first_off_factor};
+            if (arrivals) {
+              std::visit([self](const auto& each) { self->arrivals = each; }, *arrivals);
+            }
+          },
+          "on"_a, "mean_off_ms"_a, "arrivals"_a.none() = nb::none(), "first_off_factor"_a = 1.0);
 }
 
 }  // namespace
@@ -176,13 +245,44 @@ void bind_networks(nb::module_& module) {
   module.def("check_choice", &check_choice, "registry"_a, "choice"_a,
              "Raises ValueError with one sentence for what a registry does not have, or numbers "
              "out of their ranges.");
+  bind_traffic(module);
+  nb::class_<Choice>(module, "Choice")
+      .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
+           "name"_a, "variant"_a, "parameters"_a);
+  nb::class_<LinkDescription>(module, "Link")
+      .def(
+          "__init__",
+          [](LinkDescription* self, double rate_packets_per_ms, double delay_ms,
+             std::optional<std::uint32_t> buffer_packets, const std::optional<Choice>& queue,
+             double loss_probability) {
+            new (self) LinkDescription();
+            self->rate_packets_per_ms = rate_packets_per_ms;
+            self->delay_ms = delay_ms;
+            self->buffer_packets = buffer_packets;
+            self->queue = queue.value_or(self->queue);
+            self->loss_probability = loss_probability;
+          },
+          "rate_packets_per_ms"_a, "delay_ms"_a, "buffer_packets"_a.none(), "queue"_a.none(),
+          "loss_probability"_a);
+  nb::class_<RouteDescription>(module, "Route")
+      .def(nb::init<std::vector<std::uint32_t>, std::vector<std::uint32_t>, double, double>(),
+           "links"_a, "return_links"_a, "delay_ms"_a, "return_delay_ms"_a);
+  nb::class_<SenderGroup>(module, "SenderGroup")
+      .def(nb::init<std::uint32_t, std::uint32_t, Traffic, std::optional<Choice>,
+                    std::optional<Choice>, std::optional<double>>(),
+           "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "body"_a.none(),
+           "first_on_ms"_a.none())
+      .def_rw("weight", &SenderGroup::weight)
+      .def_rw("objective", &SenderGroup::objective, nb::arg().none())
+      .def_rw("route", &SenderGroup::route, nb::arg().none());
   nb::class_<Specimen>(module, "Specimen")
       .def(
           "__init__",
           [](Specimen* self, std::uint64_t key, double link_rate_packets_per_ms, double rtt_ms,
              std::optional<std::uint32_t> buffer_packets, double loss_probability,
              const MeasurementNoise& measurement, const std::vector<SenderGroup>& senders,
-             const std::optional<Bottleneck>& bottleneck) {
+             const std::optional<Bottleneck>& bottleneck,
+             const std::vector<LinkDescription>& links) {
             new (self) Specimen{key,
                                 link_rate_packets_per_ms,
                                 rtt_ms,
@@ -190,10 +290,17 @@ void bind_networks(nb::module_& module) {
                                 loss_probability,
                                 measurement,
                                 senders,
-                                bottleneck};
+                                bottleneck,
+                                links};
           },
           "key"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "buffer_packets"_a.none(),
-          "loss_probability"_a, "measurement"_a, "senders"_a, "bottleneck"_a.none());
+          "loss_probability"_a, "measurement"_a, "senders"_a, "bottleneck"_a.none(), "links"_a);
+  nb::class_<LinkResults>(module, "LinkResults")
+      .def_ro("transmitted", &LinkResults::transmitted)
+      .def_ro("dropped", &LinkResults::dropped)
+      .def_ro("lost", &LinkResults::lost)
+      .def_ro("waiting", &LinkResults::waiting)
+      .def_ro("under_way", &LinkResults::under_way);
   nb::class_<Recording>(module, "NetworkRecording")
       .def_ro("time_ms", &Recording::time_ms)
       .def_ro("is_on", &Recording::is_on)
@@ -204,10 +311,12 @@ void bind_networks(nb::module_& module) {
       .def_ro("packets_received", &Recording::packets_received)
       .def_ro("packets_in_order", &Recording::packets_in_order)
       .def_ro("waiting_packets", &Recording::waiting_packets)
-      .def_ro("dropped", &Recording::dropped);
+      .def_ro("dropped", &Recording::dropped)
+      .def_ro("links", &Recording::links);
   module.def("record", &record, "tables"_a, "specimen"_a, "duration_ms"_a, "seed"_a, "every_ms"_a,
              "What is seen of one network every so often, as columns: of senders by time and "
-             "sender, of links by time and link. Releases the GIL. Raises ValueError.");
+             "sender, of links by time and link; and what became of links. Releases the GIL. "
+             "Raises ValueError.");
 }
 
 }  // namespace remy

@@ -62,17 +62,9 @@ class RandomNetwork {
   }
 
   Traffic traffic() {
-    Traffic traffic;
-    traffic.mean_off_ms = random_.uniform(1, 500);
-    switch (random_.integer(0, 2)) {
-      case 0:
-        traffic.on = ExponentialTime{random_.uniform(1, 3000)};
-        break;
-      case 1:
-        traffic.on = ExponentialBytes{random_.uniform(1, 200'000)};
-        break;
-      default:
-        traffic.on = ParetoBytes{147, 0.5, -40, 16384, 1e6};
+    Traffic traffic = random_.traffic(500, 3000);
+    if (!Schedule(traffic, 0).by_time() && random_.chance(0.2)) {
+      traffic.arrivals = Barrier{random_.uniform(0.001, 100)};
     }
     return traffic;
   }
@@ -141,6 +133,7 @@ class RandomNetwork {
       }
     } while (sender.body.name.empty());
     sender.traffic = traffic();
+    sender.barrier = random_.integer(0, 1);
     sender.route.links.push_back(random_.integer(0, links - 1));
     while (random_.chance(0.4)) {
       sender.route.links.push_back(random_.integer(0, links - 1));

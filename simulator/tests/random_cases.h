@@ -92,26 +92,62 @@ class RandomCase {
       specimen.loss_probability = uniform(0, 0.2);
     }
     for (std::uint32_t groups = integer(1, 3); groups > 0; --groups) {
-      Traffic traffic;
-      traffic.mean_off_ms = uniform(1, 300);
-      switch (integer(0, 2)) {
-        case 0:
-          traffic.on = ExponentialTime{uniform(1, 800)};
-          break;
-        case 1:
-          traffic.on = ExponentialBytes{uniform(1, 200'000)};
-          break;
-        default:
-          traffic.on = ParetoBytes{147, 0.5, -40, 16384, 1e6};
-      }
       SenderGroup& group = specimen.senders.emplace_back();
       group.count = integer(1, 6);
-      group.traffic = traffic;
+      group.traffic = traffic(300, 800);
     }
     if (chance(0.5)) {
       specimen.measurement = measurement();
     }
     return specimen;
+  }
+
+  // Of any kind that senders have each by itself.
+  Traffic traffic(double longest_off_ms, double longest_on_ms) {
+    Traffic traffic;
+    traffic.mean_off_ms = uniform(1, longest_off_ms);
+    switch (integer(0, 8)) {
+      case 0:
+      case 1:
+        traffic.on = ExponentialTime{uniform(1, longest_on_ms)};
+        break;
+      case 2:
+        traffic.on = ParetoBytes{147, 0.5, -40, 16384, 1e6};
+        break;
+      case 3:
+        traffic.on = EmpiricalBytes{flow_quantiles("icsi"), uniform(0, 20'000)};
+        break;
+      case 4:
+        traffic.on = ConstantBytes{uniform(1, 100'000)};
+        break;
+      case 5:
+        traffic.on = Always{};
+        break;
+      case 6: {
+        Intervals on;
+        double at_ms = 0;
+        for (std::uint32_t left = integer(1, 4); left > 0; --left) {
+          const double begin_ms = at_ms + (chance(0.3) ? 0 : uniform(0, longest_off_ms));
+          at_ms = begin_ms + uniform(1, longest_on_ms);
+          on.intervals.push_back({begin_ms, at_ms});
+        }
+        if (chance(0.3)) {
+          on.intervals.back().end_ms = std::numeric_limits<double>::infinity();
+        }
+        traffic.on = on;
+        break;
+      }
+      default:
+        traffic.on = ExponentialBytes{uniform(1, 200'000)};
+    }
+    traffic.first_off_factor = chance(0.5) ? 1 : 0.5;
+    const bool is_by_bytes = !Schedule(traffic, 0).by_time();
+    if (is_by_bytes && chance(0.3)) {
+      traffic.arrivals = PoissonArrivals{uniform(1, longest_off_ms)};
+    } else if (is_by_bytes && chance(0.3)) {
+      traffic.arrivals = PeriodicArrivals{uniform(1, longest_off_ms)};
+    }
+    return traffic;
   }
 
   // Ticks from far below a service time to beyond an RTT, and jitter and delays of ACKs likewise.

@@ -35,7 +35,7 @@ SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std
       const std::uint64_t key = derive_key(
           specimen_seed, {static_cast<std::uint64_t>(Purpose::kTraffic), senders_.size()});
       SlowSender sender(Schedule(group.traffic, key));
-      sender.next_switch_ms = sender.schedule.off_ms(0);
+      sender.next_switch_ms = sender.schedule.begins_ms(0, 0);
       senders_.push_back(sender);
     }
   }
@@ -308,7 +308,7 @@ void SlowDumbbell::resolve(SlowSender& sender, double now_ms) {
 void SlowDumbbell::turn_off(SlowSender& sender, double now_ms) {
   sender.on = false;
   sender.unacknowledged.reset();
-  sender.next_switch_ms = now_ms + sender.schedule.off_ms(sender.period);
+  sender.next_switch_ms = sender.schedule.begins_ms(sender.period, now_ms);
 }
 
 void SlowDumbbell::switch_senders(double now_ms) {
@@ -323,7 +323,7 @@ void SlowDumbbell::switch_senders(double now_ms) {
     sender.on = true;
     sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
     sender.next_switch_ms =
-        sender.schedule.by_time() ? now_ms + sender.schedule.on_ms(sender.period) : kNever;
+        sender.schedule.by_time() ? sender.schedule.ends_ms(sender.period, now_ms) : kNever;
     sender.flow_packets =
         sender.schedule.by_time()
             ? -1

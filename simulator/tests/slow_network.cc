@@ -31,7 +31,8 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
   }
   for (const SenderDescription& description : network.senders) {
     const std::size_t index = senders_.size();
-    SlowSender sender(Schedule(description.traffic, key_of(Purpose::kTraffic, index)));
+    SlowSender sender(
+        Schedule(description.traffic, key_of(Purpose::kTraffic, index), description.first_on_ms));
     sender.description = &description;
     const auto setting = [&] {
       BodySetting made;
@@ -56,8 +57,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
       const BodyKind& kind = find_body_kind(description.body.name);
       sender.body = kind.make(Chosen("body", kind.variants, description.body), setting());
     }
-    sender.switch_ms =
-        description.first_on_ms ? *description.first_on_ms : sender.schedule.off_ms(0);
+    sender.switch_ms = sender.schedule.begins_ms(0, 0);
     senders_.push_back(std::move(sender));
   }
 }
@@ -320,7 +320,7 @@ void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
   sender.switch_ms = kNever;
   sender.flow_packets.reset();
   if (sender.schedule.by_time()) {
-    sender.switch_ms = now_ms + sender.schedule.on_ms(sender.period);
+    sender.switch_ms = sender.schedule.ends_ms(sender.period, now_ms);
   } else {
     sender.flow_packets = sender.schedule.on_packets(sender.period, network_.packet_bytes);
   }
@@ -331,13 +331,29 @@ void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
 
 void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
   if (sender.flow_packets) {
-    sender.results.flows.push_back({*sender.flow_packets, now_ms - sender.on_since_ms});
+    sender.results.flows.push_back(
+        {*sender.flow_packets, now_ms - sender.schedule.came_ms(sender.on_since_ms)});
   }
   sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
   sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
   sender.is_on = false;
   sender.body->switch_off(now_ms);
-  sender.switch_ms = now_ms + sender.schedule.off_ms(sender.period);
+  sender.switch_ms = sender.schedule.begins_ms(sender.period, now_ms);
+  const auto* const barrier = std::get_if<Barrier>(&sender.description->traffic.arrivals);
+  const auto waits_here = [&](const SlowSender& other) {
+    return std::holds_alternative<Barrier>(other.description->traffic.arrivals) &&
+           other.description->barrier == sender.description->barrier;
+  };
+  // Nobody is on who shares the barrier, or about to be.
+  if (barrier != nullptr && std::ranges::all_of(senders_, [&](const SlowSender& other) {
+        return !waits_here(other) || (!other.is_on && other.switch_ms == kNever);
+      })) {
+    for (SlowSender& other : senders_) {
+      if (waits_here(other)) {
+        other.switch_ms = now_ms + barrier->pause_ms;
+      }
+    }
+  }
 }
 
 void SlowNetwork::end_if_done(SlowSender& sender, double now_ms) {

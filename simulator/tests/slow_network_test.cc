@@ -40,8 +40,9 @@ std::string describe(const NetworkDescription& network) {
     text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
             name_of(sender.body) + ", links " + numbers(sender.route.links) + "back " +
             numbers(sender.route.return_links) + "and " + std::to_string(sender.route.delay_ms) +
-            " + " + std::to_string(sender.route.return_delay_ms) + " ms" +
-            (sender.traffic.on.index() == 0 ? ", by time" : ", by bytes");
+            " + " + std::to_string(sender.route.return_delay_ms) + " ms" + ", traffic " +
+            std::to_string(sender.traffic.on.index()) + " arriving " +
+            std::to_string(sender.traffic.arrivals.index());
   }
   return text;
 }
@@ -53,7 +54,15 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
     link.delay_ms = std::floor(link.delay_ms / 5);
   }
   for (SenderDescription& sender : network.senders) {
-    sender.first_on_ms = random.integer(0, 1);
+    if (!std::holds_alternative<Intervals>(sender.traffic.on)) {
+      sender.first_on_ms = random.integer(0, 1);
+    }
+    if (auto* const periodic = std::get_if<PeriodicArrivals>(&sender.traffic.arrivals)) {
+      periodic->interval_ms = std::ceil(periodic->interval_ms);
+    }
+    if (auto* const barrier = std::get_if<Barrier>(&sender.traffic.arrivals)) {
+      barrier->pause_ms = std::ceil(barrier->pause_ms);
+    }
     sender.route.delay_ms = std::floor(sender.route.delay_ms / 5);
     sender.route.return_delay_ms = std::floor(sender.route.return_delay_ms / 5);
   }

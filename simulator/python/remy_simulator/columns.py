@@ -66,7 +66,7 @@ def pack_specimens(
         rtts.append(specimen.rtt_ms)
         losses.append(specimen.loss_probability)
         buffers.append(specimen.buffer_packets + 1 if specimen.HasField("buffer_packets") else 0)
-        kind = evaluation_pb2.SpecimenKind(senders=specimen.senders)
+        kind = evaluation_pb2.SpecimenKind(senders=specimen.senders, links=specimen.links)
         if specimen.HasField("measurement"):
             kind.measurement.CopyFrom(specimen.measurement)
         if specimen.HasField("bottleneck"):
@@ -105,6 +105,7 @@ def unpack_specimens(
             link_rate_packets_per_ms=_numbers(columns.link_rates_packets_per_ms)[number],
             rtt_ms=_numbers(columns.rtts_ms)[number],
             senders=kind.senders,
+            links=kind.links,
         )
         if columns.buffers and columns.buffers[number]:
             specimen.buffer_packets = columns.buffers[number] - 1
@@ -409,6 +410,7 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
                 messages.native_measurement(specimen.measurement),
                 [messages.native_senders(group) for group in specimen.senders],
                 messages.native_bottleneck(specimen),
+                [messages.native_link(link) for link in specimen.links],
             ),
             request.duration_ms,
             request.seed,
@@ -428,6 +430,7 @@ def _native_kind(kind: evaluation_pb2.SpecimenKind) -> _native.SpecimenKind:
         messages.native_measurement(kind.measurement),
         [messages.native_senders(group) for group in kind.senders],
         messages.native_bottleneck(kind),
+        [messages.native_link(link) for link in kind.links],
     )
 
 

@@ -83,7 +83,15 @@ def from_native(table: _native.RuleTable) -> rule_table_pb2.RuleTable:
 
 def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
     """A Traffic message as the native type."""
-    on: _native.ExponentialTime | _native.ExponentialBytes | _native.ParetoBytes
+    on: (
+        _native.ExponentialTime
+        | _native.ExponentialBytes
+        | _native.ParetoBytes
+        | _native.EmpiricalBytes
+        | _native.ConstantBytes
+        | _native.Always
+        | _native.Intervals
+    )
     match traffic.WhichOneof("on"):
         case "exponential_time":
             on = _native.ExponentialTime(traffic.exponential_time.mean_ms)
@@ -98,9 +106,32 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
                 pareto.extra_bytes,
                 pareto.maximum_bytes,
             )
+        case "empirical_bytes":
+            empirical = traffic.empirical_bytes
+            on = _native.empirical_bytes(
+                empirical.name,
+                empirical.probabilities[:],
+                empirical.bytes[:],
+                empirical.extra_bytes,
+            )
+        case "constant_bytes":
+            on = _native.ConstantBytes(traffic.constant_bytes.bytes)
+        case "always":
+            on = _native.Always()
+        case "intervals":
+            on = _native.intervals(traffic.intervals.begin_ms[:], traffic.intervals.end_ms[:])
         case _:
             raise ValueError("traffic.on is missing; it must be by time or by bytes")
-    return _native.Traffic(on, traffic.mean_off_ms)
+    arrivals: _native.PoissonArrivals | _native.PeriodicArrivals | _native.Barrier | None = None
+    match traffic.WhichOneof("arrivals"):
+        case "poisson":
+            arrivals = _native.PoissonArrivals(traffic.poisson.mean_interval_ms)
+        case "periodic":
+            arrivals = _native.PeriodicArrivals(traffic.periodic.interval_ms)
+        case "barrier":
+            arrivals = _native.Barrier(traffic.barrier.pause_ms)
+    factor = traffic.first_off_factor if traffic.HasField("first_off_factor") else 1.0
+    return _native.Traffic(on, traffic.mean_off_ms, arrivals, factor)
 
 
 def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
@@ -119,11 +150,31 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
         native_choice(group.body) if group.HasField("body") else None,
         group.first_on_ms if group.HasField("first_on_ms") else None,
     )
+    if group.HasField("route"):
+        native.route = native_route(group.route)
     if group.HasField("weight"):
         native.weight = group.weight
     if group.HasField("objective"):
         native.objective = native_objective(group.objective)
     return native
+
+
+def native_route(route: evaluation_pb2.Route) -> _native.Route:
+    """A Route message as the native type."""
+    return _native.Route(
+        route.links[:], route.return_links[:], route.delay_ms, route.return_delay_ms
+    )
+
+
+def native_link(link: evaluation_pb2.Link) -> _native.Link:
+    """A Link message as the native type."""
+    return _native.Link(
+        link.rate_packets_per_ms,
+        link.delay_ms,
+        link.buffer_packets if link.HasField("buffer_packets") else None,
+        native_choice(link.queue) if link.HasField("queue") else None,
+        link.loss_probability,
+    )
 
 
 def native_bottleneck(
@@ -146,11 +197,12 @@ def packet_bytes(bottleneck: evaluation_pb2.Bottleneck) -> float:
 
 
 def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> bool:
-    """Whether there is nothing but RemyCCs on datagrams that meet in a drop-tail queue."""
-    return not holder.HasField("bottleneck") and not any(
-        group.HasField(name)
+    """Whether there is nothing but RemyCCs on datagrams that meet in one drop-tail queue, and begin
+    when each pleases."""
+    return not (holder.HasField("bottleneck") or holder.links) and not any(
+        group.traffic.HasField("barrier")
+        or any(group.HasField(name) for name in ("protocol", "body", "first_on_ms", "route"))
         for group in holder.senders
-        for name in ("protocol", "body", "first_on_ms")
     )
 
 

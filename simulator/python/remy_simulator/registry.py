@@ -151,11 +151,12 @@ def choose(registry: Registry, name: str, settings: Mapping[str, str]) -> evalua
     choice = evaluation_pb2.Choice(name=name, variant=settings.get(VARIANT, ""))
     for setting, text in settings.items():
         if setting != VARIANT:
-            choice.parameters.add(name=setting, value=_number(name, setting, text))
+            choice.parameters.add(name=setting, value=number(name, setting, text))
     return canonical(registry, choice)
 
 
-def _number(name: str, setting: str, text: str) -> float:
+def number(name: str, setting: str, text: str) -> float:
+    """A setting's value. Raises ValueError, in a sentence that has the choice's name."""
     try:
         value = float(text)
     except ValueError:

@@ -1,8 +1,11 @@
 #include "evaluation/specimen.h"
 
 #include <algorithm>
+#include <numeric>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "core/requirement.h"
 #include "senders/packet.h"
@@ -25,10 +28,11 @@ std::size_t sender_count(const Specimen& specimen) {
 }
 
 bool is_plain(const Specimen& specimen) {
-  return !specimen.bottleneck.has_value() &&
+  return !specimen.bottleneck.has_value() && specimen.links.empty() &&
          std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
            return group.protocol.has_value() || group.body.has_value() ||
-                  group.first_on_ms.has_value();
+                  group.first_on_ms.has_value() || group.route.has_value() ||
+                  std::holds_alternative<Barrier>(group.traffic.arrivals);
          });
 }
 
@@ -43,23 +47,29 @@ NetworkDescription describe(const Specimen& specimen) {
   network.packet_bytes = bottleneck.packet_bytes;
   network.ack_bytes = bottleneck.ack_bytes;
   network.measurement = specimen.measurement;
-  LinkDescription link;
-  link.rate_packets_per_ms = specimen.link_rate_packets_per_ms;
-  link.buffer_packets = specimen.buffer_packets;
-  link.queue = bottleneck.queue.value_or(link.queue);
-  link.loss_probability = specimen.loss_probability;
-  network.links.push_back(link);
-  RouteDescription route;
-  route.links = {0};
-  route.delay_ms = specimen.rtt_ms / 2;
-  route.return_delay_ms = specimen.rtt_ms - route.delay_ms;
-  if (bottleneck.ack_bytes > 0) {
-    // ACKs are not lost on the way back but by its queue.
-    link.loss_probability = 0;
+  network.links = specimen.links;
+  RouteDescription usual;
+  usual.delay_ms = specimen.rtt_ms / 2;
+  usual.return_delay_ms = specimen.rtt_ms - usual.delay_ms;
+  std::vector<std::uint32_t> usual_return;
+  if (specimen.links.empty()) {
+    LinkDescription link;
+    link.rate_packets_per_ms = specimen.link_rate_packets_per_ms;
+    link.buffer_packets = specimen.buffer_packets;
+    link.queue = bottleneck.queue.value_or(link.queue);
+    link.loss_probability = specimen.loss_probability;
     network.links.push_back(link);
-    route.return_links = {1};
   }
-  for (const SenderGroup& group : specimen.senders) {
+  std::vector<std::uint32_t> all(network.links.size());
+  std::iota(all.begin(), all.end(), 0U);
+  if (specimen.links.empty() && bottleneck.ack_bytes > 0) {
+    // ACKs are not lost on the way back but by its queue.
+    usual_return = {1};
+    network.links.push_back(network.links.front());
+    network.links.back().loss_probability = 0;
+  }
+  for (std::uint32_t number = 0; number < specimen.senders.size(); ++number) {
+    const SenderGroup& group = specimen.senders[number];
     SenderDescription sender;
     if (group.protocol.has_value()) {
       sender.protocol = *group.protocol;
@@ -69,7 +79,14 @@ NetworkDescription describe(const Specimen& specimen) {
     sender.body = body_of(group);
     sender.traffic = group.traffic;
     sender.first_on_ms = group.first_on_ms;
-    sender.route = route;
+    sender.barrier = number;
+    sender.route = group.route.value_or(usual);
+    if (sender.route.links.empty()) {
+      sender.route.links = all;
+    }
+    if (sender.route.return_links.empty()) {
+      sender.route.return_links = usual_return;
+    }
     network.senders.insert(network.senders.end(), group.count, sender);
   }
   return network;
@@ -82,6 +99,12 @@ void validate(const Specimen& specimen, std::size_t tables) {
   require(specimen.loss_probability >= 0 && specimen.loss_probability < 1, "loss_probability",
           specimen.loss_probability, "at least 0 and below 1");
   validate(specimen.measurement, "specimen.measurement");
+  if (!specimen.links.empty() &&
+      (specimen.buffer_packets.has_value() || specimen.loss_probability > 0 ||
+       (specimen.bottleneck.has_value() && specimen.bottleneck->queue.has_value()))) {
+    throw std::invalid_argument(
+        "specimen has links and a buffer, queue or loss of its own; each link has those");
+  }
   for (const SenderGroup& group : specimen.senders) {
     if (!group.protocol.has_value()) {
       require(group.table < tables, "senders.table", group.table, "the number of a table");

@@ -38,16 +38,21 @@ struct SenderGroup {
   Traffic traffic;
   std::optional<Choice> protocol = {};      // in place of a table
   std::optional<Choice> body = {};          // none: datagrams of a table, TCP of a protocol
-  std::optional<double> first_on_ms = {};   // none: after an off period
+  std::optional<double> first_on_ms = {};   // none: after an off time, if there is one
   double weight = 1;                        // of each in the specimen's score; 0: not scored
   std::optional<Objective> objective = {};  // none: the request's
+  // None: over all links, the specimen's RTT in equal parts there and back. No links: all, in
+  // order.
+  std::optional<RouteDescription> route = {};
 };
 
 // What a path has beyond the plain dumbbell.
 struct Bottleneck {
   std::optional<Choice> queue;  // none: drop-tail
   double packet_bytes = kPacketBytes;
-  double ack_bytes = 0;  // on a link back that is as the one there; 0: there is none
+  // On a link back that is as the one there; 0: there is none. Where there are links, on those of
+  // the way back.
+  double ack_bytes = 0;
 };
 
 // One network drawn from the model.
@@ -60,13 +65,16 @@ struct Specimen {
   MeasurementNoise measurement;
   std::vector<SenderGroup> senders;
   std::optional<Bottleneck> bottleneck = {};
+  // In place of the one link that is described above; its rate and RTT stay as what throughput and
+  // delays are compared with.
+  std::vector<LinkDescription> links = {};
 };
 
 // Of all groups.
 std::size_t sender_count(const Specimen& specimen);
 
 // Whether the dumbbell alone simulates it (network/dumbbell.h): RemyCCs on datagrams that meet in a
-// drop-tail queue.
+// one drop-tail queue, and begin when each pleases.
 bool is_plain(const Specimen& specimen);
 
 // What carries the senders of a group.

@@ -96,6 +96,10 @@ void validate_omniscient(const NetworkDescription& network) {
              "] is omniscient, which is computed for a network of one link "
              "without loss, and none on the way back");
     }
+    if (std::holds_alternative<Barrier>(sender.traffic.arrivals)) {
+      throw std::invalid_argument("senders[" + std::to_string(i) +
+                                  "] is omniscient, which is not computed for a barrier");
+    }
   }
 }
 
@@ -139,6 +143,10 @@ void validate(const NetworkDescription& network, std::size_t tables) {
     if (sender.first_on_ms) {
       require(is_not_negative(*sender.first_on_ms), field + ".first_on_ms", *sender.first_on_ms,
               kNotNegative);
+      if (std::holds_alternative<Intervals>(sender.traffic.on)) {
+        throw std::invalid_argument(field +
+                                    " has first_on_ms and intervals, which say when it is on");
+      }
     }
     validate_kind(sender, network, tables, field);
   }

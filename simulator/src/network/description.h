@@ -37,7 +37,10 @@ struct SenderDescription {
   // on "tcp".
   Choice body;
   Traffic traffic;
-  std::optional<double> first_on_ms;  // none: after an off period that is drawn
+  // None: after an off time that is drawn, or at once where there is none.
+  std::optional<double> first_on_ms;
+  // Where its traffic has a barrier: which one.
+  std::uint32_t barrier = 0;
   RouteDescription route;
 };
 

@@ -46,7 +46,7 @@ class Dumbbell {
     senders_.reserve(controllers.size());
     for (std::uint32_t index = 0; index < controllers.size(); ++index) {
       senders_.emplace_back(controllers[index], index);
-      timers_.set(index, schedules_[index].off_ms(0));
+      timers_.set(index, schedules_[index].begins_ms(0, 0));
     }
   }
 
@@ -368,7 +368,7 @@ class Dumbbell {
     const Schedule& schedule = schedules_[sender.index];
     if (schedule.by_time()) {
       sender.mode = Mode::kOnForTime;
-      timers_.set(sender.index, now_ms + schedule.on_ms(sender.period));
+      timers_.set(sender.index, schedule.ends_ms(sender.period, now_ms));
     } else {
       sender.mode = Mode::kOnForPackets;
       sender.unresolved = schedule.on_packets(sender.period);
@@ -389,7 +389,7 @@ class Dumbbell {
     sender.mode = Mode::kOff;
     sender.reader = {};
     waiting_.leave(sender);
-    timers_.set(sender.index, now_ms + schedules_[sender.index].off_ms(sender.period));
+    timers_.set(sender.index, schedules_[sender.index].begins_ms(sender.period, now_ms));
     find_horizon();
   }
 

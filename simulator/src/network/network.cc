@@ -91,7 +91,13 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
 
   struct Sender {
     Sender(const SenderDescription& description, std::uint64_t traffic_key, std::uint32_t index)
-        : flow(index), schedule(description.traffic, traffic_key) {}
+        : flow(index),
+          schedule(description.traffic, traffic_key, description.first_on_ms),
+          barrier(description.barrier) {
+      if (const auto* const shared = std::get_if<Barrier>(&description.traffic.arrivals)) {
+        barrier_pause_ms = shared->pause_ms;
+      }
+    }
 
     std::unique_ptr<Body> body;
     // When the body's timer fires, which may be before it wants to act: a retransmission timer is
@@ -115,6 +121,8 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     double on_since_ms = 0;
     double share_at_on_ms = 0;
     std::uint64_t flow_packets = 0;
+    std::uint32_t barrier;
+    double barrier_pause_ms = kNever;  // none: it has no barrier
   };
 
   static constexpr std::uint64_t kEventsPerLook = 4096;
@@ -169,6 +177,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void switch_sender(Sender& sender, double now_ms);
   void switch_on(Sender& sender, double now_ms);
   void switch_off(Sender& sender, double now_ms);
+  void end_at_barrier(const Sender& sender, double now_ms);
   // After every call of a body: it may want to act at another time, or be done.
   void settle(Sender& sender, double now_ms);
   void settle_delayed_ack(Sender& sender);
@@ -211,6 +220,10 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   std::vector<SenderSample> sender_samples_;
   std::vector<LinkSample> link_samples_;
   std::size_t senders_on_ = 0;
+  // By their number: who shares a barrier, and how many of them have ended since the last round
+  // began.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> barriers_;
+  std::map<std::uint32_t, std::size_t> ended_at_barrier_;
   // Integral from 0 of dt / (number of senders on), over the time when any is.
   double share_ms_ = 0;
   double share_until_ms_ = 0;
@@ -248,8 +261,10 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
   acts_ = Timers(senders);
   rare_ = Timers(links + 2 * senders);
   for (std::uint32_t i = 0; i < senders; ++i) {
-    const std::optional<double> first_on_ms = description.senders[i].first_on_ms;
-    rare_.set(timer_of_switch(i), first_on_ms ? *first_on_ms : senders_[i].schedule.off_ms(0));
+    rare_.set(timer_of_switch(i), senders_[i].schedule.begins_ms(0, 0));
+    if (senders_[i].barrier_pause_ms < kNever) {
+      barriers_[senders_[i].barrier].push_back(i);
+    }
   }
   if (options.recorder != nullptr) {
     next_sample_ms_ = 0;
@@ -660,7 +675,7 @@ void Network::switch_on(Sender& sender, double now_ms) {
   double off_ms = kNever;
   if (sender.schedule.by_time()) {
     sender.mode = Mode::kOnForTime;
-    off_ms = now_ms + sender.schedule.on_ms(sender.period);
+    off_ms = sender.schedule.ends_ms(sender.period, now_ms);
   } else {
     sender.mode = Mode::kOnForPackets;
     packets = sender.schedule.on_packets(sender.period, description_.packet_bytes);
@@ -673,13 +688,30 @@ void Network::switch_on(Sender& sender, double now_ms) {
 
 void Network::switch_off(Sender& sender, double now_ms) {
   if (sender.mode == Mode::kOnForPackets) {
-    sender.results.flows.push_back({sender.flow_packets, now_ms - sender.on_since_ms});
+    sender.results.flows.push_back(
+        {sender.flow_packets, now_ms - sender.schedule.came_ms(sender.on_since_ms)});
   }
   stop_counting(sender, now_ms);
   --senders_on_;
   sender.mode = Mode::kOff;
   sender.body->switch_off(now_ms);
-  set_rare(timer_of_switch(index_of(sender)), now_ms + sender.schedule.off_ms(sender.period));
+  set_rare(timer_of_switch(index_of(sender)), sender.schedule.begins_ms(sender.period, now_ms));
+  if (sender.barrier_pause_ms < kNever) {
+    end_at_barrier(sender, now_ms);
+  }
+}
+
+// The last one lets all begin again.
+void Network::end_at_barrier(const Sender& sender, double now_ms) {
+  const std::vector<std::uint32_t>& all = barriers_[sender.barrier];
+  std::size_t& ended = ended_at_barrier_[sender.barrier];
+  if (++ended < all.size()) {
+    return;
+  }
+  ended = 0;
+  for (const std::uint32_t each : all) {
+    set_rare(timer_of_switch(each), now_ms + sender.barrier_pause_ms);
+  }
 }
 
 void Network::settle(Sender& sender, double now_ms) {

@@ -24,10 +24,10 @@ class Fluid {
       const RouteDescription& route = each.route;
       const std::uint64_t traffic_key =
           derive_key(key, {static_cast<std::uint64_t>(Purpose::kTraffic), i});
-      Sender& sender = senders_.emplace_back(Schedule(each.traffic, traffic_key));
+      Sender& sender = senders_.emplace_back(Schedule(each.traffic, traffic_key, each.first_on_ms));
       sender.rtt_ms = network.links.front().delay_ms + route.delay_ms + route.return_delay_ms +
                       1 / rate_packets_per_ms_;
-      switches_.set(i, each.first_on_ms.value_or(sender.schedule.off_ms(0)));
+      switches_.set(i, sender.schedule.begins_ms(0, 0));
     }
   }
 
@@ -131,7 +131,7 @@ class Fluid {
     SenderResults& results = sender.results.traffic;
     results.first_on_ms = std::min(results.first_on_ms, now_ms_);
     if (sender.schedule.by_time()) {
-      switches_.set(index, now_ms_ + sender.schedule.on_ms(sender.period));
+      switches_.set(index, sender.schedule.ends_ms(sender.period, now_ms_));
     } else {
       sender.flow_packets = sender.schedule.on_packets(sender.period, packet_bytes_);
       sender.served_at_end = served_ + static_cast<double>(sender.flow_packets);
@@ -144,12 +144,13 @@ class Fluid {
     if (sender.is_sharing) {
       stop_sharing(sender);
     } else {
-      sender.results.flows.push_back({sender.flow_packets, now_ms_ - sender.on_since_ms});
+      sender.results.flows.push_back(
+          {sender.flow_packets, now_ms_ - sender.schedule.came_ms(sender.on_since_ms)});
     }
     stop_counting(sender);
     sender.is_on = false;
     --on_;
-    switches_.set(index, now_ms_ + sender.schedule.off_ms(sender.period));
+    switches_.set(index, sender.schedule.begins_ms(sender.period, now_ms_));
   }
 
   void stop_counting(Sender& sender) {

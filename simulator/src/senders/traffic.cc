@@ -2,29 +2,121 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 
 #include "core/elementary.h"
 #include "core/random.h"
 #include "core/requirement.h"
 
 namespace remy {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Shorter periods would keep a simulation busy for ever.
+constexpr double kShortestMs = 0.001;
+
+double interpolate(const FlowQuantiles& quantiles, double u) {
+  const auto behind = std::ranges::upper_bound(quantiles, u, {}, &FlowQuantile::probability);
+  if (behind == quantiles.begin()) {
+    return behind->bytes;
+  }
+  const FlowQuantile& before = *std::prev(behind);
+  if (behind == quantiles.end()) {
+    return before.bytes;
+  }
+  return before.bytes + (behind->bytes - before.bytes) *
+                            ((u - before.probability) / (behind->probability - before.probability));
+}
+
+void validate(const EmpiricalBytes& empirical, const std::string& field) {
+  const FlowQuantiles& quantiles = *empirical.quantiles;
+  require(!quantiles.empty(), field + ".probabilities", 0, "at least one");
+  for (std::size_t i = 0; i < quantiles.size(); ++i) {
+    const auto [probability, bytes] = quantiles[i];
+    const std::string place = "[" + std::to_string(i) + "]";
+    require(probability >= 0 && probability <= 1, field + ".probabilities" + place, probability,
+            "from 0 to 1");
+    require(is_not_negative(bytes), field + ".bytes" + place, bytes, kNotNegative);
+    if (i > 0) {
+      require(probability > quantiles[i - 1].probability, field + ".probabilities" + place,
+              probability, "above the one before");
+      require(bytes >= quantiles[i - 1].bytes, field + ".bytes" + place, bytes,
+              "at least the one before");
+    }
+  }
+  require(is_not_negative(empirical.extra_bytes), field + ".extra_bytes", empirical.extra_bytes,
+          kNotNegative);
+}
+
+void validate(const Intervals& on, const std::string& field) {
+  require(!on.intervals.empty(), field + ".begin_ms", 0, "at least one");
+  double least_ms = 0;
+  for (std::size_t i = 0; i < on.intervals.size(); ++i) {
+    const auto [begin_ms, end_ms] = on.intervals[i];
+    const std::string place = "[" + std::to_string(i) + "]";
+    require(begin_ms >= least_ms && std::isfinite(begin_ms), field + ".begin_ms" + place, begin_ms,
+            i == 0 ? "a number of at least 0" : "at least the end of the one before");
+    require(end_ms - begin_ms >= kShortestMs, field + ".end_ms" + place, end_ms,
+            "at least 0.001 after its beginning");
+    least_ms = end_ms;
+  }
+}
+
+}  // namespace
 
 double Schedule::exponential_variate(double mean, std::uint64_t counter) const {
   return -mean * natural_logarithm(open_unit_interval(random_bits(key_, counter)));
 }
 
-double Schedule::off_ms(std::uint64_t period) const {
-  return exponential_variate(traffic_.mean_off_ms, 2 * period);
+double Schedule::begins_ms(std::uint64_t period, double now_ms) {
+  if (const auto* const on = std::get_if<Intervals>(&traffic_.on)) {
+    return period < on->intervals.size() ? on->intervals[period].begin_ms : kNever;
+  }
+  const double first_ms = first_on_ms_.value_or(0);
+  if (std::holds_alternative<Always>(traffic_.on) ||
+      std::holds_alternative<Barrier>(traffic_.arrivals)) {
+    return period == 0 ? first_ms : kNever;
+  }
+  if (const auto* const poisson = std::get_if<PoissonArrivals>(&traffic_.arrivals)) {
+    waits_ = true;
+    came_ms_ = period == 0 && first_on_ms_
+                   ? first_ms
+                   : came_ms_ + exponential_variate(poisson->mean_interval_ms, 2 * period);
+    return std::max(came_ms_, now_ms);
+  }
+  if (const auto* const periodic = std::get_if<PeriodicArrivals>(&traffic_.arrivals)) {
+    waits_ = true;
+    came_ms_ = first_ms + static_cast<double>(period) * periodic->interval_ms;
+    return std::max(came_ms_, now_ms);
+  }
+  if (period == 0 && first_on_ms_) {
+    return first_ms;
+  }
+  const double off_ms = exponential_variate(traffic_.mean_off_ms, 2 * period);
+  return now_ms + (period == 0 ? off_ms * traffic_.first_off_factor : off_ms);
 }
 
-double Schedule::on_ms(std::uint64_t period) const {
-  return exponential_variate(std::get<ExponentialTime>(traffic_.on).mean_ms, 2 * period + 1);
+double Schedule::ends_ms(std::uint64_t period, double now_ms) const {
+  if (std::holds_alternative<Always>(traffic_.on)) {
+    return kNever;
+  }
+  if (const auto* const on = std::get_if<Intervals>(&traffic_.on)) {
+    return on->intervals[period].end_ms;
+  }
+  return now_ms +
+         exponential_variate(std::get<ExponentialTime>(traffic_.on).mean_ms, 2 * period + 1);
 }
 
 std::uint64_t Schedule::on_packets(std::uint64_t period, double packet_bytes) const {
   double bytes = 0;
   if (const auto* const exponential = std::get_if<ExponentialBytes>(&traffic_.on)) {
     bytes = exponential_variate(exponential->mean_bytes, 2 * period + 1);
+  } else if (const auto* const constant = std::get_if<ConstantBytes>(&traffic_.on)) {
+    bytes = constant->bytes;
+  } else if (const auto* const empirical = std::get_if<EmpiricalBytes>(&traffic_.on)) {
+    const double u = unit_interval(random_bits(key_, 2 * period + 1));
+    bytes = std::floor(interpolate(*empirical->quantiles, u) + 0.5) + empirical->extra_bytes;
   } else {
     const auto& pareto = std::get<ParetoBytes>(traffic_.on);
     const double u = open_unit_interval(random_bits(key_, 2 * period + 1));
@@ -36,20 +128,29 @@ std::uint64_t Schedule::on_packets(std::uint64_t period, double packet_bytes) co
 }
 
 void validate(const Traffic& traffic, const std::string& field) {
-  // Shorter periods would keep a simulation busy for ever.
-  constexpr double kShortestMeanMs = 0.001;
-  const auto require_period = [&](double mean_ms, const char* name) {
-    require(mean_ms >= kShortestMeanMs && std::isfinite(mean_ms), field + name, mean_ms,
+  const auto require_period = [&](double period_ms, const char* name) {
+    require(period_ms >= kShortestMs && std::isfinite(period_ms), field + name, period_ms,
             "a number of at least 0.001");
   };
   const auto require_positive = [&](double value, const char* name) {
     require(is_positive(value), field + name, value, kPositive);
   };
-  require_period(traffic.mean_off_ms, ".mean_off_ms");
+  bool has_off_time = true;
+  bool has_bytes = true;
   if (const auto* const time = std::get_if<ExponentialTime>(&traffic.on)) {
+    has_bytes = false;
     require_period(time->mean_ms, ".mean_on_ms");
   } else if (const auto* const bytes = std::get_if<ExponentialBytes>(&traffic.on)) {
     require_positive(bytes->mean_bytes, ".mean_on_bytes");
+  } else if (const auto* const constant = std::get_if<ConstantBytes>(&traffic.on)) {
+    require_positive(constant->bytes, ".constant_bytes.bytes");
+  } else if (const auto* const empirical = std::get_if<EmpiricalBytes>(&traffic.on)) {
+    validate(*empirical, field + ".empirical_bytes");
+  } else if (const auto* const intervals = std::get_if<Intervals>(&traffic.on)) {
+    has_off_time = has_bytes = false;
+    validate(*intervals, field + ".intervals");
+  } else if (std::holds_alternative<Always>(traffic.on)) {
+    has_off_time = has_bytes = false;
   } else {
     const auto& pareto = std::get<ParetoBytes>(traffic.on);
     require_positive(pareto.scale_bytes, ".scale_bytes");
@@ -60,6 +161,23 @@ void validate(const Traffic& traffic, const std::string& field) {
     require(is_not_negative(pareto.extra_bytes), field + ".extra_bytes", pareto.extra_bytes,
             kNotNegative);
   }
+  const bool comes_by_itself = !std::holds_alternative<std::monostate>(traffic.arrivals);
+  if (comes_by_itself && !has_bytes) {
+    throw std::invalid_argument(field +
+                                " has arrivals of flows, which must be by bytes, and not by time");
+  }
+  if (const auto* const poisson = std::get_if<PoissonArrivals>(&traffic.arrivals)) {
+    require_period(poisson->mean_interval_ms, ".poisson.mean_interval_ms");
+  } else if (const auto* const periodic = std::get_if<PeriodicArrivals>(&traffic.arrivals)) {
+    require_period(periodic->interval_ms, ".periodic.interval_ms");
+  } else if (const auto* const barrier = std::get_if<Barrier>(&traffic.arrivals)) {
+    require_period(barrier->pause_ms, ".barrier.pause_ms");
+  }
+  if (has_off_time && !comes_by_itself) {
+    require_period(traffic.mean_off_ms, ".mean_off_ms");
+  }
+  require(is_not_negative(traffic.first_off_factor), field + ".first_off_factor",
+          traffic.first_off_factor, kNotNegative);
 }
 
 }  // namespace remy

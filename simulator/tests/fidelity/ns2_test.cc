@@ -92,14 +92,10 @@ TEST_P(Sigcomm2013, Ns2HasTheSameThroughputAndDelay) {
   for (std::uint64_t run = 0; run < kRuns; ++run) {
     NetworkDescription network = dumbbell(15, 150, 1000, kWireBytes, row.queue);
     network.key = run;
-    for (std::uint64_t i = 0; i < 8; ++i) {
+    for (int i = 0; i < 8; ++i) {
       SenderDescription each = sender(row.body, {ExponentialBytes{kMeanBytes}, 500});
       each.protocol = row.protocol;
-      // First on after half an off period.
-      const Schedule schedule(
-          each.traffic,
-          derive_key(derive_key(1, run), {static_cast<std::uint64_t>(Purpose::kTraffic), i}));
-      each.first_on_ms = schedule.off_ms(0) / 2;
+      each.traffic.first_off_factor = 0.5;
       network.senders.push_back(each);
     }
     for (const NetworkSenderResults& each : run_network(network, {}, kSimulatedMs, 1).senders) {

@@ -16,25 +16,6 @@ from remy_simulator.messages import packet_bytes
 _BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
 
-#: A row for each sender at each time; the queue's state is repeated in each.
-RECORD_COLUMNS: Columns = {
-    name: (kind, itemgetter(name))
-    for name, kind in (
-        ("time_ms", float),
-        ("sender", int),
-        ("kind", str),
-        ("on", bool),
-        ("window_packets", float),
-        # Received since the row before.
-        ("rate_mbps", float),
-        # Of the last ACK.
-        ("rtt_ms", float),
-        ("queue_packets", int),
-        # By the queue, of all senders, since the row before.
-        ("drops", int),
-    )
-}
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -42,6 +23,8 @@ class Recording:
 
     kinds: Sequence[str]
     """Of each sender."""
+    links: Sequence[str]
+    """What links are called; empty text where there is one."""
     time_ms: np.ndarray
     is_on: np.ndarray
     window_packets: np.ndarray
@@ -49,10 +32,38 @@ class Recording:
     rtt_ms: np.ndarray
     """0 before the first ACK."""
     queue_packets: np.ndarray
+    """By link."""
     drops: np.ndarray
+    """By the link's queue, of all senders, since the row before."""
+
+    def columns(self) -> Columns:
+        """Of a row for each sender at each time; the queues' state is repeated in each."""
+        kinds: dict[str, type] = {
+            "time_ms": float,
+            "sender": int,
+            "kind": str,
+            "on": bool,
+            "window_packets": float,
+            # Received since the row before.
+            "rate_mbps": float,
+            # Of the last ACK.
+            "rtt_ms": float,
+            **{name: int for link in self.links for name in _of_link(link)},
+        }
+        return {name: (kind, itemgetter(name)) for name, kind in kinds.items()}
 
     def rows(self) -> list[Row]:
-        """By RECORD_COLUMNS."""
+        """By `columns`."""
+        queues = [
+            {
+                name: int(values[step, link])
+                for link, called in enumerate(self.links)
+                for name, values in zip(
+                    _of_link(called), (self.queue_packets, self.drops), strict=True
+                )
+            }
+            for step in range(len(self.time_ms))
+        ]
         return [
             {
                 "time_ms": time_ms,
@@ -62,16 +73,22 @@ class Recording:
                 "window_packets": float(self.window_packets[step, sender]),
                 "rate_mbps": float(self.rate_mbps[step, sender]),
                 "rtt_ms": float(self.rtt_ms[step, sender]) or None,
-                "queue_packets": int(self.queue_packets[step]),
-                "drops": int(self.drops[step]),
+                **queues[step],
             }
             for step, time_ms in enumerate(self.time_ms.tolist())
             for sender, kind in enumerate(self.kinds)
         ]
 
 
+def _of_link(name: str) -> tuple[str, str]:
+    return (f"queue_packets_{name}", f"drops_{name}") if name else ("queue_packets", "drops")
+
+
 def record(
-    request: evaluation_pb2.EvaluationRequest, kinds: Sequence[str], every_ms: float
+    request: evaluation_pb2.EvaluationRequest,
+    kinds: Sequence[str],
+    links: Sequence[str],
+    every_ms: float,
 ) -> Recording:
     """Simulates a request's one specimen once more, and watches. Raises InvalidRequest."""
     (specimen,) = request.specimens
@@ -81,19 +98,20 @@ def record(
     def matrix(values: Sequence[float], width: int = len(kinds)) -> np.ndarray:
         return np.array(values, dtype=float).reshape(steps, width)
 
-    # The first link is the one that packets cross; behind it may be one for ACKs.
-    links = len(seen.waiting_packets) // max(steps, 1)
+    # Behind those that have names may be one for ACKs.
+    width = len(seen.waiting_packets) // max(steps, 1)
     megabits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE / _BITS_PER_MS_IN_MBPS
     received = np.diff(matrix(seen.packets_received), axis=0, prepend=0.0)
     return Recording(
         kinds=kinds,
+        links=links,
         time_ms=np.array(seen.time_ms),
         is_on=matrix(seen.is_on),
         window_packets=matrix(seen.window_packets),
         rate_mbps=received * megabits / every_ms,
         rtt_ms=matrix(seen.rtt_ms),
-        queue_packets=matrix(seen.waiting_packets, links)[:, 0],
-        drops=np.diff(matrix(seen.dropped, links)[:, 0], prepend=0.0),
+        queue_packets=matrix(seen.waiting_packets, width)[:, : len(links)],
+        drops=np.diff(matrix(seen.dropped, width)[:, : len(links)], axis=0, prepend=0.0),
     )
 
 
@@ -125,11 +143,27 @@ def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes
     figure, (queue, windows, plane) = new_axes(12.0, 6.2, "qp;wp", "qwp")
     seconds = recording.time_ms / 1000.0
     step = max(1, len(seconds) // _PIXELS)
-    # The highest of what one pixel stands for is what is to be seen.
-    peaks = np.maximum.reduceat(recording.queue_packets, np.arange(0, len(seconds), step))
-    queue.fill_between(seconds[::step], peaks, color=MUTED, alpha=0.35, linewidth=0, step="post")
-    queue.plot(seconds[::step], peaks, color=MUTED, linewidth=0.9, drawstyle="steps-post")
-    lost = recording.drops > 0
+    for link, called in enumerate(recording.links):
+        shade = COLORS[-1 - link % len(COLORS)] if called else MUTED
+        # The highest of what one pixel stands for is what is to be seen.
+        peaks = np.maximum.reduceat(
+            recording.queue_packets[:, link], np.arange(0, len(seconds), step)
+        )
+        if not called:
+            queue.fill_between(
+                seconds[::step], peaks, color=shade, alpha=0.35, linewidth=0, step="post"
+            )
+        queue.plot(
+            seconds[::step],
+            peaks,
+            color=shade,
+            linewidth=0.9,
+            drawstyle="steps-post",
+            label=f"link {called}",
+        )
+    if any(recording.links):
+        queue.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper left")
+    lost = recording.drops.any(axis=1)
     queue.plot(
         seconds[lost],
         np.full(int(lost.sum()), 0.97),
@@ -144,7 +178,8 @@ def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes
     queue.margins(y=0.12)
     drops = int(recording.drops.sum())
     marks = f"; ticks above: {drops} dropped" if drops else ""
-    label_axes(queue, title=f"Queue{marks}", x="", y="packets")
+    queues = "Queues" if len(recording.links) > 1 else "Queue"
+    label_axes(queue, title=f"{queues}{marks}", x="", y="packets")
     for sender, name in list(enumerate(recording.kinds))[:_MOST_LINES]:
         on = np.where(recording.is_on[::step, sender] > 0, 1.0, np.nan)
         windows.plot(

@@ -31,7 +31,7 @@ from remy_services.evaluation.measures import (
     Trial,
     try_table,
 )
-from remy_services.evaluation.senders import RECEIVED, REMYCC, Words, parse_sender
+from remy_services.evaluation.senders import RECEIVED, REMYCC, Words, check_usual_body, parse_sender
 from remy_services.remycc import (
     read_remycc,
     write_remycc,
@@ -82,6 +82,14 @@ def evaluate_command(
         raise click.UsageError(
             f"--sender {words.name}={words.count} counts senders; the specification has the number"
         )
+    if words.rtt_ms is not None:
+        raise click.UsageError(
+            f"--sender {words.name} has an RTT; the specification has those of its networks"
+        )
+    try:
+        check_usual_body([words], body)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from problem
     spec = load_spec(spec_path)
     table = None
     if words.remycc is not None:

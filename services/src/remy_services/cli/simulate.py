@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import remy_simulator
 from remy_farm.completion import complete
@@ -49,12 +50,15 @@ from remy_services.evaluation.senders import (
     USUAL_PACKET_BYTES,
     Words,
     bottleneck,
+    check_usual_body,
 )
+from remy_services.evaluation.topologies import Topology, read_topology
 from remy_services.files import write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification.networks import typical_measurement
 from remy_services.specification.reading import fill, words_for
 from remy_simulator import columns, registry
+from remy_simulator.messages import packet_bytes as packet_bytes_of
 from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
@@ -83,13 +87,17 @@ _MS_PER_SECOND = 1000.0
     show_default="datagram",
 )
 @option("--queue QUEUE", "Queue discipline, as codel,target_ms=5.", QUEUE, show_default="drop-tail")
-@option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE, required=True)
-@option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE, required=True)
+@option(
+    "--network FILE",
+    "Links, routes and senders in YAML (docs/networks.md), in place of what describes one link.",
+    FILE,
+    name="network_path",
+)
+@option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE)
+@option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE)
 @option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE)
 @option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
-@option(
-    "--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE, required=True
-)
+@option("--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE)
 @option(
     "--starts-apart-ms D",
     "Senders are first on D ms apart, the first at once, and not after an off time.",
@@ -161,11 +169,12 @@ def simulate_command(
     senders: int | None,
     body: evaluation_pb2.Choice | None,
     queue: evaluation_pb2.Choice | None,
-    link_mbps: float,
-    rtt_ms: float,
+    network_path: str | None,
+    link_mbps: float | None,
+    rtt_ms: float | None,
     on_ms: float | None,
     on_bytes: float | None,
-    off_ms: float,
+    off_ms: float | None,
     starts_apart_ms: float | None,
     packet_bytes: int,
     ack_bytes: int | None,
@@ -185,13 +194,22 @@ def simulate_command(
     time_unit_ms: float,
     as_json: bool,
 ) -> None:
-    """Simulate RemyCCs and protocols on one network: senders share a link.
+    """Simulate RemyCCs and protocols on one network: senders share a link, or several (--network).
 
     Senders switch on and off at exponentially distributed times. Throughput is in Mbit/s of packets
     received, on bodies other than datagram of packets in order; "equal share" throughput counts
     each instant divided by the senders then on.
     """
     _check_files(record, plot)
+    run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
+    if network_path is not None:
+        _refuse_beside_network(click.get_current_context())
+        network = read_topology(network_path)
+        _simulate(network, network.words, None, run, shows_kinds=True)
+        return
+    missing = {"--link-mbps": link_mbps, "--rtt-ms": rtt_ms, "--off-ms": off_ms}
+    for name in (name for name, value in missing.items() if value is None):
+        raise click.UsageError(f"Missing option '{name}'.")
     if (on_ms is None) == (on_bytes is None):
         raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
     model = spec_pb2.MeasurementModel()
@@ -213,14 +231,14 @@ def simulate_command(
         measurement.log_normal_jitter.median_ms = jitter_ms or 0
         measurement.log_normal_jitter.percentile_99_ms = jitter_percentile_99_ms
     specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps, packet_bytes),
+        link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps or 0.0, packet_bytes),
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
         loss_probability=loss,
         measurement=measurement,
         bottleneck=bottleneck(queue, packet_bytes, ack_bytes or 0),
     )
-    traffic = evaluation_pb2.Traffic(mean_off_ms=off_ms)
+    traffic = evaluation_pb2.Traffic(mean_off_ms=off_ms or 0.0)
     if on_ms is not None:
         traffic.exponential_time.mean_ms = on_ms
     else:
@@ -228,49 +246,123 @@ def simulate_command(
     words = [*_in_turn(remyccs, senders), *sender]
     if not words:
         raise click.UsageError("nobody sends: say --sender WHAT=N, or --remycc FILE --senders N")
-    files = list(dict.fromkeys(each.remycc for each in words if each.remycc is not None))
-    for each in (each for words_ in words for each in [words_] * words_.count):
+    try:
+        check_usual_body(words, body)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from problem
+    in_order = [each for words_ in words for each in [words_] * words_.count]
+    for each in in_order:
         group = specimen.senders.add(count=1, traffic=traffic)
         group.MergeFrom(each.group(body))
-        if each.remycc is not None:
-            group.table = files.index(each.remycc)
         if starts_apart_ms is not None:
             group.first_on_ms = starts_apart_ms * (len(specimen.senders) - 1)
+    one_link = Topology(specimen, words, [])
+    _simulate(one_link, in_order, body, run, shows_kinds=bool(sender))
+
+
+#: Parameters of the command that describe a network of one link.
+_ONE_LINK = (
+    *("sender", "remyccs", "senders", "body", "queue", "link_mbps", "rtt_ms", "on_ms", "on_bytes"),
+    *("off_ms", "starts_apart_ms", "packet_bytes", "ack_bytes", "buffer_packets", "loss"),
+    *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
+    *("delayed_ack_ms", "preset"),
+)
+
+
+def _refuse_beside_network(context: click.Context) -> None:
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in _ONE_LINK
+        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise click.UsageError(
+            f"--network FILE describes the whole network; leave out {', '.join(given)}"
+        )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is to be done with a network."""
+
+    seconds: float
+    seed: int
+    time_unit_ms: float
+    record: str | None
+    record_every_ms: float
+    plot: str | None
+    as_json: bool
+
+
+def _simulate(
+    network: Topology,
+    in_order: Sequence[Words],
+    body: evaluation_pb2.Choice | None,
+    run: _Run,
+    *,
+    shows_kinds: bool,
+) -> None:
+    """`in_order` has what each group of the network's senders runs."""
+    specimen, words = network.specimen, network.words
+    files = list(dict.fromkeys(each.remycc for each in words if each.remycc is not None))
+    for group, said in zip(specimen.senders, in_order, strict=True):
+        if said.remycc is not None:
+            group.table = files.index(said.remycc)
     request = evaluation_pb2.EvaluationRequest(
-        tables=[read_remycc(path, time_unit_ms).to_message() for path in files],
+        tables=[read_remycc(path, run.time_unit_ms).to_message() for path in files],
         candidates=[evaluation_pb2.Candidate()],
         specimens=[specimen],
-        duration_ms=seconds * _MS_PER_SECOND,
-        seed=seed,
+        duration_ms=run.seconds * _MS_PER_SECOND,
+        seed=run.seed,
     )
     started = time.process_time()
     with _interrupts_end_the_process():
         outcome = remy_simulator.evaluate_columns(request)
     cpu_seconds = time.process_time() - started
     (result,) = columns.specimen_outcomes(request, outcome)
-    results = measure_senders(result, bytes_a_packet=packet_bytes)
+    results = measure_senders(result, bytes_a_packet=packet_bytes_of(specimen.bottleneck))
     means = measure_specimen(specimen, results)
     kinds = _kinds(words, body, specimen, result, results)
-    if record is not None or plot is not None:
-        _record(request, kinds, results, record, record_every_ms, plot)
-    if as_json:
+    if run.record is not None or run.plot is not None:
+        _record(request, kinds, results, network.links, run)
+    links = _links(request, network.links)
+    if run.as_json:
         print_json(
             {
                 "senders": _sender_trees(kinds, specimen, result, results),
-                **({"kinds": [kind.tree() for kind in kinds]} if sender else {}),
+                **({"kinds": [kind.tree() for kind in kinds]} if shows_kinds else {}),
+                **({"links": links} if links else {}),
                 "throughput_over_link_rate": means.throughput_over_link_rate,
                 "delay_over_rtt": means.delay_over_rtt,
                 "normalized_score_per_sender": means.normalized_score_per_sender,
                 "senders_left_out": means.senders_left_out,
                 "packets_received": sum(sender.packets_received for sender in results),
-                "simulated_seconds": seconds,
-                "seed": seed,
+                "simulated_seconds": run.seconds,
+                "seed": run.seed,
                 "cpu_seconds": cpu_seconds,
                 "digest": columns.digest(request, outcome),
             }
         )
     else:
-        _print_simulation(results, means, cpu_seconds, kinds)
+        _print_simulation(results, means, cpu_seconds, kinds, links)
+
+
+def _links(request: evaluation_pb2.EvaluationRequest, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What became of packets and ACKs at each link that has a name."""
+    if not names:
+        return []
+    seen = columns.record(request, request.duration_ms)
+    return [
+        {
+            "link": name,
+            "transmitted": link.transmitted,
+            "dropped": link.dropped,
+            "lost": link.lost,
+            "waiting": link.waiting,
+        }
+        for name, link in zip(names, seen.links, strict=True)
+    ]
 
 
 def _in_turn(remyccs: Sequence[str], senders: int | None) -> list[Words]:
@@ -373,25 +465,24 @@ def _record(
     request: evaluation_pb2.EvaluationRequest,
     kinds: Sequence[_Kind],
     results: Sequence[SenderMeasures],
-    record: str | None,
-    every_ms: float,
-    plot: str | None,
+    links: Sequence[str],
+    run: _Run,
 ) -> None:
     from remy_services.analysis import recording
 
     names = {sender: kind.name for kind in kinds for sender in kind.senders}
     in_order = [names[sender] for sender in range(len(results))]
-    seen = recording.record(request, in_order, every_ms)
-    if record is not None:
-        to_file = FORMATS[Path(record).suffix.lower()]
-        write_file(record, to_file(recording.RECORD_COLUMNS, seen.rows()))
-    if plot is not None:
+    seen = recording.record(request, in_order, links or [""], run.record_every_ms)
+    if run.record is not None:
+        to_file = FORMATS[Path(run.record).suffix.lower()]
+        write_file(run.record, to_file(seen.columns(), seen.rows()))
+    if run.plot is not None:
         points = [
             recording.SenderPoint(name, result.throughput_mbps, result.delay_ms)
             for name, result in zip(in_order, results, strict=True)
             if result.delay_ms is not None
         ]
-        write_file(plot, recording.plot_recording(seen, points))
+        write_file(run.plot, recording.plot_recording(seen, points))
 
 
 @contextmanager
@@ -409,6 +500,7 @@ def _print_simulation(
     means: SpecimenMeasures,
     cpu_seconds: float,
     kinds: Sequence[_Kind],
+    links: Sequence[Mapping[str, Any]],
 ) -> None:
     names = {sender: kind.name for kind in kinds for sender in kind.senders}
     general = any(kind.transport is not None for kind in kinds)
@@ -433,6 +525,12 @@ def _print_simulation(
     click.echo()
     if general:
         print_table(_table_of_kinds(kinds))
+        click.echo()
+    if links:
+        table = PlainTable(*links[0], left=1)
+        for link in links:
+            table.add_row(*map(str, link.values()))
+        print_table(table)
         click.echo()
     packets = sum(sender.packets_received for sender in results)
     pairs = [

@@ -107,6 +107,31 @@ def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
     return specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
 
 
+def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float]]:
+    """(Mbit/s of the slowest link, RTT in ms without queueing and service) of each sender's path.
+
+    A link that a trace or a generator drives counts as the specimen's link rate.
+    """
+    bits_per_packet = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
+    paths = []
+    for group in specimen.senders:
+        route = group.route
+        rates, rtt_ms = [], specimen.rtt_ms
+        if group.HasField("route"):
+            rtt_ms = route.delay_ms + route.return_delay_ms
+        links = specimen.links
+        there = route.links[:] or range(len(links))
+        for link in (links[number] for number in there):
+            driven = link.WhichOneof("driver") is not None
+            rates.append(specimen.link_rate_packets_per_ms if driven else link.rate_packets_per_ms)
+        for link in [links[number] for number in (*there, *route.return_links) if links]:
+            rtt_ms += link.delay_ms
+        rate = min(rates, default=specimen.link_rate_packets_per_ms)
+        path = rate * bits_per_packet / _BITS_PER_MS_IN_MBPS, rtt_ms
+        paths += [path] * group.count
+    return paths
+
+
 def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = 1500.0) -> float:
     """The inverse: Mbit/s as packets per millisecond."""
     return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
@@ -143,13 +168,12 @@ def measure_specimen(
     specimen: evaluation_pb2.Specimen, senders: Sequence[SenderMeasures]
 ) -> SpecimenMeasures:
     """The means over senders that the papers plot, as in the reference tool's output."""
-    link_mbps = link_rate_mbps(specimen)
     throughputs: list[float] = []
     delays: list[float] = []
-    for sender in senders:
+    for sender, (link_mbps, rtt_ms) in zip(senders, unloaded_paths(specimen), strict=True):
         if sender.delay_ms is not None and sender.throughput_equal_share_mbps > 0:
             throughputs.append(sender.throughput_equal_share_mbps / link_mbps)
-            delays.append(sender.delay_ms / specimen.rtt_ms)
+            delays.append(sender.delay_ms / (rtt_ms or specimen.rtt_ms))
     scores = [
         log2(throughput) - log2(delay)
         for throughput, delay in zip(throughputs, delays, strict=True)

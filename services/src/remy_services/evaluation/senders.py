@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from remy_farm.v1 import evaluation_pb2
@@ -19,7 +19,7 @@ _TCP = "tcp"
 _USUAL_QUEUE = "drop-tail"
 _COUNTED = re.compile("(.*)=([0-9]+)", re.DOTALL)
 #: Settings that are not parameters.
-_BODY, _BODY_VARIANT = "body", "body_variant"
+_BODY, _BODY_VARIANT, _RTT = "body", "body_variant", "rtt_ms"
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Words:
     protocol: evaluation_pb2.Choice | None
     body: evaluation_pb2.Choice | None
     """If these words say what carries it."""
+    rtt_ms: float | None = None
+    """If these words say how far away they are."""
 
     def body_or(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.Choice | None:
         """What carries it where RemyCCs are carried by `usual`; none: what is usual everywhere.
@@ -48,7 +50,11 @@ class Words:
 
     def group(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.SenderGroup:
         """What the senders run, without their number, table and load."""
-        return evaluation_pb2.SenderGroup(protocol=self.protocol, body=self.body_or(usual))
+        group = evaluation_pb2.SenderGroup(protocol=self.protocol, body=self.body_or(usual))
+        if self.rtt_ms is not None:
+            group.route.delay_ms = self.rtt_ms / 2
+            group.route.return_delay_ms = self.rtt_ms - group.route.delay_ms
+        return group
 
     def throughput_of(self, usual: evaluation_pb2.Choice | None) -> str:
         """What of a sender counts as throughput."""
@@ -72,6 +78,9 @@ def parse_sender(text: str) -> Words:
         raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MOST_SENDERS}")
     is_remycc = what.startswith(REMYCC)
     head, settings = registry.take_settings(what, may_have_commas=is_remycc)
+    rtt_ms = registry.number(head, _RTT, settings.pop(_RTT)) if _RTT in settings else None
+    if rtt_ms is not None and rtt_ms <= 0:
+        raise ValueError(f"'{text}' has an RTT of {rtt_ms:g} ms; it must be above 0")
     body_name = settings.pop(_BODY, None)
     protocol = None
     if not is_remycc:
@@ -93,7 +102,20 @@ def parse_sender(text: str) -> Words:
             )
     elif settings:
         raise ValueError(f"'{text}' has settings of a body, but no body=NAME")
-    return Words(what, count, head.removeprefix(REMYCC) if is_remycc else None, protocol, body)
+    remycc = head.removeprefix(REMYCC) if is_remycc else None
+    return Words(what, count, remycc, protocol, body, rtt_ms)
+
+
+def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None) -> None:
+    """Refuses a body for all senders that none of them can be on. Raises ValueError."""
+    if usual is None:
+        return
+    traits = registry.entries(Registry.BODY)[usual.name].traits
+    if "carries protocols" not in traits and all(each.remycc is None for each in words):
+        raise ValueError(
+            f"--body {usual.name} carries no protocol, and no sender runs anything else; protocols "
+            f"are on {_TCP}"
+        )
 
 
 def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:

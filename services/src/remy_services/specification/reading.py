@@ -269,20 +269,22 @@ def _keys(message: Descriptor) -> str:
 # descriptors.
 
 
-def fill(message: Message, tree: Tree) -> list[Violation]:
+def fill(message: Message, tree: Tree, *, needs_alternatives: bool = True) -> list[Violation]:
     """Fills an empty message from a tree.
 
-    Returns what could not be understood: keys, types, numbers out of range. What was understood
-    is filled in all the same, so that it can be checked, too.
+    Returns what could not be understood: keys, types, numbers out of range; and where there is none
+    of several alternatives, if they are needed. What was understood is filled in all the same, so
+    that it can be checked, too.
     """
-    reader = _Reader()
+    reader = _Reader(needs_alternatives)
     reader.message(message, tree, "", Bounds())
     return reader.violations
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, needs_alternatives: bool) -> None:
         self.violations: list[Violation] = []
+        self._needs_alternatives = needs_alternatives
 
     def message(self, message: Message, tree: Tree, path: str, bounds: Bounds) -> None:
         descriptor = descriptor_of(message)
@@ -300,7 +302,7 @@ class _Reader:
             given = [name for name in names if name in mapping]
             if len(given) > 1:
                 self._refuse(path, f"has {' and '.join(given)}, but must have one of them")
-            elif not given and not unknown:
+            elif not given and not unknown and self._needs_alternatives:
                 self._refuse(path, f"must have one of the keys {', '.join(names)}")
 
     def _field(
