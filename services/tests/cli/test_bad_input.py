@@ -34,6 +34,20 @@ CASES = {
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
     "a protocol on datagrams": (SIMULATE + " --sender cubic,body=datagram", "on tcp"),
     "no such body": (SIMULATE + " --body udp", "datagram"),
+    "a body that no sender can be on": (
+        SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --body datagram"),
+        "--body datagram carries no protocol",
+    ),
+    "another body that no sender can be on": (
+        EVALUATE.replace("--remycc {remycc}", "--sender cubic --body ns2"),
+        "--body ns2 carries no protocol",
+    ),
+    "an RTT of what is scored": (
+        EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),
+        "the specification has those",
+    ),
+    "an RTT of nothing": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
+    "one link beside a network": (SIMULATE + " --network {folder}/broken.yaml", "--link-mbps"),
     "no such queue": (SIMULATE + " --queue fifo", "drop-tail"),
     "XCP without its router": (SIMULATE + " --sender xcp", "XCP router"),
     "omniscient beside others": (SIMULATE + " --sender omniscient", "all or none"),

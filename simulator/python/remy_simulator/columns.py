@@ -307,14 +307,14 @@ class PreparedRequest:
         Cancelled within milliseconds after `cancellation.cancel()`, and if more than `packet_limit`
         packets are sent; in the main thread, signal handlers run, and what they raise is raised.
         """
-        if part.specimens:
-            part = packed(part)
-            kinds = [_native_kind(kind) for kind in part.specimen_columns.kinds]
-            all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
-        else:
-            kinds, all_plain = self._kinds, self._all_plain
-        columns = part.specimen_columns
         try:
+            if part.specimens:
+                part = packed(part)
+                kinds = [_native_kind(kind) for kind in part.specimen_columns.kinds]
+                all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
+            else:
+                kinds, all_plain = self._kinds, self._all_plain
+            columns = part.specimen_columns
             result = _native.evaluate_columns(
                 self._tables,
                 [self._candidate(candidate) for candidate in part.candidates],

@@ -135,10 +135,14 @@ void validate(const Traffic& traffic, const std::string& field) {
   const auto require_positive = [&](double value, const char* name) {
     require(is_positive(value), field + name, value, kPositive);
   };
-  bool has_off_time = true;
-  bool has_bytes = true;
+  const bool has_off_time =
+      !std::holds_alternative<Always>(traffic.on) && !std::holds_alternative<Intervals>(traffic.on);
+  const bool has_bytes = has_off_time && !std::holds_alternative<ExponentialTime>(traffic.on);
+  const bool comes_by_itself = !std::holds_alternative<std::monostate>(traffic.arrivals);
+  if (has_off_time && !comes_by_itself) {
+    require_period(traffic.mean_off_ms, ".mean_off_ms");
+  }
   if (const auto* const time = std::get_if<ExponentialTime>(&traffic.on)) {
-    has_bytes = false;
     require_period(time->mean_ms, ".mean_on_ms");
   } else if (const auto* const bytes = std::get_if<ExponentialBytes>(&traffic.on)) {
     require_positive(bytes->mean_bytes, ".mean_on_bytes");
@@ -147,21 +151,16 @@ void validate(const Traffic& traffic, const std::string& field) {
   } else if (const auto* const empirical = std::get_if<EmpiricalBytes>(&traffic.on)) {
     validate(*empirical, field + ".empirical_bytes");
   } else if (const auto* const intervals = std::get_if<Intervals>(&traffic.on)) {
-    has_off_time = has_bytes = false;
     validate(*intervals, field + ".intervals");
-  } else if (std::holds_alternative<Always>(traffic.on)) {
-    has_off_time = has_bytes = false;
-  } else {
-    const auto& pareto = std::get<ParetoBytes>(traffic.on);
-    require_positive(pareto.scale_bytes, ".scale_bytes");
-    require_positive(pareto.shape, ".shape");
-    require_positive(pareto.maximum_bytes, ".maximum_bytes");
-    require(std::isfinite(pareto.shift_bytes), field + ".shift_bytes", pareto.shift_bytes,
+  } else if (const auto* const pareto = std::get_if<ParetoBytes>(&traffic.on)) {
+    require_positive(pareto->scale_bytes, ".scale_bytes");
+    require_positive(pareto->shape, ".shape");
+    require_positive(pareto->maximum_bytes, ".maximum_bytes");
+    require(std::isfinite(pareto->shift_bytes), field + ".shift_bytes", pareto->shift_bytes,
             "a finite number");
-    require(is_not_negative(pareto.extra_bytes), field + ".extra_bytes", pareto.extra_bytes,
+    require(is_not_negative(pareto->extra_bytes), field + ".extra_bytes", pareto->extra_bytes,
             kNotNegative);
   }
-  const bool comes_by_itself = !std::holds_alternative<std::monostate>(traffic.arrivals);
   if (comes_by_itself && !has_bytes) {
     throw std::invalid_argument(field +
                                 " has arrivals of flows, which must be by bytes, and not by time");
@@ -172,9 +171,6 @@ void validate(const Traffic& traffic, const std::string& field) {
     require_period(periodic->interval_ms, ".periodic.interval_ms");
   } else if (const auto* const barrier = std::get_if<Barrier>(&traffic.arrivals)) {
     require_period(barrier->pause_ms, ".barrier.pause_ms");
-  }
-  if (has_off_time && !comes_by_itself) {
-    require_period(traffic.mean_off_ms, ".mean_off_ms");
   }
   require(is_not_negative(traffic.first_off_factor), field + ".first_off_factor",
           traffic.first_off_factor, kNotNegative);

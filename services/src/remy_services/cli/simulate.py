@@ -154,7 +154,7 @@ _MS_PER_SECOND = 1000.0
     click.Choice(list(words_for(spec_pb2.MeasurementModel.DESCRIPTOR))),
     name="preset",
 )
-@option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
+@option("--seconds S", "Time to simulate, s.", POSITIVE)
 @seed_option("Names the random draws.")
 @option(
     "--record FILE", "Write window, rate, RTT, queue and drops over time, .csv or .parquet.", FILE
@@ -186,7 +186,7 @@ def simulate_command(
     bunch_packets: int | None,
     delayed_ack_ms: float | None,
     preset: str | None,
-    seconds: float,
+    seconds: float | None,
     seed: int,
     record: str | None,
     record_every_ms: float,
@@ -201,15 +201,16 @@ def simulate_command(
     each instant divided by the senders then on.
     """
     _check_files(record, plot)
-    run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
+    needed = (
+        ["seconds"] if network_path is not None else ["link_mbps", "rtt_ms", "off_ms", "seconds"]
+    )
+    _require(click.get_current_context(), needed)
+    run = _Run(seconds or 0.0, seed, time_unit_ms, record, record_every_ms, plot, as_json)
     if network_path is not None:
         _refuse_beside_network(click.get_current_context())
         network = read_topology(network_path)
         _simulate(network, network.words, None, run, shows_kinds=True)
         return
-    missing = {"--link-mbps": link_mbps, "--rtt-ms": rtt_ms, "--off-ms": off_ms}
-    for name in (name for name, value in missing.items() if value is None):
-        raise click.UsageError(f"Missing option '{name}'.")
     if (on_ms is None) == (on_bytes is None):
         raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
     model = spec_pb2.MeasurementModel()
@@ -267,6 +268,12 @@ _ONE_LINK = (
     *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
     *("delayed_ack_ms", "preset"),
 )
+
+
+def _require(context: click.Context, names: Sequence[str]) -> None:
+    for parameter in context.command.params:
+        if parameter.name in names and context.params[parameter.name] is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
 
 
 def _refuse_beside_network(context: click.Context) -> None:

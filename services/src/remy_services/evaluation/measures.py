@@ -170,7 +170,9 @@ def measure_specimen(
     """The means over senders that the papers plot, as in the reference tool's output."""
     throughputs: list[float] = []
     delays: list[float] = []
-    for sender, (link_mbps, rtt_ms) in zip(senders, unloaded_paths(specimen), strict=True):
+    # Only groups with routes of their own, and links, tell paths apart.
+    paths = unloaded_paths(specimen) or [(link_rate_mbps(specimen), specimen.rtt_ms)] * len(senders)
+    for sender, (link_mbps, rtt_ms) in zip(senders, paths, strict=True):
         if sender.delay_ms is not None and sender.throughput_equal_share_mbps > 0:
             throughputs.append(sender.throughput_equal_share_mbps / link_mbps)
             delays.append(sender.delay_ms / (rtt_ms or specimen.rtt_ms))

@@ -1,0 +1,179 @@
+"""simulate --network: files with links, routes and groups of senders."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RunJson = Callable[..., dict[str, Any]]
+
+EXAMPLES = sorted(Path("examples/networks").glob("*.yaml"))
+ONE_LINK = """
+links:
+  - {rate_mbps: 12, buffer_packets: 40, queue: codel, loss_probability: 0.01}
+rtt_ms: 80
+senders:
+  - sender: cubic,beta=0.8
+    count: 2
+    traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}
+  - sender: vegas
+    traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}
+"""
+
+
+def network(folder: Path, text: str) -> Path:
+    path = folder / "network.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_run(path: Path, run: Any, run_json: RunJson) -> None:
+    flags = ("--network", path, "--seconds", 8)
+    tree = run_json("simulate", *flags)
+    assert all(kind["packets_received"] > 0 for kind in tree["kinds"])
+    assert sum(link["transmitted"] for link in tree["links"]) >= tree["packets_received"]
+    printed = run("simulate", *flags).stdout
+    for name in [kind["kind"] for kind in tree["kinds"]] + [link["link"] for link in tree["links"]]:
+        assert name in printed
+
+
+def test_one_link_in_a_file_is_the_one_of_the_options(run_json: RunJson, tmp_path: Path) -> None:
+    in_file = run_json("simulate", "--network", network(tmp_path, ONE_LINK), "--seconds", 20)
+    words = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --link-mbps 12 --rtt-ms 80"
+    traffic = "--on-ms 900 --off-ms 300 --buffer-packets 40 --loss 0.01 --seconds 20"
+    in_options = run_json("simulate", *words.split(), *traffic.split())
+    for tree in (in_file, in_options):
+        del tree["cpu_seconds"]
+    (link,) = in_file.pop("links")
+    assert in_file == in_options
+    assert link["dropped"] + link["lost"] == sum(
+        sender["packets_lost"] for sender in in_options["senders"]
+    )
+
+
+def test_senders_have_rtts_of_their_own(run_json: RunJson) -> None:
+    tree = run_json(
+        "simulate",
+        *("--sender", "vegas,rtt_ms=40", "--sender", "vegas,rtt_ms=120=2"),
+        *"--link-mbps 100 --rtt-ms 80 --on-ms 500 --off-ms 500 --seconds 10".split(),
+    )
+    near, far = tree["kinds"]
+    assert (near["senders"], far["senders"]) == (1, 2)
+    assert 40 < near["delay_ms"] < 45
+    assert 120 < far["delay_ms"] < 125
+    # Each is compared with its own.
+    assert tree["delay_over_rtt"] == pytest.approx(1, abs=0.05)
+
+
+def test_incast_waits_for_the_slowest(run_json: RunJson, tmp_path: Path) -> None:
+    text = """
+links: [{rate_mbps: 12}]
+senders:
+  - sender: newreno
+    count: 4
+    route: {delay_ms: 5, return_delay_ms: 5}
+    traffic: {constant_bytes: {bytes: 15000}, barrier: {pause_ms: 10}}
+"""
+    (kind,) = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 10)["kinds"]
+    # Four answers of ten packets of 1 ms and the RTT, then the pause.
+    assert kind["completion_ms_percentile_99"] >= 40 + 10
+    assert kind["flows_completed"] <= 4 * 10_000 / 60 + 4
+
+
+def test_a_recording_names_the_links(run_json: RunJson, tmp_path: Path) -> None:
+    file, picture = tmp_path / "run.csv", tmp_path / "run.png"
+    flags = ("--network", "examples/networks/parking-lot.yaml", "--seconds", 5)
+    run_json("simulate", *flags, "--record", file, "--plot", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert {"queue_packets_first", "drops_first", "queue_packets_second"} <= set(rows[0])
+    assert max(int(row["queue_packets_first"]) for row in rows) > 0
+    assert "queue_packets" not in rows[0]
+
+
+def test_remyccs_on_several_links_are_those_of_their_files(
+    run_json: RunJson, remycc_file: Path, tmp_path: Path
+) -> None:
+    text = f"""
+links:
+  - {{rate_mbps: 12, delay_ms: 20}}
+  - {{rate_mbps: 24, delay_ms: 20}}
+senders:
+  - name: both
+    sender: remycc:{remycc_file}
+    route: {{return_delay_ms: 40}}
+    traffic: {{always: {{}}}}
+  - name: second
+    sender: remycc:{remycc_file},body=ns2
+    route: {{links: [1], return_delay_ms: 20}}
+    traffic: {{always: {{}}}}
+"""
+    both, second = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 5)[
+        "kinds"
+    ]
+    assert (both["throughput_of"], second["throughput_of"]) == (
+        "packets_received",
+        "packets_in_order",
+    )
+    assert 80 < both["delay_ms"] < 300
+    assert 40 < second["delay_ms"] < 300
+
+
+BAD = {
+    "no links": ("senders: [{sender: cubic, traffic: {always: {}}}]", "links is missing"),
+    "no senders": ("links: [{rate_mbps: 1}]", "senders is missing"),
+    "unknown key": (ONE_LINK + "lnks: []", "did you mean links?"),
+    "unknown key of a link": (
+        ONE_LINK.replace("buffer_packets", "bufer_packets"),
+        "buffer_packets",
+    ),
+    "unknown link": (
+        ONE_LINK.replace("    count: 2\n", "    route: {links: [0, 3]}\n"),
+        "senders[0].route.links has link 3, but there are 1, numbered from 0",
+    ),
+    "unknown protocol": (ONE_LINK.replace("vegas", "vegan"), 'no protocol "vegan"'),
+    "unknown queue": (ONE_LINK.replace("codel", "coddle"), "links[0].queue"),
+    "rate of zero": (ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 0"), "links[0].rate_mbps is 0"),
+    "a number of senders in words": (
+        ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
+        "keys of their own",
+    ),
+    "a table by number": (ONE_LINK.replace("count: 2", "table: 2"), "say it in sender"),
+    "no traffic": (
+        ONE_LINK.replace(
+            "    traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}", "", 1
+        ),
+        "senders[0].traffic must have one of the keys exponential_time",
+    ),
+    "arrivals by time": (
+        ONE_LINK.replace("mean_off_ms: 300", "poisson: {mean_interval_ms: 10}"),
+        "must be by bytes",
+    ),
+    "unknown flow lengths": (
+        ONE_LINK.replace("exponential_time: {mean_ms: 900}", "empirical_bytes: {name: caida}"),
+        "there are: icsi",
+    ),
+    "quantiles that fall": (
+        ONE_LINK.replace(
+            "exponential_time: {mean_ms: 900}",
+            "empirical_bytes: {probabilities: [0.5, 0.2], bytes: [1, 2]}",
+        ),
+        "above the one before",
+    ),
+    "not a mapping": ("- 1", "must be a network"),
+    "not YAML": ("links: [", "is not YAML"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_refused_with_a_sentence(name: str, run: Any, tmp_path: Path) -> None:
+    text, expected = BAD[name]
+    result = run("simulate", "--network", network(tmp_path, text), "--seconds", 1)
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") <= 2
