@@ -229,7 +229,7 @@ TEST(EvaluatorRequests, ThatMakeNoSenseAreRefused) {
     EXPECT_NE(specimen([&](Specimen& s) { s.rtt_ms = bad; }).find("specimen.rtt_ms is"),
               std::string::npos);
     EXPECT_NE(specimen([&](Specimen& s) {
-                s.senders[0].traffic.mean_off_ms = bad;
+                s.senders[0].traffic = {ExponentialTime{100}, bad};
               }).find("specimen.traffic.mean_off_ms is"),
               std::string::npos);
     EXPECT_NE(specimen([&](Specimen& s) {

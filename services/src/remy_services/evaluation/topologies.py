@@ -43,14 +43,14 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     tree = load_tree(path)
     if not isinstance(tree, dict):
         raise SpecError(source, [Violation("", f"is {show(tree)}, but must be a network")])
-    reader = _Reader()
+    reader = _NetworkReader()
     topology = reader.network(tree)
     if reader.found:
         raise SpecError(source, reader.found)
     return topology
 
 
-class _Reader:
+class _NetworkReader:
     def __init__(self) -> None:
         self.found: list[Violation] = []
 
