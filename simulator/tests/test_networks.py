@@ -15,6 +15,10 @@ from remy_simulator.objective import specimen_score
 
 _BY_BYTES = evaluation_pb2.Traffic(exponential_bytes={"mean_bytes": 150e3}, mean_off_ms=200.0)
 _BY_TIME = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=300.0)
+_POISSON = evaluation_pb2.Traffic(
+    empirical_bytes={"name": "icsi", "extra_bytes": 16384}, poisson={"mean_interval_ms": 300.0}
+)
+_INCAST = evaluation_pb2.Traffic(constant_bytes={"bytes": 30e3}, barrier={"pause_ms": 20.0})
 _OBJECTIVE = spec_pb2.Objective(alpha=1.0, beta=1.0, delta=0.5)
 
 
@@ -70,8 +74,40 @@ def _mixed(**changes: Any) -> evaluation_pb2.EvaluationRequest:
             bottleneck={"packet_bytes": 1260.0, "ack_bytes": 50.0},
         ),
         _specimen(_remycc("tcp"), _protocol("vegas"), key=15),
+        _two_links(16),
+        evaluation_pb2.Specimen(
+            key=17,
+            link_rate_packets_per_ms=0.8,
+            rtt_ms=70.0,
+            senders=[evaluation_pb2.SenderGroup(count=2, traffic=_INCAST)],
+        ),
         **changes,
     )
+
+
+#: Of the specimens of `_mixed`.
+_SENDERS = 16
+
+
+def _two_links(key: int) -> evaluation_pb2.Specimen:
+    """RemyCCs over one link and over both, a protocol over the other; ACKs return over a third."""
+    specimen = evaluation_pb2.Specimen(
+        key=key,
+        link_rate_packets_per_ms=0.8,
+        rtt_ms=70.0,
+        bottleneck={"ack_bytes": 40.0},
+        links=[
+            {"rate_packets_per_ms": 0.8, "delay_ms": 15.0, "buffer_packets": 30},
+            {"rate_packets_per_ms": 1.2, "delay_ms": 15.0, "queue": {"name": "codel"}},
+            {"rate_packets_per_ms": 0.5, "delay_ms": 5.0, "loss_probability": 0.01},
+        ],
+        senders=[_remycc(), _remycc(), _protocol("newreno", traffic=_POISSON)],
+    )
+    for group, links in zip(specimen.senders, ([0, 1], [0], [1]), strict=True):
+        group.route.links.extend(links)
+        group.route.return_links.append(2)
+        group.route.delay_ms = 3.0
+    return specimen
 
 
 def test_what_is_more_than_plain_survives_being_packed() -> None:
@@ -79,6 +115,8 @@ def test_what_is_more_than_plain_survives_being_packed() -> None:
     assert columns.unpack_specimens(columns.pack_specimens(specimens)) == specimens
     assert specimens[3].bottleneck.ack_bytes == 50
     assert specimens[1].senders[1].protocol.name == "cubic"
+    assert specimens[5] == _two_links(16)
+    assert specimens[6].senders[0].traffic == _INCAST
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -96,9 +134,9 @@ def test_parts_make_the_whole(scored: bool) -> None:
     prepared = columns.PreparedRequest(columns.shared_part(request))
     for height, width in itertools.product((1, 2), (1, 2, 3)):
         slices = [
-            columns.Slice(range(row, min(row + height, 2)), range(first, min(first + width, 5)))
+            columns.Slice(range(row, min(row + height, 2)), range(first, min(first + width, 7)))
             for row in range(0, 2, height)
-            for first in range(0, 5, width)
+            for first in range(0, 7, width)
         ]
         random.Random(height * width).shuffle(slices)
         parts = []
@@ -167,6 +205,52 @@ def test_uses_of_rules_are_counted_beside_protocols() -> None:
     assert sum(outcome.memory.counts) == 4 * sum(outcome.rule_uses)
 
 
+def test_rules_are_recorded_on_several_links_and_behind_barriers() -> None:
+    """All that designs take from the dumbbell."""
+    barrier = evaluation_pb2.SenderGroup(count=2, traffic=_INCAST)
+    for specimen in (_two_links(1), _specimen(barrier)):
+        request = _request(specimen, recording=evaluation_pb2.RECORDING_SHARES)
+        outcome = remy_simulator.evaluate_columns(request)
+        columns.check(request, outcome)
+        assert sum(uses > 0 for uses in outcome.rule_uses) > 1
+        assert sum(outcome.memory.counts) == 4 * sum(outcome.rule_uses)
+        request.recording = evaluation_pb2.RECORDING_USED
+        request.objective.CopyFrom(_OBJECTIVE)
+        scored = remy_simulator.evaluate_columns(request)
+        columns.check(request, scored)
+        rules = sum(uses > 0 for uses in outcome.rule_uses)
+        assert int.from_bytes(scored.used_rules, "little").bit_count() == rules
+        ((score,),) = columns.score_rows(request, scored)
+        assert score is not None
+
+
+def test_an_idle_link_changes_nothing_but_the_time_that_it_takes() -> None:
+    """RemyCCs that never queue there see the one link that they queue at, further away."""
+
+    def with_links(*links: dict[str, float]) -> evaluation_pb2.EvaluationRequest:
+        return _request(
+            evaluation_pb2.Specimen(
+                key=5,
+                link_rate_packets_per_ms=0.5,
+                rtt_ms=64.0,
+                links=links,
+                senders=[_remycc(count=3)],
+            )
+        )
+
+    bottleneck = {"rate_packets_per_ms": 0.5, "buffer_packets": 30}
+    idle = {"rate_packets_per_ms": 0.5, "delay_ms": 8.0}
+    one = with_links(bottleneck | {"delay_ms": 10.0})
+    two = with_links(bottleneck, idle)
+    # Behind the first nothing ever waits, and everything takes 2 ms once more: 8 + 2 is 10.
+    alone, behind = (remy_simulator.evaluate_columns(each).senders for each in (one, two))
+    assert alone == behind
+    plain = _request(_specimen(_remycc(count=3), key=5, link_rate_packets_per_ms=0.5, rtt_ms=74.0))
+    dumbbell = remy_simulator.evaluate_columns(plain).senders
+    alone.ClearField("transport")
+    assert dumbbell == alone
+
+
 def test_protocols_alone_need_no_table() -> None:
     request = _request(_specimen(_protocol("cubic", 2)), tables=0)
     outcome = remy_simulator.evaluate_columns(request)
@@ -194,6 +278,26 @@ def test_protocols_alone_need_no_table() -> None:
         (_specimen(_remycc("udp")), ('no body "udp"', "datagram")),
         (_specimen(_protocol("cubic"), bottleneck={"packet_bytes": 0.5}), ("packet_bytes", "1 to")),
         (_specimen(_remycc()), ("at least one rule table",)),
+        (
+            _specimen(_protocol("cubic"), links=[{"rate_packets_per_ms": 1.0}]),
+            ("has links and a buffer",),
+        ),
+        (
+            _specimen(
+                evaluation_pb2.SenderGroup(count=1, traffic=_BY_TIME, route={"links": [1]}),
+            ),
+            ("senders[0].route.links has link 1", "from 0"),
+        ),
+        (
+            _specimen(evaluation_pb2.SenderGroup(count=1, traffic={"mean_off_ms": 1.0})),
+            ("traffic.on is missing",),
+        ),
+        (
+            _specimen(
+                evaluation_pb2.SenderGroup(count=1, traffic={"intervals": {"begin_ms": [1.0, 2.0]}})
+            ),
+            ("intervals must have an end_ms",),
+        ),
     ],
 )
 def test_what_cannot_run_is_one_sentence(
@@ -209,11 +313,11 @@ def test_what_cannot_run_is_one_sentence(
 @pytest.mark.parametrize(
     ("field", "values"),
     [
-        ("packets_in_order", [10**9] * 11),
-        ("packets_repeated", [10**9] * 11),
-        ("throughput_packets", [10**9] * 11),
+        ("packets_in_order", [10**9] * _SENDERS),
+        ("packets_repeated", [10**9] * _SENDERS),
+        ("throughput_packets", [10**9] * _SENDERS),
         ("timeouts", []),
-        ("flows", [0] * 11),
+        ("flows", [0] * _SENDERS),
         ("flow_packets", []),
     ],
 )
@@ -221,7 +325,7 @@ def test_impossible_results_are_refused(field: str, values: list[int]) -> None:
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     column = getattr(outcome.senders.transport, field)
-    assert len(column) >= 11 or field == "flow_packets"
+    assert len(column) >= _SENDERS or field == "flow_packets"
     del column[:]
     column.extend(values)
     with pytest.raises(remy_simulator.ImpossibleOutcome):
