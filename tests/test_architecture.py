@@ -132,6 +132,14 @@ OPTIONAL = {
     "services/src/remy_services/kernel/measuring.py": 400,
     "services/src/remy_services/kernel/running.py": 280,
     "services/src/remy_services/cli/kernel.py": 430,
+    "services/src/remy_services/studies/cells.py": 390,
+    "services/src/remy_services/studies/league.py": 510,
+    "services/src/remy_services/studies/page.py": 300,
+    "services/src/remy_services/studies/pictures.py": 520,
+    "services/src/remy_services/studies/reading.py": 260,
+    "services/src/remy_services/studies/study.py": 420,
+    "services/src/remy_services/studies/verdicts.py": 510,
+    "services/src/remy_services/cli/reproduce.py": 470,
 }
 
 

@@ -129,6 +129,8 @@ _LOCAL_COMMANDS = {
     ),
     "kernel": ("kernel", "Check, verify and run RemyCCs as congestion control of Linux."),
     "validate": ("evaluate", "Check a specification and say what it asks for."),
+    "reproduce": ("reproduce", "Make the figures of published studies, and compare."),
+    "league": ("reproduce", "Compare RemyCCs and protocols on sets of networks."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (
         "benchmark_search",

@@ -1,0 +1,1 @@
+"""Studies of papers as data: what they ran, what they found, and whether it comes out here."""

@@ -1,0 +1,218 @@
+"""Studies and the league on the command line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.tests.studies.small_studies import SMALL, write_studies
+
+RunJson = Callable[..., dict[str, Any]]
+
+LOST = "title: Lost\nsource: nobody\nnot_reproducible: its data is lost\n"
+ELLIPSES = """\
+title: On a plane
+source: nobody
+network: {link_mbps: 4, rtt_ms: 20, buffer_packets: 20, senders: 2, on_ms: 500, off_ms: 500}
+seconds: 3
+runs: 2
+rows:
+- {name: NewReno, sender: newreno}
+- {name: two kinds, sender: [newreno, "cubic,variant=linux"]}
+expect:
+- {row: NewReno, value: 1, within: 1 %%, source: nobody, unless: "the number | is made up"}
+picture: {drawing: %s, shown: true, frontier: [NewReno, two kinds]}
+record_every_ms: 100
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_published_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REMY_REFERENCE_DIR", raising=False)
+
+
+@pytest.fixture
+def studies(tmp_path: Path) -> Path:
+    return write_studies(
+        tmp_path, curves=SMALL, lost=LOST, ellipses=ELLIPSES % "ellipses", bars=ELLIPSES % "bars"
+    )
+
+
+def _files(out: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.suffix != ".db"
+    }
+
+
+def test_figures_are_made_and_made_again_with_the_same_bytes(
+    studies: Path, tmp_path: Path, run_json: RunJson
+) -> None:
+    def reproduce(out: str, threads: int) -> dict[str, Any]:
+        words = ("--studies", studies, "--out", tmp_path / out, "--threads", threads, "--quiet")
+        return run_json("reproduce", "--quick", *words)
+
+    first = reproduce("a", 2)
+    assert first["cells_simulated"] == 12
+    assert {each["figure"]: each["finding"] for each in first["figures"]} == {
+        "small/bars": "differs because",
+        "small/curves": "reproduced",
+        "small/ellipses": "differs because",
+        "small/lost": "not reproducible because",
+    }
+    made = _files(tmp_path / "a")
+    again = reproduce("a", 1)
+    # Figures with the same networks share their cells.
+    assert again["cells_simulated"] == 0
+    assert again["cells_found"] == 16
+    assert again["figures"] == first["figures"]
+    assert _files(tmp_path / "a") == made
+    reproduce("b", 1)
+    assert _files(tmp_path / "b") == made
+    for name in ("curves", "ellipses", "bars"):
+        assert made[f"small/{name}.png"].startswith(b"\x89PNG")
+        assert b"<svg" in made[f"small/{name}.svg"]
+
+
+def test_data_has_a_line_for_each_row_and_value(studies: Path, tmp_path: Path, run: Any) -> None:
+    result = run("reproduce", "small/curves", "--studies", studies, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert "reproduced: 2 claims" in result.stdout
+    with (tmp_path / "out/small/curves.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["row"], row["link_mbps"], row["runs"]) for row in rows] == [
+        ("NewReno", "2", "3"),
+        ("NewReno", "8", "3"),
+        ("Vegas", "2", "3"),
+        ("Vegas", "8", "3"),
+    ]
+    assert all(0 < float(row["utilization_mean"]) < 1 for row in rows)
+
+
+def test_pages_say_what_came_out_and_why_not(studies: Path, tmp_path: Path, run: Any) -> None:
+    page = tmp_path / "docs" / "evidence.md"
+    page.parent.mkdir()
+    words = ("--studies", studies, "--out", tmp_path / "out", "--evidence", page, "--quick")
+    result = run("reproduce", *words)
+    assert result.exit_code == 0, result.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "remy-farm reproduce --quick --evidence docs/evidence.md" in text
+    assert "Of 4 figures and tables 1 are reproduced, 2 differ, and" in text
+    assert "not reproducible because its data is lost" in text
+    # A bar in a cell would be the end of it.
+    assert "the number \\| is made up" in text
+    assert (page.parent / "images" / "small-ellipses.png").exists()
+    assert not (page.parent / "images" / "small-curves.png").exists()
+    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "other is left out: published/none.dna needs REMY_REFERENCE_DIR" in html
+    assert "2 runs of 4 s (--quick; 3 without)" in html
+    assert "src=&quot;" not in html
+
+
+def test_recordings_are_drawn(tmp_path: Path, run: Any) -> None:
+    studies = write_studies(tmp_path, a=ELLIPSES % "sequence", b=ELLIPSES % "queue")
+    result = run("reproduce", "--studies", studies, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "out/small/a.png").exists()
+    assert (tmp_path / "out/small/b.svg").exists()
+
+
+def test_figures_are_listed(studies: Path, run: Any) -> None:
+    listed = run("reproduce", "--studies", studies, "--list").stdout
+    assert listed.splitlines()[1].split() == ["small/bars", "On", "a", "plane", "2"]
+    assert "small/lost" in listed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nothing"], "'nothing' is neither a study (small) nor a figure"),
+        (["--evidence", "page.txt"], "page.txt must be a name that ends in .md"),
+        (["--studies", "/nonexistent"], "has no studies"),
+    ],
+)
+def test_mistakes_are_told(
+    words: list[str], sentence: str, studies: Path, tmp_path: Path, run: Any
+) -> None:
+    result = run("reproduce", "--studies", studies, "--out", tmp_path / "out", *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+SET = """\
+title: Two rates
+source: nobody
+network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 100}
+%s
+grid: {link_mbps: {quick: [2], full: [2, 6]}, buffer_bdp: [0.5, 2]}
+score: %s
+seconds: 3
+runs: 1
+"""
+
+
+def _league(tmp_path: Path) -> Path:
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    (folder / "power.yaml").write_text(SET % ("senders: 2", "power"))
+    (folder / "beside.yaml").write_text(SET % ("rival: newreno", "closeness_to_fair"))
+    return folder
+
+
+def test_the_league_says_who_wins_and_how_to_see_it(
+    tmp_path: Path, remycc_file: Path, run: Any, run_json: RunJson
+) -> None:
+    words = (remycc_file, "newreno", "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    tree = run_json("league", *words, "--alone", "--quiet")
+    assert [(each["set"], each["networks"]) for each in tree["sets"]] == [
+        ("beside", 4),
+        ("power", 4),
+    ]
+    beside, power = tree["sets"]
+    assert set(power["winning_rates"]) == {"small", "newreno"}
+    # Somebody is the best everywhere.
+    assert sum(power["winning_rates"].values()) >= 1
+    worst = beside["worst"]["small"][0]
+    command = worst["simulate"].split()
+    assert command[:2] == ["remy-farm", "simulate"]
+    shown = run_json(*command[1:])
+    # Its senders are those of the league's cell: the same network, the same draws.
+    rates = [sender["throughput_mbps"] for sender in shown["senders"]]
+    with (tmp_path / "out" / "beside.csv").open(newline="") as file:
+        rows = {(row["network"], row["entrant"]): row for row in csv.DictReader(file)}
+    score = float(rows[worst["network"], "small"]["score"])
+    assert score == pytest.approx(min(rates) / max(rates))
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "RFC 9743" in page
+    assert "Where small is farthest behind" in page
+    assert (tmp_path / "out" / "power.png").exists()
+
+
+def test_the_league_has_rivals_unless_one_is_alone(tmp_path: Path, run: Any) -> None:
+    words = ("--sets", _league(tmp_path), "--out", tmp_path / "out", "--quick", "--set", "power")
+    result = run("league", "vegas", *words)
+    assert result.exit_code == 0, result.stderr
+    for name in ("vegas", "Cubic", "NewReno", "BBR v1", "BBR v3", "Copa", "Vivace"):
+        assert f"\n{name} " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["vega"], "vega"),
+        (["vegas=2"], "a set says how many there are"),
+        (["nowhere.json"], "nowhere.json: cannot be read"),
+        (["vegas", "--set", "other"], "--set other is not among beside, power"),
+    ],
+)
+def test_mistakes_in_the_league_are_told(
+    words: list[str], sentence: str, tmp_path: Path, run: Any
+) -> None:
+    result = run("league", *words, "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert sentence in result.stderr

@@ -1,0 +1,32 @@
+"""Studies that take a moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: One protocol over another at two rates, one of them with a RemyCC that is not here.
+SMALL = """\
+title: Two protocols
+source: nobody
+network: {rtt_ms: 20, buffer_bdp: 1, senders: 2, on_ms: 500, off_ms: 500}
+seconds: 4
+runs: {quick: 2, full: 3}
+sweep: {field: link_mbps, label: "link rate, Mbit/s", values: [2, 8]}
+rows:
+- {name: NewReno, sender: newreno}
+- {name: Vegas, sender: vegas, network: {queue: codel}}
+- {name: other, sender: "remycc:published/none.dna"}
+expect:
+- {row: NewReno, measure: utilization, at_least: 0.1, source: nobody, claim: NewReno sends}
+- {row: NewReno, at: 8, over_at: 2, at_least: 1.5, source: nobody, claim: more at a faster link}
+picture: {drawing: curves, logarithmic_x: true}
+"""
+
+
+def write_studies(folder: Path, **texts: str) -> Path:
+    """A folder of one study, `small`, with these figures by name."""
+    place = folder / "studies"
+    (place / "small").mkdir(parents=True)
+    for name, text in texts.items():
+        (place / "small" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return place
