@@ -831,14 +831,14 @@ void Network::hold(std::uint32_t index, bool is_on) {
 }
 
 void Network::release(std::uint32_t index) {
-  const Sender& sender = senders_[index];
-  double length_ms = kNever;
+  Sender& sender = senders_[index];
+  double at_ms = kNever;
   if (sender.mode == Mode::kOff) {
-    length_ms = sender.schedule.off_ms(sender.period);
+    at_ms = sender.schedule.begins_ms(sender.period, now_ms());
   } else if (sender.mode == Mode::kOnForTime) {
-    length_ms = sender.schedule.on_ms(sender.period);
+    at_ms = sender.schedule.ends_ms(sender.period, now_ms());
   }
-  set_rare(timer_of_switch(index), now_ms() + length_ms);
+  set_rare(timer_of_switch(index), at_ms);
 }
 
 LiveSender Network::sender(std::uint32_t index) const {
