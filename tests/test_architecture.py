@@ -138,7 +138,7 @@ OPTIONAL = {
     "services/src/remy_services/studies/pictures.py": 520,
     "services/src/remy_services/studies/reading.py": 260,
     "services/src/remy_services/studies/study.py": 420,
-    "services/src/remy_services/studies/verdicts.py": 510,
+    "services/src/remy_services/studies/verdicts.py": 520,
     "services/src/remy_services/cli/reproduce.py": 470,
 }
 

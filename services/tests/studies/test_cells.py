@@ -120,6 +120,12 @@ def test_a_load_says_how_long_senders_pause() -> None:
     assert specimen.senders[0].count == 10
 
 
+def test_flow_lengths_may_be_measured_ones() -> None:
+    network = {"link_mbps": 8, "rtt_ms": 10, "on_icsi_extra_bytes": 40, "off_ms": 10, "senders": 1}
+    traffic = specimen_of(ROW, network, 0).senders[0].traffic
+    assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
+
+
 def test_senders_begin_one_after_the_other_or_at_random() -> None:
     network = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
     apart = specimen_of(ROW, {**network, "starts_apart_ms": 100}, 0)

@@ -52,6 +52,7 @@ CELL = _cell(None, _sample(0, 0, 2), _sample(0, 1, 4), _sample(1, 0, 6), _sample
         (Measure.POWER, [6 / 110, 12 / 130]),
         (Measure.UTILIZATION, [0.2, 0.2]),
         (Measure.ON_FRACTION, [0.5] * 4),
+        (Measure.SHARE, [1 / 3, 2 / 3, 0.5, 0.5]),
         (Measure.COMPLETION_MS, [5, 7] * 4),
         # Two senders that are on half of the time: 3/4 of the link is a fair share.
         (Measure.OBJECTIVE, [math.log(4.5 / 9) - math.log(1.2)]),

@@ -145,8 +145,11 @@ def _traffic(network: Mapping[str, Any], senders: int) -> evaluation_pb2.Traffic
     traffic = evaluation_pb2.Traffic()
     if "on_ms" in network:
         traffic.exponential_time.mean_ms = network["on_ms"]
-    else:
+    elif "on_bytes" in network:
         traffic.exponential_bytes.mean_bytes = network["on_bytes"]
+    else:
+        traffic.empirical_bytes.name = "icsi"
+        traffic.empirical_bytes.extra_bytes = network["on_icsi_extra_bytes"]
     if "load" in network:
         # Flows take little of the time between their beginnings, where there are many senders.
         bits = senders * network["on_bytes"] * _BITS_PER_BYTE

@@ -38,6 +38,7 @@ MEASURES: Mapping[Measure, str] = {
     Measure.QUEUEING_DELAY_MS: "queueing delay, ms",
     Measure.OBJECTIVE: "ln(throughput / fair share) - ln(RTT / base RTT)",
     Measure.OBJECTIVE_OVER_LINK: "ln(throughput / link rate) - ln(RTT / base RTT)",
+    Measure.SHARE: "share of all senders' throughput",
     Measure.UTILIZATION: "throughput over link rate",
     Measure.JAIN: "Jain's index",
     Measure.SMALLEST_OVER_LARGEST: "smallest over largest throughput",
@@ -394,7 +395,8 @@ def _draw_bars(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) ->
             label = f"{height:.3g}"
             if len(groups) > 1:
                 words = row.row.senders[group]
-                label += f"\n{'RemyCC' if words.remycc else words.name.partition(',')[0]}"
+                own = "RemyCC" if words.remycc else words.name.partition(",")[0]
+                label += f"\n{own if words.rtt_ms is None else f'{words.rtt_ms:g} ms'}"
             axes.annotate(
                 label,
                 (x, height + error),

@@ -61,6 +61,8 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
     "loss": (lambda value: 0 <= value < 1, "from 0 to below 1"),
     "on_ms": ABOVE,
     "on_bytes": ABOVE,
+    # Flow lengths as measured at ICSI, and so many bytes on top of each.
+    "on_icsi_extra_bytes": FROM_0,
     "off_ms": FROM_0,
     "starts_apart_ms": FROM_0,
     # Senders are first on after exponentially distributed times, and not after a time off.
@@ -72,7 +74,7 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
     "body": None,
 }
 _BUFFERS = ("buffer_packets", "buffer_kilobytes", "buffer_ms", "buffer_bdp")
-ONS = ("on_ms", "on_bytes")
+ONS = ("on_ms", "on_bytes", "on_icsi_extra_bytes")
 OFFS = ("off_ms", "load")
 
 

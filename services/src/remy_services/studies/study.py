@@ -59,6 +59,8 @@ class Measure(StrEnum):
     OBJECTIVE = "objective"
     #: ln(mean throughput / link rate) - ln(mean RTT / RTT without queueing).
     OBJECTIVE_OVER_LINK = "objective_over_link"
+    #: Of a sender: its throughput over all senders' of the run.
+    SHARE = "share"
     #: Of a run: all that counts as throughput over what the link can carry in the whole time.
     UTILIZATION = "utilization"
     #: Of a run: of the senders' throughputs, (sum)^2 / (n sum of squares).

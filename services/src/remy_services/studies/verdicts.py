@@ -120,6 +120,8 @@ class CellSamples:
                     _alone_over_shared(each, self.network["rtt_ms"]) for each in self.recordings
                 )
                 return [ratio for ratio in ratios if ratio is not None]
+            case Measure.SHARE:
+                return self._shares(group)
             case Measure.ON_FRACTION:
                 return [each.on_fraction for each in samples]
             case Measure.COMPLETION_MS:
@@ -132,6 +134,17 @@ class CellSamples:
                     for run in _by_run(samples)
                     if (value := self._of_run(measure, run)) is not None
                 ]
+
+    def _shares(self, group: int | None) -> list[float]:
+        shares = []
+        for run in _by_run(self.samples):
+            whole = math.fsum(each.throughput_mbps for each in run)
+            shares += [
+                each.throughput_mbps / whole
+                for each in run
+                if whole > 0 and (group is None or each.group == group)
+            ]
+        return shares
 
     def _objective(self, measure: Measure, group: int | None) -> list[float]:
         """Of the means, as the papers have it: one sample in all."""
