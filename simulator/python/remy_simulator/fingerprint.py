@@ -60,7 +60,8 @@ def signals_fingerprint() -> str:
 
 @functools.cache
 def protocols_fingerprint() -> str:
-    """The same of all protocols, bodies and queues that there are by name, in all variants.
+    """The same of all protocols, bodies and queues that there are by name, in all variants; and of
+    several links with every kind of traffic.
 
     A simulator that does not know them has none: it would take a protocol for a rule table.
     """
@@ -95,6 +96,7 @@ def protocols_fingerprint() -> str:
             continue
         for group in _mixed(request, queues[number % len(queues)]).senders:
             group.body.name, group.body.variant = body.name, variant.name
+    _add_network(request)
     digest = hashlib.sha256()
     # Results as they are, then scores: groups have weights and objectives of their own.
     for number, specimen in enumerate(request.specimens):
@@ -115,6 +117,42 @@ def _objective(throughput: spec_pb2.ThroughputMeasure) -> spec_pb2.Objective:
         throughput=throughput,
         over_groups=spec_pb2.GROUP_AGGREGATE_MINIMUM,
     )
+
+
+def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
+    """One more specimen: routes over two links and back over a third."""
+    specimen = request.specimens.add(
+        key=len(request.specimens) + 1,
+        link_rate_packets_per_ms=0.71,
+        rtt_ms=61.9,
+        bottleneck={"ack_bytes": 50.0},
+        links=[
+            {"rate_packets_per_ms": 0.71, "delay_ms": 11.3, "buffer_packets": 20},
+            {"rate_packets_per_ms": 1.3, "delay_ms": 4.1, "loss_probability": 0.003},
+            {"rate_packets_per_ms": 0.4, "delay_ms": 7.7, "loss_probability": 0.01},
+        ],
+    )
+    for number, traffic in enumerate(
+        (
+            evaluation_pb2.Traffic(
+                empirical_bytes={"name": "icsi", "extra_bytes": 16384.0},
+                mean_off_ms=100.0,
+                first_off_factor=0.5,
+            ),
+            evaluation_pb2.Traffic(
+                empirical_bytes={"probabilities": [0.1, 0.9], "bytes": [1e3, 40e3]},
+                poisson={"mean_interval_ms": 150.0},
+            ),
+            evaluation_pb2.Traffic(constant_bytes={"bytes": 20e3}, periodic={"interval_ms": 190.0}),
+            evaluation_pb2.Traffic(constant_bytes={"bytes": 30e3}, barrier={"pause_ms": 40.0}),
+            evaluation_pb2.Traffic(always={}),
+            evaluation_pb2.Traffic(intervals={"begin_ms": [200.0, 900.0], "end_ms": [600.0]}),
+        )
+    ):
+        group = specimen.senders.add(count=2, table=number % 2, traffic=traffic)
+        group.route.links.extend(([0, 1], [0], [1])[number % 3])
+        group.route.return_links.append(2)
+        group.route.delay_ms = 3.0 * number
 
 
 def _mixed(
