@@ -45,8 +45,8 @@ class Design:
         return DesignRun(load_spec(self._spec), self.out, threads=threads, resume=True).run()
 
     def remycc(self) -> bytes:
-        """The published table."""
-        return (self.out / "remycc.json").read_bytes()
+        """The published tables."""
+        return b"".join(path.read_bytes() for path in sorted(self.out.glob("remycc*.json")))
 
     def copy(self, name: str) -> Design:
         """The same design in another directory."""

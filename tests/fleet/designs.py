@@ -23,6 +23,31 @@ traffic:
   mean_off_ms: 500
 signals: [rtt_ratio]
 """
+# Two tables that meet each other and a protocol, each by an objective of its own.
+_MIXTURE = """\
+name: short
+models:
+  - weight: 2
+    network:
+      link_rate_mbps: {uniform: [10, 20]}
+      rtt_ms: {uniform: [20, 60]}
+      groups:
+        - {design: swift, count: {integer_uniform: [0, 2]}}
+        - {design: calm, weight: 2, objective: {delta: 10}}
+  - network:
+      link_rate_mbps: 12
+      rtt_ms: 40
+      buffer: 50
+      groups:
+        - {design: swift, count: 2}
+        - protocol: remy-aimd
+          weight: 0
+          traffic: {exponential_bytes: {mean_bytes: 1e5}, mean_off_ms: 100}
+traffic:
+  exponential_time: {mean_ms: 500}
+  mean_off_ms: 500
+signals: [rtt_ratio]
+"""
 _SEARCHES: Final = {
     "paper": """\
 search:
@@ -49,13 +74,26 @@ search:
     steps_per_epoch: 4
     validation_specimens: 8
 """,
+    "together": """\
+objective: {over_groups: minimum, worst_specimens: 0.5}
+search:
+  mode: joint
+  simulated_seconds: 1
+  joint:
+    steps: 3
+    first_split: 1
+    steps_per_split: 1
+    steps_per_epoch: 2
+    maximum_rules: 4
+    validation_specimens: 8
+""",
 }
 SEARCHES: Final = tuple(_SEARCHES)
 
 
 def short_spec_text(search: str) -> str:
     """A design of a few seconds that takes every kind of step, a split included, as YAML."""
-    return _NETWORK + _SEARCHES[search]
+    return (_MIXTURE if search == "together" else _NETWORK) + _SEARCHES[search]
 
 
 def short_spec(search: str) -> spec_pb2.DesignSpec:
@@ -111,6 +149,7 @@ def design(spec: spec_pb2.DesignSpec, evaluator: Evaluator) -> str:
         digest.update(request.SerializeToString(deterministic=True))
         for event in designer.receive(evaluator.evaluate(request)):
             digest.update(event.SerializeToString(deterministic=True))
-    digest.update(designer.table.to_message())
+    for table in designer.tables.values():
+        digest.update(table.to_message())
     digest.update(designer.checkpoint())
     return digest.hexdigest()

@@ -29,7 +29,7 @@ stop: {{epochs: 2}}
 
 
 def small_gain() -> Gain:
-    return measure_gain(small_spec(), FIRST, FINAL, evaluate=remy_simulator.evaluate_columns)
+    return measure_gain(small_spec(), [FIRST], [FINAL], evaluate=remy_simulator.evaluate_columns)
 
 
 _PURPOSES = (

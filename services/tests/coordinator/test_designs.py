@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import grpc
 import pytest
 
+from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import spec_pb2
+from remy_services.driver.run import DesignRun
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.running_server import Client
+from services.tests.designer.pair_spec import pair_spec
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.designer.small_pattern_spec import small_pattern_spec
 from services.tests.designer.small_spec import small_spec
@@ -57,3 +61,20 @@ def test_a_budget_of_cpu_time_is_measured_once_and_becomes_steps(
     assert changed.joint_steps == job.spec.search.joint.steps > 0
     table, _ = embedded_design(job.spec, tmp_path / "embedded")
     assert client.remycc(job.id) == table
+
+
+def test_tables_that_are_designed_together_are_fetched_by_name(
+    client: Client, tmp_path: Path
+) -> None:
+    DesignRun(pair_spec(), tmp_path / "pair", threads=1).run()
+    job = client.until_final(client.submit(pair_spec()).id)
+    assert job.state == SUCCEEDED
+    last = job.progress.epoch - 1
+    for name in ("swift", "calm"):
+        expected = (tmp_path / "pair" / f"remycc-{name}.json").read_bytes()
+        for epoch in (None, last):
+            request = messages.GetRemyCCRequest(job=job.id, table=name, epoch=epoch)
+            assert client.call("GetRemyCC", request).content == expected
+    assert client.remycc(job.id) == (tmp_path / "pair" / "remycc-swift.json").read_bytes()
+    with pytest.raises(grpc.RpcError, match="must be one of swift, calm"):
+        client.call("GetRemyCC", messages.GetRemyCCRequest(job=job.id, table="brisk"))

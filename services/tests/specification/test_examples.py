@@ -8,7 +8,7 @@ import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.specification import extent, load_spec
-from remy_services.specification.models import outline
+from remy_services.specification.networks import outline
 from services.tests.specification.specs import draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"

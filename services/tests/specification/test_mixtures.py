@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import SpecError, load_spec, parse_spec, to_yaml
-from remy_services.specification.models import designs, outline
+from remy_services.specification.networks import designs, outline
 from services.tests.specification.specs import draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import extent, parse_spec
-from remy_services.specification.distributions import quantile
-from remy_services.specification.networks import Quantity
+from remy_services.specification.networks import Quantity, quantile
 from services.tests.specification.specs import (
     MINIMAL,
     distributions,

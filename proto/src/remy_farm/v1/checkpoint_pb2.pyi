@@ -21,7 +21,7 @@ class SealedCheckpoint(_message.Message):
     def __init__(self, format_version: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
 
 class Checkpoint(_message.Message):
-    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "simulator_digest", "worker_schedule", "replays_schedule", "paper", "joint", "pattern")
+    __slots__ = ("spec_digest", "simulator_version", "step", "event_sequence", "evaluations", "simulated_packets", "epochs", "closing", "simulator_digest", "worker_schedule", "replays_schedule", "paper", "joint", "pattern", "team")
     SPEC_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +36,7 @@ class Checkpoint(_message.Message):
     PAPER_FIELD_NUMBER: _ClassVar[int]
     JOINT_FIELD_NUMBER: _ClassVar[int]
     PATTERN_FIELD_NUMBER: _ClassVar[int]
+    TEAM_FIELD_NUMBER: _ClassVar[int]
     spec_digest: str
     simulator_version: str
     step: int
@@ -50,19 +51,41 @@ class Checkpoint(_message.Message):
     paper: PaperSearchState
     joint: JointSearchState
     pattern: PatternSearchState
-    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., simulator_digest: _Optional[str] = ..., worker_schedule: _Optional[_Iterable[int]] = ..., replays_schedule: _Optional[bool] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
+    team: TeamSearchState
+    def __init__(self, spec_digest: _Optional[str] = ..., simulator_version: _Optional[str] = ..., step: _Optional[int] = ..., event_sequence: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., epochs: _Optional[_Iterable[_Union[_progress_pb2.EpochRecord, _Mapping]]] = ..., closing: _Optional[_Union[Closing, _Mapping]] = ..., simulator_digest: _Optional[str] = ..., worker_schedule: _Optional[_Iterable[int]] = ..., replays_schedule: _Optional[bool] = ..., paper: _Optional[_Union[PaperSearchState, _Mapping]] = ..., joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ..., team: _Optional[_Union[TeamSearchState, _Mapping]] = ...) -> None: ...
 
 class Closing(_message.Message):
-    __slots__ = ("reason", "finished", "comparison", "table")
+    __slots__ = ("reason", "finished", "comparison", "table", "companions")
     REASON_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     COMPARISON_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
+    COMPANIONS_FIELD_NUMBER: _ClassVar[int]
     reason: _progress_pb2.StopReason
     finished: bool
     comparison: _progress_pb2.Comparison
     table: _rule_table_pb2.RuleTable
-    def __init__(self, reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., finished: _Optional[bool] = ..., comparison: _Optional[_Union[_progress_pb2.Comparison, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ...) -> None: ...
+    companions: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    def __init__(self, reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., finished: _Optional[bool] = ..., comparison: _Optional[_Union[_progress_pb2.Comparison, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
+
+class TeamSearchState(_message.Message):
+    __slots__ = ("members", "turn", "epoch", "scores")
+    class Member(_message.Message):
+        __slots__ = ("joint", "pattern")
+        JOINT_FIELD_NUMBER: _ClassVar[int]
+        PATTERN_FIELD_NUMBER: _ClassVar[int]
+        joint: JointSearchState
+        pattern: PatternSearchState
+        def __init__(self, joint: _Optional[_Union[JointSearchState, _Mapping]] = ..., pattern: _Optional[_Union[PatternSearchState, _Mapping]] = ...) -> None: ...
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedCompositeFieldContainer[TeamSearchState.Member]
+    turn: int
+    epoch: int
+    scores: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, members: _Optional[_Iterable[_Union[TeamSearchState.Member, _Mapping]]] = ..., turn: _Optional[int] = ..., epoch: _Optional[int] = ..., scores: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class PaperSearchState(_message.Message):
     __slots__ = ("purpose", "epoch", "epoch_table", "changes", "rule_epochs", "rule", "visits", "evaluations", "simulated_packets")

@@ -186,14 +186,16 @@ class DeleteJobResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class GetRemyCCRequest(_message.Message):
-    __slots__ = ("job", "epoch", "format")
+    __slots__ = ("job", "epoch", "format", "table")
     JOB_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     FORMAT_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
     job: str
     epoch: int
     format: RemyCCFormat
-    def __init__(self, job: _Optional[str] = ..., epoch: _Optional[int] = ..., format: _Optional[_Union[RemyCCFormat, str]] = ...) -> None: ...
+    table: str
+    def __init__(self, job: _Optional[str] = ..., epoch: _Optional[int] = ..., format: _Optional[_Union[RemyCCFormat, str]] = ..., table: _Optional[str] = ...) -> None: ...
 
 class GetRemyCCResponse(_message.Message):
     __slots__ = ("content", "sha256", "rules")

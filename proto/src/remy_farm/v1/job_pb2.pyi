@@ -222,16 +222,18 @@ class JobEvent(_message.Message):
     def __init__(self, revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[_progress_pb2.ProgressEvent, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ..., recovered: _Optional[_Union[Recovered, _Mapping]] = ..., snapshot_refused: _Optional[_Union[SnapshotRefused, _Mapping]] = ..., budget_changed: _Optional[_Union[BudgetChanged, _Mapping]] = ...) -> None: ...
 
 class JobEpoch(_message.Message):
-    __slots__ = ("record", "table", "time", "cpu_seconds")
+    __slots__ = ("record", "table", "time", "cpu_seconds", "companions")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    COMPANIONS_FIELD_NUMBER: _ClassVar[int]
     record: _progress_pb2.EpochRecord
     table: _rule_table_pb2.RuleTable
     time: _timestamp_pb2.Timestamp
     cpu_seconds: float
-    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ...) -> None: ...
+    companions: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
 
 class JobArchive(_message.Message):
     __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version")

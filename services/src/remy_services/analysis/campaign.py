@@ -170,16 +170,18 @@ class Comparison:
 
 
 def compare_member(
-    spec: spec_pb2.DesignSpec, table: RuleTable, *, evaluate: Evaluate
+    spec: spec_pb2.DesignSpec, tables: Sequence[RuleTable], *, evaluate: Evaluate
 ) -> Comparison:
-    """Tries a table on its own specification's networks.
+    """Tries a table, or all that were designed together, on its own specification's networks.
 
     Members with the same networks and simulated time meet the same specimens. There are as many as
     the search validates on.
     """
+    table, *companions = tables
     trial = try_table(
         spec,
         table,
+        companions=companions,
         seed=remy_simulator.mix(_COMPARISON),
         specimens=validation_specimens(spec),
         evaluate=evaluate,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_services.remycc import start_rule
-from remy_services.specification.distributions import extent, quantile
-from remy_services.specification.models import KILOBITS_PER_PACKET, outline
+from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, outline, quantile
 from remy_simulator import RuleTable, log2, power
 from remy_simulator.messages import ActionTuple as Action
 

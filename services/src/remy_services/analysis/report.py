@@ -54,19 +54,22 @@ class Gain:
 
 def measure_gain(
     spec: spec_pb2.DesignSpec,
-    first: RuleTable,
-    final: RuleTable,
+    first: Sequence[RuleTable],
+    final: Sequence[RuleTable],
     *,
     evaluate: Evaluate,
 ) -> Gain:
-    """Tries both tables on as many fresh specimens as the search validates its epochs on."""
+    """Tries both tables, or all that are designed together, on as many fresh specimens as the
+    search validates its epochs on."""
     seed = remy_simulator.mix(spec.search.seed, _REPORT)
     specimens = validation_specimens(spec)
-    return Gain(
-        first=try_table(spec, first, seed=seed, specimens=specimens, evaluate=evaluate),
-        final=try_table(spec, final, seed=seed, specimens=specimens, evaluate=evaluate),
-        seed=seed,
-    )
+    trials = [
+        try_table(
+            spec, table, seed=seed, specimens=specimens, evaluate=evaluate, companions=companions
+        )
+        for table, *companions in (first, final)
+    ]
+    return Gain(first=trials[0], final=trials[1], seed=seed)
 
 
 REPORT_HTML = "report.html"

@@ -68,7 +68,7 @@ from remy_services.driver.progress import DesignObserver, read_events
 from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.evaluation.measures import Summary
 from remy_services.files import FileError, read_file, write_file
-from remy_services.remycc import read_remycc
+from remy_services.remycc import file_suffixes, read_remycc
 from remy_services.specification import (
     check_spec,
     content_digest,
@@ -135,7 +135,9 @@ def finish_design(
     if not quiet:
         say("comparing the first table with the last on fresh specimens")
     with local_evaluator(threads) as evaluator:
-        gain = measure_gain(spec, result.first, result.table, evaluate=evaluator.evaluate)
+        gain = measure_gain(
+            spec, result.first, [*result.tables.values()], evaluate=evaluator.evaluate
+        )
     folder = OutDirectory(out)
     write_report(
         out,
@@ -147,7 +149,7 @@ def finish_design(
             history=collect_history(read_events(folder.progress)),
             table=result.table,
             gain=gain,
-            files=_design_files(folder),
+            files=_design_files(folder, result),
         ),
     )
     return gain
@@ -175,7 +177,7 @@ def print_gain(spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: 
     table.add_row("throughput / link rate", *map(number, rates), "")
     table.add_row("delay / RTT", number(first.delay_over_rtt), number(final.delay_over_rtt), "")
     print_table(table)
-    files = (*REPORT_FILES, *_design_files(OutDirectory(out)))
+    files = (*REPORT_FILES, *_design_files(OutDirectory(out), result))
     click.echo(f"\nIn {out}: {', '.join(files)}")
 
 
@@ -195,7 +197,10 @@ def result_tree(
         "wall_seconds": result.wall_seconds,
         "cpu_seconds": result.cpu_seconds,
         "gain": None if gain is None else _gain_tree(gain),
-        "files": [*(REPORT_FILES if gain is not None else ()), *_design_files(OutDirectory(out))],
+        "files": [
+            *(REPORT_FILES if gain is not None else ()),
+            *_design_files(OutDirectory(out), result),
+        ],
     }
 
 
@@ -217,10 +222,14 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _design_files(folder: OutDirectory) -> Sequence[str]:
+def _design_files(folder: OutDirectory, result: DesignResult) -> Sequence[str]:
     """Those that are there: no .dna file of scale-free rules, and few of a design that was
     interrupted before it began."""
-    tables = (folder.remycc_json, folder.remycc_dna)
+    tables = [
+        folder.table_file(result.spec, name, suffix)
+        for name, table in result.tables.items()
+        for suffix in file_suffixes(table)
+    ]
     run = (folder.progress, folder.pareto, folder.spec, folder.provenance, folder.checkpoint)
     return [path.name for path in (*tables, *run) if path.exists()]
 
@@ -297,7 +306,9 @@ def design_campaign(
 def _record(member: Member, digest: str, result: DesignResult, threads: int) -> MemberRecord:
     assert result.reason is not None
     with local_evaluator(threads) as evaluator:
-        comparison = compare_member(result.spec, result.table, evaluate=evaluator.evaluate)
+        comparison = compare_member(
+            result.spec, [*result.tables.values()], evaluate=evaluator.evaluate
+        )
     return MemberRecord(
         name=member.name,
         settings=dict(member.settings),

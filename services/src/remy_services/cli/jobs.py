@@ -142,16 +142,21 @@ _FORMATS = {
 @option(
     "--epoch E", "The table of this epoch instead of the best so far.", click.IntRange(0, 2**32 - 1)
 )
+@option(
+    "--table NAME",
+    "Which of several tables that are designed together.",
+    show_default="the first",
+)
 @option("--out -o FILE", "A .json file, or of absolute rules a .dna file.", FILE, required=True)
 @connected
 def fetch_command(
-    client: DesignClient, job: str, epoch: int | None, out: str, as_json: bool
+    client: DesignClient, job: str, epoch: int | None, table: str | None, out: str, as_json: bool
 ) -> None:
     """Write a job's RemyCC to a file, complete or not at all."""
     file_format = _FORMATS.get(Path(out).suffix.lower())
     if file_format is None:
         raise click.UsageError(f"{out} must be a name that ends in .json or .dna")
-    response = client.remycc(job, epoch=epoch, file_format=file_format)
+    response = client.remycc(job, epoch=epoch, file_format=file_format, table=table)
     write_file(out, response.content)
     if as_json:
         print_json(

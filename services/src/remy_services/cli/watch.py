@@ -31,6 +31,7 @@ from remy_services.client.status import Refused, Unreachable
 from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
 from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import content_digest
+from remy_services.specification.networks import designs
 from remy_services.specification.reading import Tree, read_yaml
 
 # What draws the score's course; more would take long to send of an old job.
@@ -75,9 +76,14 @@ def compared_members(
     with local_evaluator(threads) as evaluator:
         for job in ended:
             spec = client.get(job.id).spec
-            file = client.remycc(job.id, epoch=None, file_format=messages.REMY_CC_FORMAT_JSON)
-            table = RemyCC.from_message(from_json(file.content)).table
-            comparison = compare_member(spec, table, evaluate=evaluator.evaluate)
+            files = [
+                client.remycc(
+                    job.id, epoch=None, file_format=messages.REMY_CC_FORMAT_JSON, table=name
+                )
+                for name in designs(spec)
+            ]
+            tables = [RemyCC.from_message(from_json(file.content)).table for file in files]
+            comparison = compare_member(spec, tables, evaluate=evaluator.evaluate)
             members.append(
                 MemberRecord(
                     name=job.name,
@@ -87,7 +93,7 @@ def compared_members(
                     or views.state_name(job.state),
                     steps=job.progress.step,
                     epochs=job.progress.epoch,
-                    rules=table.rule_count,
+                    rules=tables[0].rule_count,
                     cpu_seconds=job.progress.cpu_seconds,
                     wall_seconds=job.progress.wall_seconds,
                     comparison=comparison,

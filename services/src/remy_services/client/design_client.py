@@ -104,12 +104,17 @@ class DesignClient:
                 raise
 
     def remycc(
-        self, job: str, *, epoch: int | None, file_format: messages.RemyCCFormat
+        self,
+        job: str,
+        *,
+        epoch: int | None,
+        file_format: messages.RemyCCFormat,
+        table: str | None = None,
     ) -> messages.GetRemyCCResponse:
-        """A job's table at an epoch, or the best so far, as a file whose digest was checked."""
-        response: messages.GetRemyCCResponse = self.connection.call(
-            "GetRemyCC", messages.GetRemyCCRequest(job=job, epoch=epoch, format=file_format)
-        )
+        """A job's table at an epoch, or the best so far, as a file whose digest was checked; of
+        several the one called `table`, or the first."""
+        request = messages.GetRemyCCRequest(job=job, epoch=epoch, format=file_format, table=table)
+        response: messages.GetRemyCCResponse = self.connection.call("GetRemyCC", request)
         if hashlib.sha256(response.content).digest() != response.sha256:
             raise ServerFailed(
                 f"the RemyCC of {job} arrived damaged: its SHA-256 is not the coordinator's",

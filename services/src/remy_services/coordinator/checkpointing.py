@@ -337,10 +337,12 @@ class StoreCheckpointer:
     ) -> None:
         for event in events:
             if event.HasField("epoch_finished"):
+                first, *others = map(from_native, self._session.designer.tables.values())
                 self._epochs.append(
                     job_pb2.JobEpoch(
                         record=event.epoch_finished.record,
-                        table=from_native(self._session.designer.table),
+                        table=first,
+                        companions=others,
                         time=self._environment.clock(),
                         cpu_seconds=event.cpu_seconds,
                     )

@@ -9,6 +9,7 @@ from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.designer import Designer
 from remy_services.designer.joint.schedule import Schedule, start_count, widening
 from remy_services.designer.search import with_steps
+from remy_services.specification.networks import designs
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,11 @@ class Rehearsal:
         asked = search.joint
         self._counts_packets = asked.HasField("simulated_packets")
         #: In packets, or in seconds of CPU time.
-        self._budget = asked.simulated_packets if self._counts_packets else asked.cpu_seconds
+        budget = asked.simulated_packets if self._counts_packets else asked.cpu_seconds
+        # Of several tables each has a share.
+        self._tables = len(designs(spec))
+        self._budget = budget / self._tables
+        self._climbs = 0
         self._used = 0.0
         # By the number of divisions before the step.
         self._step_costs: list[float] = []
@@ -169,6 +174,10 @@ class Rehearsal:
         cost = step.simulated_packets if self._counts_packets else cpu_seconds
         self._used += cost
         if step.purpose == progress_pb2.STEP_PURPOSE_CLIMB:
+            self._climbs += 1
+            if self._climbs % self._tables > 0:
+                # The tables take turns: the steps of the last are those that count.
+                return
             # Where nobody ever sends, a step costs a packet all the same.
             self._step_costs.append(max(cost, 1) if self._counts_packets else cost)
             self._is_over = (

@@ -21,8 +21,9 @@ from remy_services.designer.joint import JointStrategy
 from remy_services.designer.paper import PaperStrategy
 from remy_services.designer.pattern import PatternStrategy
 from remy_services.designer.scoring import CheckpointError, DesignerError, OutcomeError
-from remy_services.designer.search import State, StepReport, Strategy
-from remy_services.specification.models import designs
+from remy_services.designer.search import State, StepReport, Strategy, ValidatingStrategy
+from remy_services.designer.team import TeamStrategy, refuse_given
+from remy_services.specification.networks import designs
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
 
@@ -58,12 +59,16 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
         raise DesignerError(
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
-    if len(names := designs(spec)) > 1:
+    search = _STRATEGIES[spec.search.mode]
+    if len(designs(spec)) == 1:
+        return search(spec, given)
+    refuse_given(given)
+    if not issubclass(search, ValidatingStrategy):
         raise DesignerError(
-            f"the specification names {len(names)} tables ({', '.join(names)}); this designer "
-            "makes one at a time"
+            f"search.mode is {search.field}; several tables are designed together by joint and "
+            "pattern only"
         )
-    return _STRATEGIES[spec.search.mode](spec, given)
+    return TeamStrategy(spec, search)
 
 
 # What is counted beside the search's state: steps, epochs, simulations and events
@@ -199,6 +204,16 @@ class Designer:
         if closing.HasField("table"):
             return to_native(closing.table)
         return self._strategy.table(self._state)
+
+    @property
+    def tables(self) -> dict[str, RuleTable]:
+        """The same by name, of all tables that are designed together."""
+        closing = self._record.closing
+        if closing.HasField("table"):
+            published = [to_native(table) for table in (closing.table, *closing.companions)]
+        else:
+            published = self._strategy.tables(self._state)
+        return dict(zip(designs(self._spec), published, strict=True))
 
     @property
     def followed(self) -> spec_pb2.DesignSpec:
@@ -349,6 +364,7 @@ class Designer:
         self._record.closing.comparison.CopyFrom(decision.comparison)
         if decision.table is not None:
             self._record.closing.table.CopyFrom(from_native(decision.table))
+            self._record.closing.companions.extend(map(from_native, decision.companions))
         return self._finish()
 
     def _finish(self) -> list[Event]:

@@ -46,6 +46,8 @@ class Decision:
     comparison: progress_pb2.Comparison
     #: The table to publish in place of the strategy's; None if it was not accepted.
     table: RuleTable | None
+    #: Those beside it, where several are designed together.
+    companions: tuple[RuleTable, ...] = ()
 
 
 # What every strategy is made of: states, and steps between them
@@ -253,6 +255,10 @@ class Strategy(ABC, Generic[S]):
     @abstractmethod
     def table(self, state: S) -> RuleTable:
         """The best table so far: the one to publish."""
+
+    def tables(self, state: S) -> list[RuleTable]:
+        """The best tables so far of all that are designed together, in the order of their names."""
+        return [self.table(state)]
 
     @abstractmethod
     def finished(self, state: S) -> progress_pb2.StopReason | None:

@@ -22,6 +22,7 @@ from remy_services.evaluation.interface import Evaluation, EvaluationProgress, O
 from remy_services.files import FileError, read_file, reason, write_file
 from remy_services.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_services.specification import content_digest, to_yaml
+from remy_services.specification.networks import designs
 from remy_simulator import RuleTable, _native
 
 _DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
@@ -71,6 +72,12 @@ class OutDirectory:
         #: Seed, digests and versions of what made the design.
         self.provenance = self.path / "provenance.json"
 
+    def table_file(self, spec: spec_pb2.DesignSpec, name: str, suffix: str = ".json") -> Path:
+        """The best table so far of a name: `remycc-NAME` where several are designed together."""
+        stem = self.remycc_json.stem
+        together = len(designs(spec)) > 1
+        return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
+
     @property
     def is_begun(self) -> bool:
         """Whether a run has been here, even if it was ended before its first checkpoint."""
@@ -103,6 +110,8 @@ class OutDirectory:
             for file in self._written():
                 for leftover in self.path.glob(f".{file.name}.*.tmp"):
                     leftover.unlink()
+            for leftover in self.path.glob(f".{self.remycc_json.stem}-*.tmp"):
+                leftover.unlink()
         except OSError as error:
             raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
 
@@ -203,7 +212,7 @@ class DirectorySink:
         self._observer = observer
         self._checkpoint_seconds = checkpoint_seconds
         self._saved_at = time.monotonic()
-        self._written: RuleTable | None = None
+        self._written: dict[str, RuleTable] = {}
         self._shown: RuleTable | None = None
         try:
             # The checkpoint last: it makes the directory this design's, and a resume may ask the
@@ -268,12 +277,12 @@ class DirectorySink:
         if self.spec.search.follow_workers:
             write_file(self._out.spec, to_yaml(designer.followed))
         write_file(self._out.checkpoint, designer.checkpoint())
-        table = designer.table
-        if self._written is None or table != self._written:
-            remycc = RemyCC(table, reference_config(self.spec))
-            for suffix in file_suffixes(table):
-                write_remycc(self._out.remycc_json.with_suffix(suffix), remycc)
-            self._written = table
+        for name, table in designer.tables.items():
+            if self._written.get(name) != table:
+                remycc = RemyCC(table, reference_config(self.spec))
+                for suffix in file_suffixes(table):
+                    write_remycc(self._out.table_file(self.spec, name, suffix), remycc)
+                self._written[name] = table
         self._saved_at = time.monotonic()
 
     def _keep(

@@ -106,10 +106,10 @@ class DesignResult:
 
     #: The specification as it was followed: with steps in place of a budget of CPU time.
     spec: spec_pb2.DesignSpec
-    #: The table that the design began with, as its search may publish it.
-    first: RuleTable
-    #: The published table.
-    table: RuleTable
+    #: The tables that the design began with, as its search may publish them.
+    first: list[RuleTable]
+    #: The published tables by name; there is one unless several were designed together.
+    tables: dict[str, RuleTable]
     #: Why the design is finished; None if the run was interrupted and the design may go on.
     reason: progress_pb2.StopReason | None
     #: Steps made and epochs completed since the design began.
@@ -118,6 +118,11 @@ class DesignResult:
     #: Time used since the design began; CPU time is that of its evaluations.
     wall_seconds: float
     cpu_seconds: float
+
+    @property
+    def table(self) -> RuleTable:
+        """The published table; the first of several."""
+        return next(iter(self.tables.values()))
 
 
 class DesignRun:
@@ -219,8 +224,8 @@ def _result(
     used = elapsed or Elapsed()
     return DesignResult(
         spec=designer.followed,
-        first=Designer(spec, first_table=first_table).table,
-        table=designer.table,
+        first=[*Designer(spec, first_table=first_table).tables.values()],
+        tables=designer.tables,
         reason=designer.finished,
         steps=designer.steps,
         epochs=designer.epochs,

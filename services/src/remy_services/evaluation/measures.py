@@ -297,9 +297,11 @@ def trial_request(
     specimens: int,
     seconds: float,
     senders: evaluation_pb2.SenderGroup | None = None,
+    companions: Sequence[RuleTable] = (),
 ) -> evaluation_pb2.EvaluationRequest:
     """The table on the first `specimens` networks that `seed` draws: random, not stratified.
 
+    `companions` are the other tables that were designed with it, in the specification's order.
     `senders` has what they all run in place of a table, or what carries it.
     """
     drawn = draw_specimen_columns(spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
@@ -307,7 +309,7 @@ def trial_request(
         for group in (group for kind in drawn.kinds for group in kind.senders):
             group.MergeFrom(senders)
     return evaluation_pb2.EvaluationRequest(
-        tables=[] if table is None else [from_native(table)],
+        tables=[from_native(each) for each in (table, *companions) if each is not None],
         candidates=[evaluation_pb2.Candidate()],
         specimen_columns=drawn,
         duration_ms=seconds * _MS_PER_SECOND,
@@ -332,6 +334,7 @@ def try_table(
     specimens: int,
     evaluate: Evaluate,
     senders: evaluation_pb2.SenderGroup | None = None,
+    companions: Sequence[RuleTable] = (),
 ) -> Trial:
     """Simulates the table on `specimens` networks that `seed` draws from the specification, or
     what `senders` has in its place.
@@ -341,7 +344,13 @@ def try_table(
     """
     seconds = spec.search.simulated_seconds
     request = trial_request(
-        spec, table, seed=seed, specimens=specimens, seconds=seconds, senders=senders
+        spec,
+        table,
+        seed=seed,
+        specimens=specimens,
+        seconds=seconds,
+        senders=senders,
+        companions=companions,
     )
     request.recording = evaluation_pb2.RECORDING_USES
     outcome = evaluate(request)

@@ -24,8 +24,7 @@ from remy_services.kernel.fixed_point import (
     IntegerTable,
     header,
 )
-from remy_services.specification.distributions import extent
-from remy_services.specification.models import outline
+from remy_services.specification.networks import extent, outline
 
 SOURCE: Final = "remy_congestion.bpf.c"
 OBJECT: Final = "remy_congestion.bpf.o"

@@ -12,8 +12,7 @@ from remy_services.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
-from remy_services.specification.distributions import extent
-from remy_services.specification.networks import draw_specimen_columns
+from remy_services.specification.networks import draw_specimen_columns, extent
 from remy_services.specification.schema import SpecError, Violation
 from remy_services.specification.writing import (
     content_digest,

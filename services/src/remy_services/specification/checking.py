@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
-from remy_services.specification.distributions import extent
+from remy_services.specification.networks import extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
     Bounds,
@@ -164,8 +164,23 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
     yield from _name_is_plain(spec, path)
     yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
-    yield from mixture_is_sound(spec, path)
+    if _is_more_than_senders(spec):
+        yield from mixture_is_sound(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))
+
+
+def _senders_are_sound(
+    network: spec_pb2.NetworkModel, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    if network.groups or network.queue:
+        yield from network_is_sound(network, path, bounds)
+
+
+def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether it has more to say of networks than how many senders share them."""
+    network = spec.network
+    by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+    return bool(spec.models or network.groups or network.queue or by_flows)
 
 
 def problem_with_name(name: str) -> str | None:
@@ -251,7 +266,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
     _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
     _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
-    _full_name(spec_pb2.NetworkModel): network_is_sound,
+    _full_name(spec_pb2.NetworkModel): _senders_are_sound,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.Search): _workers_are_followed,

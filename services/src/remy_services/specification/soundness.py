@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from remy_farm.v1 import spec_pb2
-from remy_services.specification.distributions import extent
-from remy_services.specification.models import body_of, chosen, models
+from remy_services.specification.networks import body_of, chosen, designs, extent, models
 from remy_services.specification.schema import Bounds, Violation, child_path, show
 from remy_simulator import registry
 from remy_simulator.messages import USUAL_AXES, axis_of
 from remy_simulator.registry import Registry
 
 _MOST_SENDERS: Final = 10_000
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLAIN_QUEUE: Final = "drop-tail"
 _KINDS: Final = {
     "queue": Registry.QUEUE,
@@ -123,6 +124,18 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
             )
         elif not any(_counts(group) for group in groups):
             yield Violation(where, "have weights that are all 0, but somebody must be scored")
+    if len(names := designs(spec)) > 1 and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+        yield Violation(
+            where,
+            f"design {' and '.join(names)} together, but search.mode must be joint or pattern then",
+        )
+    for name in names:
+        if not _PLAIN_NAME.fullmatch(name):
+            yield Violation(
+                where,
+                f"design {show(name)}, but names of tables must consist of letters, digits, dots, "
+                "dashes and underscores, with a letter or digit first",
+            )
     yield from _flows_are_counted(spec, path)
     yield from _signals_are_seen(spec, path)
 

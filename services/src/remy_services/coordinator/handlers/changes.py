@@ -14,7 +14,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access import Role, current_caller
 from remy_services.coordinator.farm import Farm, check_same_request
-from remy_services.coordinator.handlers.queries import epoch_table, newest_table
+from remy_services.coordinator.handlers.queries import epoch_tables, newest_tables
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
 from remy_services.designer import Designer
@@ -124,9 +124,9 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     handle = await farm.catalogue.find(request.job)
     origin = handle.job
     if request.HasField("epoch"):
-        table, epoch = await epoch_table(farm, handle, request.epoch), request.epoch
+        (table, *_), epoch = await epoch_tables(farm, handle, request.epoch), request.epoch
     else:
-        table, epoch = await newest_table(farm, handle), origin.progress.epoch
+        (table, *_), epoch = await newest_tables(farm, handle), origin.progress.epoch
     settings = list(request.settings)
     spec = await farm.environment.threads.compute(with_settings, origin.spec, settings)
     job = checked_job(

@@ -22,13 +22,16 @@ from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.requests import differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.remycc import RemyCC, reference_config, to_bytes
+from remy_services.specification.networks import designs
+from remy_services.specification.schema import show
 from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
 from remy_simulator import InvalidTable
 from remy_simulator.messages import from_native, to_native
 
 
-async def epoch_table(farm: Farm, handle: JobHandle, epoch: int) -> rule_table_pb2.RuleTable:
-    """The table at the end of an epoch. Raises CallRefused or StoreUnavailable."""
+async def epoch_tables(farm: Farm, handle: JobHandle, epoch: int) -> list[rule_table_pb2.RuleTable]:
+    """The tables at the end of an epoch, in the specification's order; there is one unless several
+    are designed together. Raises CallRefused or StoreUnavailable."""
     environment = farm.environment
     data = await environment.threads.store(environment.store.epoch, handle.job_id, epoch)
     if data is None:
@@ -38,11 +41,16 @@ async def epoch_table(farm: Farm, handle: JobHandle, epoch: int) -> rule_table_p
             f"job {handle.job_id} has no epoch {epoch}; it has completed "
             f"{handle.job.progress.epoch} epochs, counted from 0",
         )
-    return job_pb2.JobEpoch.FromString(data).table
+    return _tables_of(data)
 
 
-async def newest_table(farm: Farm, handle: JobHandle) -> rule_table_pb2.RuleTable:
-    """The best table so far. Raises CallRefused or StoreUnavailable."""
+def _tables_of(data: bytes) -> list[rule_table_pb2.RuleTable]:
+    ended = job_pb2.JobEpoch.FromString(data)
+    return [ended.table, *ended.companions]
+
+
+async def newest_tables(farm: Farm, handle: JobHandle) -> list[rule_table_pb2.RuleTable]:
+    """The best tables so far, likewise. Raises CallRefused or StoreUnavailable."""
     environment = farm.environment
     snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, handle.job_id)
     if snapshot is None and not handle.job.progress.epoch:
@@ -57,11 +65,13 @@ async def newest_table(farm: Farm, handle: JobHandle) -> rule_table_pb2.RuleTabl
         epochs = await environment.threads.store(environment.store.epochs, handle.job_id)
         if not epochs:
             raise
-        return job_pb2.JobEpoch.FromString(epochs[max(epochs)]).table
+        return _tables_of(epochs[max(epochs)])
 
 
-def _published(record: job_pb2.JobRecord, snapshot: Snapshot | None) -> rule_table_pb2.RuleTable:
-    return from_native(designer_of(record, snapshot, ()).table)
+def _published(
+    record: job_pb2.JobRecord, snapshot: Snapshot | None
+) -> list[rule_table_pb2.RuleTable]:
+    return [*map(from_native, designer_of(record, snapshot, ()).tables.values())]
 
 
 _PAGE_SIZE = 100
@@ -110,10 +120,14 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
     """A job's table as a file."""
     complete(request)
     handle = await farm.catalogue.find(request.job)
+    names = designs(handle.job.spec)
+    if request.table and request.table not in names:
+        raise bad_field("table", f"is {show(request.table)}, but must be one of {', '.join(names)}")
     if request.HasField("epoch"):
-        table = await epoch_table(farm, handle, request.epoch)
+        tables = await epoch_tables(farm, handle, request.epoch)
     else:
-        table = await newest_table(farm, handle)
+        tables = await newest_tables(farm, handle)
+    table = tables[names.index(request.table) if request.table else 0]
     remycc = RemyCC(to_native(table), reference_config(handle.job.spec))
     match request.format:
         case messages.REMY_CC_FORMAT_UNSPECIFIED | messages.REMY_CC_FORMAT_JSON:
@@ -153,6 +167,7 @@ def _without_tables(stored: Mapping[int, bytes]) -> list[job_pb2.JobEpoch]:
     epochs = [job_pb2.JobEpoch.FromString(stored[number]) for number in sorted(stored)]
     for epoch in epochs:
         epoch.ClearField("table")
+        epoch.ClearField("companions")
     return epochs
 
 
