@@ -29,6 +29,14 @@ demo: build  ## Design a RemyCC in about a minute and show what it gained
 	$(VENV)/bin/remy-farm design examples/demo.yaml --out build/demo
 	@echo; echo "The same table beside the published ones, on 512 networks that no design draws from:"
 	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.json
+	@$(VENV)/bin/remy-farm play build/demo/remycc.json --out build/demo/play.html >/dev/null
+	@echo; echo "See the table at work, in any browser: build/demo/play.html"
+
+.PHONY: live-page
+live-page: build  ## Build the live network anew (needs npm; its files are in the repository)
+	cd play && npm ci --silent --no-audit --no-fund
+	$(VENV_PYTHON) -c "import ziglang" 2>/dev/null || $(PIP) install ziglang==0.17.1
+	$(VENV_PYTHON) scripts/live_page.py
 
 .PHONY: farm
 farm: build  ## Run a farm here until Ctrl-C: coordinator, Redis, two workers, Prometheus

@@ -97,8 +97,8 @@ void validate_omniscient(const NetworkDescription& network) {
              "without loss, and none on the way back");
     }
     if (std::holds_alternative<Barrier>(sender.traffic.arrivals)) {
-      throw std::invalid_argument("senders[" + std::to_string(i) +
-                                  "] is omniscient, which is not computed for a barrier");
+      refuse("senders[" + std::to_string(i) +
+             "] is omniscient, which is not computed for a barrier");
     }
   }
 }
@@ -144,8 +144,7 @@ void validate(const NetworkDescription& network, std::size_t tables) {
       require(is_not_negative(*sender.first_on_ms), field + ".first_on_ms", *sender.first_on_ms,
               kNotNegative);
       if (std::holds_alternative<Intervals>(sender.traffic.on)) {
-        throw std::invalid_argument(field +
-                                    " has first_on_ms and intervals, which say when it is on");
+        refuse(field + " has first_on_ms and intervals, which say when it is on");
       }
     }
     validate_kind(sender, network, tables, field);

@@ -1,8 +1,8 @@
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "core/requirement.h"
 #include "senders/traffic.h"
 
 namespace remy {
@@ -221,8 +221,7 @@ std::shared_ptr<const FlowQuantiles> flow_quantiles(std::string_view name) {
   if (name == "icsi") {
     return icsi();
   }
-  throw std::invalid_argument("there are no flow lengths \"" + std::string(name) +
-                              "\"; there are: icsi");
+  refuse("there are no flow lengths \"" + std::string(name) + "\"; there are: icsi");
 }
 
 }  // namespace remy

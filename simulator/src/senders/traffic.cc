@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 #include "core/elementary.h"
 #include "core/random.h"
@@ -162,8 +161,7 @@ void validate(const Traffic& traffic, const std::string& field) {
             kNotNegative);
   }
   if (comes_by_itself && !has_bytes) {
-    throw std::invalid_argument(field +
-                                " has arrivals of flows, which must be by bytes, and not by time");
+    refuse(field + " has arrivals of flows, which must be by bytes, and not by time");
   }
   if (const auto* const poisson = std::get_if<PoissonArrivals>(&traffic.arrivals)) {
     require_period(poisson->mean_interval_ms, ".poisson.mean_interval_ms");

@@ -116,6 +116,7 @@ def _summary(distribution: object) -> str:
 _LOCAL_COMMANDS = {
     "design": ("design", "Design a RemyCC for the networks of a specification."),
     "simulate": ("simulate", "Simulate RemyCCs and protocols on one network."),
+    "play": ("play", "See RemyCCs and protocols on a live network, in a browser."),
     "protocols": ("simulate", "List protocols, bodies and queues."),
     "evaluate": (
         "evaluate",

@@ -1,0 +1,49 @@
+// Bundles the page into one file without anything outside of it, but for the simulator and tables,
+// which are put in where it is served (services/src/remy_services/cli/play.py).
+
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+
+const common = { bundle: true, minify: true, write: false, target: "es2022", legalComments: "none" };
+
+async function text(options) {
+  return (await build({ ...common, ...options })).outputFiles[0].text.trim();
+}
+
+const worker = await text({ entryPoints: ["src/worker.ts"], format: "iife" });
+const script = await text({
+  entryPoints: ["src/app.tsx"],
+  format: "iife",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  plugins: [
+    {
+      name: "worker-source",
+      setup(setting) {
+        setting.onResolve({ filter: /^worker-source$/ }, ({ path }) => ({ path, namespace: "worker" }));
+        setting.onLoad({ filter: /.*/, namespace: "worker" }, () => ({ contents: worker, loader: "text" }));
+      },
+    },
+  ],
+});
+const style = await text({
+  stdin: { contents: '@import "uplot/dist/uPlot.min.css"; @import "./src/style.css";', loader: "css", resolveDir: "." },
+});
+
+const hash = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
+const policy = [
+  "default-src 'none'",
+  `script-src ${hash(script)} 'wasm-unsafe-eval'`,
+  `style-src ${hash(style)}`,
+  "worker-src blob:",
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+const parts = { policy, style, script };
+const page = readFileSync("template.html", "utf8").replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
+if (/<\/script/i.test(script) || /<\/style/i.test(style)) {
+  throw new Error("the bundle would end its own element");
+}
+writeFileSync(process.argv[2], page);

@@ -1,0 +1,114 @@
+// The last samples of a network, as the charts want them.
+
+import { LINK_NUMBERS, SENDER_NUMBERS } from "./simulator";
+import { PACKET_BITS } from "./state";
+
+export interface Flow {
+  on: boolean;
+  window: number;
+  intersend: number;
+  rtt: number;
+  inFlight: number;
+  received: number;
+  lost: number;
+  delaySum: number;
+  rule: number;
+  memory: ArrayLike<number>;
+}
+
+export interface Point {
+  mbps: number;
+  delayMs: number;
+}
+
+const MOST_POINTS = 900;
+const MEAN_OVER_MS = 1000;
+const TRAIL_MS = 4000;
+
+export class Samples {
+  times: number[] = [];
+  waiting: number[] = [];
+  drops: (number | null)[] = [];
+  inFlight: number[][];
+  on: number[] = [];
+  flows: Flow[] = [];
+  // By flow: throughput and delay over the last second, the newest last.
+  trails: Point[][];
+  private past: { time: number; received: number[]; delay: number[] }[] = [];
+  private lastDrops = 0;
+  private kept = -Infinity;
+
+  constructor(readonly senders: number) {
+    this.inFlight = Array.from({ length: senders }, () => []);
+    this.trails = Array.from({ length: senders }, () => []);
+  }
+
+  // `windowMs` is what the charts show.
+  add(numbers: Float64Array, windowMs: number): void {
+    const size = LINK_NUMBERS + this.senders * SENDER_NUMBERS;
+    for (let at = 0; at < numbers.length; at += size) {
+      const time = numbers[at];
+      const isLast = at + size >= numbers.length;
+      const keeps = time - this.kept >= windowMs / MOST_POINTS - 1e-9;
+      if (!keeps && !isLast) continue;
+      const flows = Array.from({ length: this.senders }, (_, i) =>
+        flow(numbers.subarray(at + LINK_NUMBERS + i * SENDER_NUMBERS)),
+      );
+      this.flows = flows;
+      if (keeps) {
+        this.kept = time;
+        this.keep(time, numbers[at + 1], numbers[at + 2] + numbers[at + 3], flows);
+      }
+    }
+    const begin = this.times.findIndex((time) => time >= this.kept - windowMs);
+    if (begin > 64) {
+      for (const column of [this.times, this.waiting, this.drops, this.on, ...this.inFlight]) {
+        column.splice(0, begin);
+      }
+    }
+  }
+
+  private keep(time: number, waiting: number, drops: number, flows: Flow[]): void {
+    this.times.push(time);
+    this.waiting.push(waiting);
+    this.drops.push(drops > this.lastDrops ? drops - this.lastDrops : null);
+    this.lastDrops = drops;
+    this.on.push(flows.filter((each) => each.on).length);
+    flows.forEach((each, i) => this.inFlight[i].push(each.inFlight));
+    this.past.push({
+      time,
+      received: flows.map((each) => each.received),
+      delay: flows.map((each) => each.delaySum),
+    });
+    while (this.past[0].time < time - MEAN_OVER_MS) this.past.shift();
+    const first = this.past[0];
+    flows.forEach((each, i) => {
+      const packets = each.received - first.received[i];
+      const trail = this.trails[i];
+      if (packets > 0 && time > first.time) {
+        trail.push({
+          mbps: (packets * PACKET_BITS) / (time - first.time) / 1000,
+          delayMs: (each.delaySum - first.delay[i]) / packets,
+        });
+      } else {
+        trail.shift();
+      }
+      while (trail.length > TRAIL_MS / 20) trail.shift();
+    });
+  }
+}
+
+function flow(numbers: Float64Array): Flow {
+  return {
+    on: numbers[0] === 1,
+    window: numbers[1],
+    intersend: numbers[2],
+    rtt: numbers[3],
+    inFlight: numbers[4],
+    received: numbers[5],
+    lost: numbers[6],
+    delaySum: numbers[7],
+    rule: numbers[8],
+    memory: numbers.slice(9, 13),
+  };
+}

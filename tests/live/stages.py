@@ -1,0 +1,132 @@
+"""The live network's functions (simulator/src/live/live.h), natively and as WebAssembly."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import wasmtime
+
+from benchmarks.programs import ROOT
+from remy_simulator import _native
+
+BUILT = ROOT / "services/src/remy_services/live"
+EXAMPLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
+_DOUBLE = 8
+_SIGNALS = {
+    "SIGNAL_SEND_RATIO": 0,
+    "SIGNAL_RTT_RATIO": 2,
+    "SIGNAL_SLOW_REC_RATIO": 3,
+}
+
+
+class Refusal(Exception):
+    """A call was ended with a sentence."""
+
+
+class Stage(Protocol):
+    """One network, or none yet."""
+
+    def call(self, name: str, *arguments: float) -> int: ...
+
+    def put(self, numbers: Sequence[float]) -> int: ...
+
+
+class WasmStage:
+    """What a browser's worker runs."""
+
+    def __init__(self) -> None:
+        engine = wasmtime.Engine()
+        self._store = wasmtime.Store(engine)
+        self._store.set_wasi(wasmtime.WasiConfig())
+        linker = wasmtime.Linker(engine)
+        linker.define_wasi()
+        module = wasmtime.Module.from_file(engine, str(BUILT / "simulator.wasm"))
+        self._exports: Any = linker.instantiate(self._store, module).exports(self._store)
+        self._exports["_initialize"](self._store)
+
+    def call(self, name: str, *arguments: float) -> int:
+        try:
+            return self._exports[f"remy_live_{name}"](self._store, *arguments) or 0
+        except wasmtime.Trap as trap:
+            raise Refusal(self.text("refusal")) from trap
+
+    def put(self, numbers: Sequence[float]) -> int:
+        room = self.call("room", len(numbers))
+        packed = struct.pack(f"<{len(numbers)}d", *numbers)
+        self._exports["memory"].write(self._store, packed, room)
+        return len(numbers)
+
+    def text(self, name: str) -> str:
+        place = self._exports[f"remy_live_{name}"](self._store)
+        memory = self._exports["memory"]
+        return bytes(memory.read(self._store, place, place + 4096)).split(b"\0")[0].decode()
+
+
+class NativeStage:
+    """The same functions in the Python module. A call that refuses would end the process."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(_native.__file__)
+        self._library.remy_live_room.restype = ctypes.POINTER(ctypes.c_double)
+        self._library.remy_live_digest.restype = ctypes.c_uint64
+        self._library.remy_live_run.argtypes = [ctypes.c_double, ctypes.c_double]
+        for name in ("add_table", "start", "change_link", "room"):
+            getattr(self._library, f"remy_live_{name}").argtypes = [ctypes.c_size_t]
+
+    def call(self, name: str, *arguments: float) -> int:
+        return int(getattr(self._library, f"remy_live_{name}")(*arguments) or 0)
+
+    def put(self, numbers: Sequence[float]) -> int:
+        room = self._library.remy_live_room(len(numbers))
+        for place, number in enumerate(numbers):
+            room[place] = number
+        return len(numbers)
+
+
+def table_numbers(path: Path = EXAMPLE) -> list[float]:
+    """A scale-free table as remy_live_add_table() takes it."""
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    signals = [_SIGNALS[name] for name in tree["signals"]]
+    numbers = [1.0, tree["domain_upper"], len(signals), *signals]
+    for node in tree["nodes"]:
+        thresholds = node.get("split", {}).get("thresholds", [])
+        numbers.append(len(thresholds))
+        for each in thresholds:
+            numbers += [_SIGNALS[each["signal"]], each["value"]]
+        if not thresholds:
+            action = node["action"]
+            names = ("window_multiple", "window_increment", "intersend_ms")
+            numbers += [action[name] for name in names]
+    return numbers
+
+
+#: Of the numbers of remy_live_start().
+_RUNS = 10
+
+
+def replay(
+    stage: Stage,
+    tables: Sequence[Sequence[float]],
+    network: Sequence[float],
+    events: Sequence[tuple[int, dict[str, Any]]],
+    steps: int,
+    step_ms: float = 10.0,
+) -> str:
+    """The digest after so many steps; events happen before the step of their number."""
+    first = [stage.call("add_table", stage.put(table)) for table in tables][:1]
+    # A stage that has been used before has other tables before these.
+    runs = [each + first[0] if each >= 0 else each for each in network[_RUNS:]]
+    stage.call("start", stage.put([*network[:_RUNS], *runs]))
+    for step in range(steps):
+        for _, event in (each for each in events if each[0] == step):
+            if event["kind"] == "link":
+                stage.call("change_link", stage.put(event["numbers"]))
+            else:
+                stage.call("switch", event["sender"], event["how"])
+        stage.call("run", float((step + 1) * step_ms), float(step_ms))
+    return f"{stage.call('digest') & (2**64 - 1):016x}"

@@ -1,0 +1,267 @@
+"""The live network in a real browser: what it shows, takes, refuses and keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.programs import ROOT
+from remy_services.analysis.live_page import live_page
+from remy_services.cli.play import named_remyccs, page_server
+from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_simulator import RuleTable
+from tests.live.stages import EXAMPLE, NativeStage, replay
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+AXE = ROOT / "play/node_modules/axe-core/axe.min.js"
+#: Where a picture for the documentation goes, if anywhere.
+PICTURES = os.environ.get("REMY_PICTURES")
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="Debian's chromium is not installed; CHROMIUM may name another"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # Tests in containers run as root, for whom Chromium has no sandbox.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    remyccs = named_remyccs((str(EXAMPLE),))
+    remyccs["<script>alert(1)</script>"] = remyccs["general-purpose-delta1"]
+    server = page_server(live_page(remyccs), 0)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Live:
+    """The page, and what went wrong on it."""
+
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+        self.context = browser.new_context(accept_downloads=True, **options)
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(120_000)
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on(
+            "console",
+            lambda line: self.wrong.append(line.text) if line.type == "error" else None,
+        )
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector(".senders li")
+        self.wait_for_throughput(0)
+
+    def wait_for_throughput(self, sender: int) -> None:
+        """A sender has been heard of in the last second."""
+        self.page.wait_for_function(
+            "row => parseFloat("
+            "document.querySelectorAll('tbody tr')[row].cells[1].textContent) > 0",
+            arg=sender,
+        )
+
+    def notice(self, text: str) -> str:
+        self.page.wait_for_function(
+            "text => document.querySelector('.notice').textContent.includes(text)", arg=text
+        )
+        return self.page.inner_text(".notice")
+
+    def recording(self) -> dict[str, Any]:
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="Record").click()
+        return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+
+    def move(self, slider: str, presses: int) -> None:
+        found = self.page.get_by_role("slider", name=slider)
+        found.focus()
+        for _ in range(abs(presses)):
+            found.press("ArrowRight" if presses > 0 else "ArrowLeft")
+
+
+@pytest.fixture
+def live(browser: Browser, address: str) -> Iterator[Live]:
+    live = Live(browser, address)
+    yield live
+    assert live.wrong == []
+    live.context.close()
+
+
+def native_digests(recording: dict[str, Any]) -> list[str]:
+    events = [(each["step"], each["event"]) for each in recording["events"]]
+    return [
+        replay(NativeStage(), recording["tables"], network, events, recording["steps"])
+        for network in recording["networks"]
+    ]
+
+
+def test_what_was_played_has_the_native_bits(live: Live) -> None:
+    live.move("Link rate", 5)
+    live.move("Buffer", -20)
+    live.page.get_by_role("switch", name="Sender B").click()
+    live.move("Loss", 15)
+    live.page.get_by_label("Queue", exact=True).select_option("codel")
+    live.move("RTT", -10)
+    live.page.get_by_role("switch", name="Sender B").click()
+    live.wait_for_throughput(1)
+    kept = live.recording()
+    assert len(kept["recording"]["events"]) > 50
+    assert native_digests(kept["recording"]) == kept["digests"]
+
+
+def test_a_recording_replays_to_the_same_end(live: Live, tmp_path: Path) -> None:
+    live.move("RTT", -5)
+    kept = live.recording()
+    path = tmp_path / "kept.json"
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    live.page.set_input_files("input[type=file]", path)
+    assert kept["digests"][0] in live.notice("Replayed to the same end")
+
+
+def test_two_tables_meet_the_same_random_numbers(live: Live) -> None:
+    live.page.get_by_text("Coming and going").click()
+    live.page.get_by_label("Beside it, RemyCCs run").select_option("cubic")
+    live.page.wait_for_function("document.querySelectorAll('.network canvas').length === 4")
+    live.wait_for_throughput(0)
+    kept = live.recording()
+    assert len(kept["digests"]) == 2
+    assert native_digests(kept["recording"]) == kept["digests"]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".dna"])
+def test_a_table_of_ones_own(live: Live, tmp_path: Path, suffix: str) -> None:
+    """It does what its rules say: a window of 10 packets on 150 ms."""
+    single = RuleTable([0], [([], (0, 10, 0.1))])
+    path = tmp_path / f"ten{suffix}"
+    write_remycc(path, RemyCC(single))
+    live.page.set_input_files("input[type=file]", path)
+    live.page.wait_for_function(
+        "document.querySelector('tbody').rows[0].cells[3].textContent === '10.0'"
+    )
+    assert live.page.get_by_label("Sender A runs").input_value() == "table:ten"
+
+
+def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) -> None:
+    """A .dna file with many rules is the same table to the page as to the simulator."""
+    path = tmp_path / "one-x.dna"
+    path.write_bytes((ROOT / "tests/data/remyccs-absolute/one-x/remycc.dna").read_bytes())
+    table = read_remycc(path)
+    live.page.set_input_files("input[type=file]", path)
+    live.wait_for_throughput(0)
+    kept = live.recording()
+    assert native_digests(kept["recording"]) == kept["digests"]
+    numbers = kept["state"]["tables"]["one-x"]
+    message = table.to_message()
+    thresholds = [each.value for node in message.nodes for each in node.split.thresholds]
+    assert len(thresholds) > 10
+    assert set(thresholds) <= set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.json", b"{}", "is not a rule table"),
+        ("a.dna", b"\x13\x00", "is not a .dna file"),
+        ("a.json", b'{"signals": ["SIGNAL_X"], "nodes": []}', "looks at SIGNAL_X"),
+        (
+            "a.json",
+            b'{"signals": ["SIGNAL_RTT_RATIO"], "nodes": [{"action": {"intersend_ms": -1}}]}',
+            "intersend_ms -1; it must be a finite number not below 0",
+        ),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_with_a_sentence(
+    live: Live, tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    live.page.set_input_files("input[type=file]", path)
+    live.notice(sentence)
+    live.page.get_by_label("Preset").select_option("Full buffers")
+    live.wait_for_throughput(0)
+
+
+def test_the_address_holds_what_was_set_up(live: Live, browser: Browser) -> None:
+    live.page.get_by_label("Preset").select_option("Satellite")
+    live.move("Link rate", 3)
+    live.page.get_by_role("button", name="Copy link").click()
+    live.notice("address holds")
+    again = Live(browser, live.page.url)
+    try:
+        for slider in ("Link rate", "RTT", "Loss"):
+            texts = {
+                page.get_by_role("slider", name=slider).get_attribute("aria-valuetext")
+                for page in (live.page, again.page)
+            }
+            assert len(texts) == 1
+        assert again.page.locator(".senders li").count() == 3
+    finally:
+        again.context.close()
+
+
+def test_nothing_else_is_loaded_and_names_are_only_names(live: Live) -> None:
+    assert "<script>alert(1)</script>" in live.page.get_by_label("Sender A runs").inner_text()
+    outside = [
+        url for url in live.asked if not url.startswith(("http://127.0.0.1", "blob:", "data:"))
+    ]
+    assert outside == []
+
+
+def test_everything_can_be_reached_by_keyboard(live: Live) -> None:
+    live.page.keyboard.press("Tab")
+    for _ in range(60):
+        if live.page.evaluate("document.activeElement.getAttribute('role')") == "switch":
+            break
+        live.page.keyboard.press("Tab")
+    before = live.page.evaluate("document.activeElement.getAttribute('aria-checked')")
+    live.page.keyboard.press("Space")
+    live.page.wait_for_function(
+        "before => document.activeElement.getAttribute('aria-checked') !== before", arg=before
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (375, "light")])
+def test_axe_finds_no_violations(browser: Browser, address: str, width: int, scheme: Any) -> None:
+    if not AXE.exists():
+        pytest.skip("npm ci has not been run in play/, which brings axe-core")
+    live = Live(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    try:
+        live.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = live.page.evaluate("axe.run()")
+        problems = [
+            (each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]
+        ]
+        assert problems == []
+        # A phone shows all of it without scrolling sideways.
+        assert live.page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        live.context.close()
+
+
+@pytest.mark.skipif(PICTURES is None, reason="REMY_PICTURES names no folder for pictures")
+def test_pictures(browser: Browser, address: str) -> None:
+    assert PICTURES is not None
+    live = Live(browser, address, viewport={"width": 1400, "height": 880}, device_scale_factor=1)
+    live.page.get_by_label("Preset").select_option("Dumbbell of 8")
+    live.move("Speed", 60)
+    live.page.wait_for_timeout(30_000)
+    live.page.screenshot(path=Path(PICTURES) / "play.png")
+    live.context.close()

@@ -1,0 +1,117 @@
+"""The live network in WebAssembly does what the simulator does natively, and is built of it."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import live_page
+from tests.live.stages import BUILT, NativeStage, Refusal, WasmStage, replay, table_numbers
+
+MOST_WASM_BYTES = 300_000
+MOST_PAGE_BYTES = 500_000  # compressed, without the simulator
+#: Link of 12 Mbit/s, 80 ms, 100 packets; drop-tail.
+LINK = [1.0, 80.0, 100.0, 0.0, 1.0]
+TRAFFIC = [0.0, 1000.0, 1000.0]
+
+
+def switched_on(senders: int, how: int = 1) -> list[tuple[int, dict[str, Any]]]:
+    return [(0, {"kind": "switch", "sender": sender, "how": how}) for sender in range(senders)]
+
+
+def both(network: list[float], events: list[tuple[int, dict[str, Any]]], steps: int) -> list[str]:
+    return [
+        replay(stage, [table_numbers()], network, events, steps)
+        for stage in (WasmStage(), NativeStage())
+    ]
+
+
+def protocols() -> list[str]:
+    return [line.split("\t")[0] for line in WasmStage().text("protocols").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(i, name) for i, name in enumerate(protocols()) if name != "xcp"]
+)
+def test_a_protocol_beside_a_remycc_has_the_same_bits(number: int, name: str) -> None:
+    wasm, native = both([1, *LINK, *TRAFFIC, 2, 0, -1 - number], switched_on(2), 200)
+    assert wasm == native, name
+
+
+def test_what_is_changed_meanwhile_has_the_same_bits() -> None:
+    cubic = -1 - protocols().index("cubic")
+    queues = WasmStage().text("queues").splitlines()
+    events = switched_on(3, how=2)
+    for step, change in enumerate(
+        ([0.3, 80, 100, 0], [2, 200, 100, 0], [2, 20, 10, 0], [2, 20, 10, 0.02]), start=1
+    ):
+        events.append((100 * step, {"kind": "link", "numbers": [*change, 1]}))
+    for queue, line in enumerate(queues):
+        if not line.startswith("xcp"):
+            event = {"kind": "link", "numbers": [1, 60, 60, 0.01, queue]}
+            events.append((500 + 50 * queue, event))
+    events.append((900, {"kind": "switch", "sender": 0, "how": 0}))
+    wasm, native = both([7, *LINK, *TRAFFIC, 3, 0, cubic, 0], events, 1200)
+    assert wasm == native
+
+
+def test_digests_tell_runs_apart() -> None:
+    stage = WasmStage()
+    digests = {
+        replay(stage, [table_numbers()], [seed, *LINK, *TRAFFIC, 1, 0], switched_on(1, 2), 300)
+        for seed in (1, 2, 3)
+    }
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        ([1, 0, *LINK[1:], *TRAFFIC, 1, -1], "links[0].rate_packets_per_ms is 0.000000 but must"),
+        ([1, *LINK, *TRAFFIC, 0], "the number of senders is 0.000000 but must be from 1"),
+        ([1, *LINK, *TRAFFIC, 1, 3], "senders[0] runs table 3 but there are 0, from 0"),
+        ([1, *LINK[:4], 99, *TRAFFIC, 1, -1], "the queue is 99.000000 but must be"),
+        ([1, *LINK, *TRAFFIC, 2, -1], "the numbers end too early"),
+    ],
+)
+def test_refusals_are_sentences(network: list[float], sentence: str) -> None:
+    stage = WasmStage()
+    with pytest.raises(Refusal) as refusal:
+        stage.call("start", stage.put(network))
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_a_table_that_is_not_one_is_refused_by_name_of_what_is_wrong() -> None:
+    stage = WasmStage()
+    with pytest.raises(Refusal, match="intersend_ms -1; it must be a finite number not below 0"):
+        stage.call("add_table", stage.put([0, 1000, 1, 0, 0, 1, 1, -1]))
+
+
+def test_what_is_built_is_small() -> None:
+    assert (BUILT / "simulator.wasm").stat().st_size <= MOST_WASM_BYTES
+    assert len(gzip.compress((BUILT / "page.html").read_bytes())) <= MOST_PAGE_BYTES
+
+
+def test_what_is_built_is_of_these_sources() -> None:
+    assert live_page.stale() == [], "run make live-page"
+
+
+def test_the_simulator_can_be_built_again(tmp_path: Path) -> None:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("PyPI's ziglang is not installed here")
+    built = tmp_path / "simulator.wasm"
+    live_page.build_simulator(built)
+    assert built.read_bytes() == (BUILT / "simulator.wasm").read_bytes()
+
+
+def test_the_page_can_be_built_again(tmp_path: Path) -> None:
+    if shutil.which("node") is None or not (live_page.PLAY / "node_modules").is_dir():
+        pytest.skip("node, or what npm ci brings to play/, is not here")
+    built = tmp_path / "page.html"
+    live_page.build_page(built)
+    assert built.read_bytes() == (BUILT / "page.html").read_bytes()
