@@ -164,6 +164,17 @@ BAD = {
         ),
         "above the one before",
     ),
+    "half a sender": (ONE_LINK.replace("count: 2", "count: 2.5"), "senders[0].count is 2.5"),
+    "nobody in a group": (ONE_LINK.replace("count: 2", "count: 0"), "senders[0].count is 0"),
+    "two links of one name": (
+        ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
+        "the same name twice",
+    ),
+    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "is not read from files"),
+    "a kind of link that requests cannot have": (
+        ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 12, policer: {rate_packets_per_ms: 1}"),
+        "a link has policer, which is not simulated",
+    ),
     "not a mapping": ("- 1", "must be a network"),
     "not YAML": ("links: [", "is not YAML"),
 }

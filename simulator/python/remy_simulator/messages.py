@@ -166,8 +166,24 @@ def native_route(route: evaluation_pb2.Route) -> _native.Route:
     )
 
 
+#: Of a Link message, what requests may have.
+_LINK_FIELDS: Final = (
+    "rate_packets_per_ms",
+    "delay_ms",
+    "buffer_packets",
+    "queue",
+    "loss_probability",
+)
+
+
 def native_link(link: evaluation_pb2.Link) -> _native.Link:
-    """A Link message as the native type."""
+    """A Link message as the native type. Raises ValueError for what is not simulated."""
+    for field, _ in link.ListFields():
+        if field.name not in _LINK_FIELDS:
+            raise ValueError(
+                f"a link has {field.name}, which is not simulated; it may have "
+                f"{', '.join(_LINK_FIELDS)}"
+            )
     return _native.Link(
         link.rate_packets_per_ms,
         link.delay_ms,

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.measures import link_rate_packets_per_ms, unloaded_paths
-from remy_services.evaluation.senders import USUAL_PACKET_BYTES, Words, parse_sender
+from remy_services.evaluation.senders import (
+    MOST_SENDERS,
+    USUAL_PACKET_BYTES,
+    Words,
+    parse_sender,
+)
 from remy_services.specification.checking import load_tree
 from remy_services.specification.reading import Tree, fill, nearest
 from remy_services.specification.schema import Bounds, SpecError, Violation, show
@@ -79,6 +84,8 @@ class _NetworkReader:
             rate = self._taken(link, "rate_mbps", path, self._number(_RATE))
             if rate is not None:
                 link["rate_packets_per_ms"] = link_rate_packets_per_ms(rate, packet_bytes)
+            if link.pop("trace", None) is not None:
+                self._refuse(f"{path}.trace", "is not read from files")
             links.append(link)
         words: list[Words] = []
         groups: list[Tree] = []
@@ -88,22 +95,13 @@ class _NetworkReader:
             if said is None and not any(each.path.startswith(path) for each in self.found):
                 self._refuse(f"{path}.sender", "must say what sends, as cubic or remycc:FILE")
             name = self._taken(group, "name", path, self._text)
-            count = group.setdefault("count", 1)
+            group.setdefault("count", 1)
             for key in ("table", "protocol", "body"):
                 if key in group:
                     self._refuse(f"{path}.{key}", "is not a known key; say it in sender")
             groups.append(group)
-            if said is not None and isinstance(count, int):
-                words.append(
-                    Words(
-                        name or said.name,
-                        count,
-                        said.remycc,
-                        said.protocol,
-                        said.body,
-                        said.rtt_ms,
-                    )
-                )
+            if said is not None:
+                words.append(replace(said, name=name or said.name))
         specimen = evaluation_pb2.Specimen()
         self.found += fill(
             specimen, {**plain, "links": links, "senders": groups}, needs_alternatives=False
@@ -111,9 +109,14 @@ class _NetworkReader:
         specimen.bottleneck.packet_bytes = packet_bytes
         specimen.bottleneck.ack_bytes = sizes.get("ack_bytes", 0)
         for number, queue in queues.items():
-            specimen.links[number].queue.CopyFrom(queue)
+            if number < len(specimen.links):
+                specimen.links[number].queue.CopyFrom(queue)
         self._check_routes(specimen)
+        if len(set(names)) < len(names):
+            self._refuse("links", "have the same name twice")
         if not self.found:
+            groups_of = zip(words, specimen.senders, strict=True)
+            words = [replace(said, count=group.count) for said, group in groups_of]
             _complete(specimen, words)
         return Topology(specimen, words, names)
 
@@ -127,6 +130,11 @@ class _NetworkReader:
                             f"senders[{number}].route.{name}",
                             f"has link {link}, but there are {links}, numbered from 0",
                         )
+            if not 1 <= group.count <= MOST_SENDERS:
+                self._refuse(
+                    f"senders[{number}].count",
+                    f"is {group.count}, but must be a whole number from 1 to {MOST_SENDERS}",
+                )
             if group.traffic.WhichOneof("on") is None:
                 names = [field.name for field in group.traffic.DESCRIPTOR.oneofs[0].fields]
                 self._refuse(
