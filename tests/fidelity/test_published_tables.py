@@ -141,8 +141,8 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
             else:
                 group.body.name = "ns2"
         specimens.append(specimen)
-    mbps, _ = _run([] if table is None else [table], specimens)
-    return mbps[:, 0]
+    throughputs, _ = _run([] if table is None else [table], specimens)
+    return throughputs[:, 0]
 
 
 def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
