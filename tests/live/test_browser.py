@@ -87,7 +87,7 @@ class Live:
 
     def recording(self) -> dict[str, Any]:
         with self.page.expect_download() as download:
-            self.page.get_by_role("button", name="Record").click()
+            self.page.get_by_role("button", name="Record", exact=True).click()
         return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
 
     def move(self, slider: str, presses: int) -> None:
