@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "elements/queues.h"
@@ -13,6 +15,21 @@
 #include "senders/bodies.h"
 
 namespace remy {
+
+// What a link has beside a rate, a delay and a loss, for a failure's message.
+inline std::string describe_kind(const LinkDescription& link) {
+  std::string text;
+  if (link.trace) {
+    text += ", trace of semantics " + std::to_string(static_cast<int>(link.trace->semantics)) +
+            (link.trace->source.index() == 1 ? ", generated" : "") +
+            (link.trace->ends ? ", ends" : "");
+  }
+  text += link.gilbert_elliott ? ", bursts of loss" : "";
+  text += !link.changes ? "" : link.changes->index() == 0 ? ", schedule" : ", walk";
+  text += link.policer ? ", policer" : "";
+  text += link.jitter_box ? ", jitter box " + std::to_string(link.jitter_box->index()) : "";
+  return text;
+}
 
 // The network that a specimen is, of RemyCCs in the datagram body.
 inline NetworkDescription as_network(const Specimen& specimen) {
@@ -41,7 +58,7 @@ inline NetworkDescription as_network(const Specimen& specimen) {
 // Small random networks of senders of all kinds, a function of the seed. They run table 0, if any.
 class RandomNetwork {
  public:
-  explicit RandomNetwork(std::uint64_t seed) : random_(seed ^ 0x6e7700) {}
+  explicit RandomNetwork(std::uint64_t seed) : random_(seed ^ 0x6e7700), kinds_(seed ^ 0x6b696e) {}
 
   RandomCase& random() { return random_; }
 
@@ -54,6 +71,9 @@ class RandomNetwork {
     const bool is_xcp = random_.chance(0.15);
     for (std::uint32_t links = random_.integer(1, 4); links > 0; --links) {
       network.links.push_back(link(is_xcp));
+      if (kinds_.chance(0.5)) {
+        vary(network.links.back());
+      }
     }
     for (std::uint32_t senders = random_.integer(1, 6); senders > 0; --senders) {
       network.senders.push_back(sender(is_xcp, static_cast<std::uint32_t>(network.links.size())));
@@ -118,6 +138,112 @@ class RandomNetwork {
     }
   }
 
+  // Whatever a link can have beside a rate, a delay and a loss.
+  void vary(LinkDescription& link) {
+    if (kinds_.chance(0.5)) {
+      TraceDescription& trace = link.trace.emplace();
+      trace.source = kinds_.chance(0.3) ? OpportunitySource(generator()) : recording();
+      trace.semantics = static_cast<TraceSemantics>(kinds_.integer(0, 2));
+      trace.ends = kinds_.chance(0.1);
+      if (link.buffer_packets == 0U) {
+        link.buffer_packets = 1;
+      }
+    }
+    if (kinds_.chance(0.3)) {
+      link.loss_probability = 0;
+      link.gilbert_elliott = {kinds_.uniform(0, 0.05), kinds_.uniform(0.3, 1),
+                              kinds_.uniform(0, 0.02), kinds_.uniform(0, 0.6)};
+    }
+    if (!(delays_before(link) && link.gilbert_elliott) && kinds_.chance(0.4)) {
+      link.changes = kinds_.chance(0.5) ? LinkChanges(schedule(link)) : walk(link);
+    }
+    if (kinds_.chance(0.3)) {
+      link.policer = {kinds_.uniform(0.05, 2), kinds_.uniform(1, 20)};
+    }
+    if (kinds_.chance(0.4)) {
+      const double time_ms = kinds_.chance(0.5) ? kinds_.integer(1, 30) : kinds_.uniform(0.1, 30);
+      switch (kinds_.integer(0, 2)) {
+        case 0:
+          link.jitter_box = PeriodicRelease{time_ms};
+          break;
+        case 1:
+          link.jitter_box = BatchRelease{kinds_.integer(1, 20), time_ms};
+          break;
+        default:
+          link.jitter_box = RandomRelease{time_ms, kinds_.uniform(0, 1), kinds_.chance(0.5)};
+      }
+    }
+  }
+
+  TraceGenerator generator() {
+    TraceGenerator generator;
+    generator.maximum_packets_per_s = kinds_.uniform(100, 3000);
+    generator.volatility_packets_per_s = kinds_.uniform(10, 1000);
+    generator.outage_escape_per_s = kinds_.uniform(1, 20);
+    if (kinds_.chance(0.3)) {
+      generator.seed = kinds_.integer(0, 10);
+    }
+    return generator;
+  }
+
+  std::shared_ptr<const Trace> recording() {
+    std::vector<double> times_ms;
+    double time_ms = kinds_.integer(0, 5);
+    for (std::uint32_t left = kinds_.integer(1, 300); left > 0; --left) {
+      times_ms.push_back(time_ms);
+      time_ms += kinds_.chance(0.03) ? kinds_.integer(5, 100) : kinds_.integer(0, 3) / 2.0;
+    }
+    times_ms.push_back(time_ms + 1);
+    return std::make_shared<const Trace>(std::move(times_ms));
+  }
+
+  LinkSchedule schedule(const LinkDescription& link) {
+    LinkSchedule schedule;
+    double at_ms = kinds_.integer(0, 50);
+    for (std::uint32_t left = kinds_.integer(1, 5); left > 0; --left) {
+      LinkStep& step = schedule.steps.emplace_back();
+      step.at_ms = at_ms;
+      if (!link.trace && kinds_.chance(0.7)) {
+        step.rate_packets_per_ms = left > 1 && kinds_.chance(0.3) ? 0 : kinds_.uniform(0.2, 4);
+      }
+      if (!delays_before(link) && kinds_.chance(0.5)) {
+        step.delay_ms = kinds_.uniform(0, 60);
+      }
+      if (!link.gilbert_elliott && kinds_.chance(0.5)) {
+        step.loss_probability = kinds_.chance(0.5) ? 0 : kinds_.uniform(0, 0.1);
+      }
+      at_ms += kinds_.integer(1, 200);
+    }
+    if (!link.trace) {
+      schedule.steps.back().rate_packets_per_ms = kinds_.uniform(0.2, 4);
+    }
+    if (kinds_.chance(0.5)) {
+      schedule.repeat_after_ms = at_ms;
+    }
+    return schedule;
+  }
+
+  LinkWalk walk(const LinkDescription& link) {
+    LinkWalk walk;
+    walk.every_ms = kinds_.chance(0.5) ? kinds_.integer(5, 200) : kinds_.uniform(5, 200);
+    walk.step = kinds_.chance(0.5) ? 0 : kinds_.uniform(0.05, 1);
+    const auto range = [this](double most) {
+      const double least = kinds_.uniform(0, most / 2);
+      return LinkRange{least, kinds_.uniform(least, most)};
+    };
+    if (!link.trace) {
+      walk.rate_packets_per_ms = range(4);
+      walk.rate_packets_per_ms->most += 0.2;
+    }
+    if (!delays_before(link) && (link.trace || kinds_.chance(0.5))) {
+      walk.delay_ms = range(60);
+    }
+    if (!link.gilbert_elliott && (delays_before(link) || kinds_.chance(0.5))) {
+      walk.loss_probability = range(0.1);
+    }
+    return walk;
+  }
+
   SenderDescription sender(bool is_xcp, std::uint32_t links) {
     SenderDescription sender;
     if (random_.chance(0.25)) {
@@ -147,6 +273,7 @@ class RandomNetwork {
   }
 
   RandomCase random_;
+  RandomCase kinds_;  // of what is special about links
 };
 
 }  // namespace remy

@@ -14,7 +14,7 @@ std::string name_of(const Choice& choice) { return choice.name + ":" + choice.va
 std::string describe(const NetworkDescription& network) {
   std::string text;
   for (const LinkDescription& link : network.links) {
-    text += name_of(link.queue) + " ";
+    text += name_of(link.queue) + describe_kind(link) + " ";
   }
   for (const SenderDescription& sender : network.senders) {
     text += "| " + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
@@ -103,6 +103,11 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
   RandomNetwork random(GetParam() + 10'000);
   const CompiledTable table = random.random().table();
   NetworkDescription network = random.network();
+  for (LinkDescription& link : network.links) {
+    if (link.trace) {
+      link.trace->ends = false;
+    }
+  }
   for (SenderDescription& sender : network.senders) {
     const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.repairs;
     if (sender.body.name != "tcp" || !repairs) {

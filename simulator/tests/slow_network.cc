@@ -13,21 +13,23 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// The place of what is on its way to a link.
+constexpr double kBefore = -1;
 
 }  // namespace
 
 SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
-                         std::uint64_t seed)
-    : network_(network), key_(derive_key(seed, network.key)), link_results_(network.links.size()) {
+                         double duration_ms, std::uint64_t seed)
+    : network_(network),
+      duration_ms_(duration_ms),
+      key_(derive_key(seed, network.key)),
+      link_results_(network.links.size()) {
   const auto key_of = [this](Purpose purpose, std::uint64_t index) {
     return derive_key(key_, {static_cast<std::uint64_t>(purpose), index});
   };
   for (const LinkDescription& link : network.links) {
-    SlowLink slow;
-    slow.queue =
-        slow_queue(link.queue, {link.buffer_packets, link.rate_packets_per_ms, network.packet_bytes,
-                                key_of(Purpose::kQueue, links_.size())});
-    links_.push_back(std::move(slow));
+    links_.emplace_back(link, static_cast<std::uint32_t>(links_.size()), network.packet_bytes, key_,
+                        duration_ms);
   }
   for (const SenderDescription& description : network.senders) {
     const std::size_t index = senders_.size();
@@ -62,19 +64,19 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
   }
 }
 
-NetworkResults SlowNetwork::run(double duration_ms) {
+NetworkResults SlowNetwork::run() {
   for (SlowSender& sender : senders_) {
-    sender.results.traffic.first_on_ms = duration_ms;
+    sender.results.traffic.first_on_ms = duration_ms_;
   }
   for (;;) {
     const Event event = next_event();
-    const double until_ms = std::min(event.now_ms, duration_ms);
+    const double until_ms = std::min(event.now_ms, duration_ms_);
     const auto on = std::ranges::count(senders_, true, &SlowSender::is_on);
     if (on > 0) {
       share_ms_ += (until_ms - clock_ms_) / static_cast<double>(on);
     }
     clock_ms_ = until_ms;
-    if (event.kind == Kind::kNone || event.now_ms > duration_ms) {
+    if (event.kind == Kind::kNone || event.now_ms > duration_ms_) {
       break;
     }
     handle(event);
@@ -92,10 +94,13 @@ NetworkResults SlowNetwork::run(double duration_ms) {
   }
   NetworkResults results;
   results.links = link_results_;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    results.links[i].transmitted = links_[i].transmitted();
+  }
   for (SlowSender& sender : senders_) {
     SenderResults& traffic = sender.results.traffic;
     if (sender.is_on) {
-      traffic.on_ms += duration_ms - sender.on_since_ms;
+      traffic.on_ms += duration_ms_ - sender.on_since_ms;
       traffic.share_ms += share_ms_ - sender.share_at_on_ms;
     }
     sender.results.body = sender.body->results();
@@ -118,10 +123,9 @@ SlowNetwork::Event SlowNetwork::next_event() const {
     }
   };
   for (std::size_t link = 0; link < links_.size(); ++link) {
-    if (links_[link].transmitted) {
-      consider(links_[link].ends_ms, Kind::kDeparture, link);
-    }
-    consider(links_[link].queue->next_ms(), Kind::kTick, link);
+    consider(links_[link].next_ms(), Kind::kDeparture, link);
+    consider(links_[link].queue().next_ms(), Kind::kTick, link);
+    consider(links_[link].next_release_ms(), Kind::kRelease, link);
   }
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     const SlowSender& sender = senders_[i];
@@ -142,21 +146,25 @@ SlowNetwork::Event SlowNetwork::next_event() const {
 void SlowNetwork::handle(const Event& event) {
   const double now_ms = event.now_ms;
   switch (event.kind) {
-    case Kind::kDeparture: {
-      SlowLink& link = links_[event.index];
-      const Segment segment = *link.transmitted;
-      const double delay_ms = delay_behind(segment);
-      travelling_[{event.index, delay_ms}].push_back({link.ends_ms + delay_ms, segment});
-      transmit(event.index, now_ms);
+    case Kind::kDeparture:
+      go_on(event.index, now_ms);
       return;
-    }
     case Kind::kTick:
-      links_[event.index].queue->tick(now_ms);
+      links_[event.index].queue().tick(now_ms);
+      return;
+    case Kind::kRelease:
+      for (const SlowLink::Held& held : links_[event.index].release(now_ms)) {
+        released(event.index, held);
+      }
       return;
     case Kind::kArrival: {
       auto& segments = travelling_[{event.index, event.delay_ms}];
       Segment segment = segments.front().segment;
       segments.pop_front();
+      if (event.delay_ms == kBefore) {
+        enqueue(segment, true, now_ms);
+        return;
+      }
       ++segment.hop;
       arrive(segment, now_ms);
       return;
@@ -185,7 +193,7 @@ const std::vector<std::uint32_t>& SlowNetwork::links_of(const Segment& segment) 
   return segment.is_ack ? route.return_links : route.links;
 }
 
-// The link's own, and behind the last link the route's.
+// Constant, and behind the last link the route's too.
 double SlowNetwork::delay_behind(const Segment& segment) const {
   const RouteDescription& route = senders_[segment.sender].description->route;
   const auto& links = links_of(segment);
@@ -193,8 +201,11 @@ double SlowNetwork::delay_behind(const Segment& segment) const {
   if (!segment.is_ack && route.return_links.empty()) {
     rest_ms = route.delay_ms + route.return_delay_ms;
   }
-  const double own_ms = network_.links[links[segment.hop]].delay_ms;
-  return segment.hop + 1U == links.size() ? own_ms + rest_ms : own_ms;
+  if (segment.hop + 1U < links.size()) {
+    rest_ms = 0;
+  }
+  const LinkDescription& link = network_.links[links[segment.hop]];
+  return link.changes || delays_before(link) ? rest_ms : link.delay_ms + rest_ms;
 }
 
 std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, bool is_return,
@@ -205,6 +216,10 @@ std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, 
     const bool is_first = link == 0 && !is_return;
     const std::uint64_t own = is_first ? key : derive_key(key, {link, is_return ? 1U : 0U});
     const double probability = network_.links[link].loss_probability;
+    const auto& changes = network_.links[link].changes;
+    if (changes && change_loss(*changes)) {
+      continue;
+    }
     if (probability > 0 && unit_interval(random_bits(own, name)) < probability) {
       return static_cast<std::uint16_t>(hop + 1);
     }
@@ -225,7 +240,7 @@ void SlowNetwork::send(Segment& segment, double now_ms) {
                                         std::uint64_t{flow.word()} << 32 | sender.sent_in_period);
   ++sender.sent_in_period;
   ++sender.results.traffic.packets_sent;
-  enqueue(leaving, now_ms);
+  enqueue(leaving, false, now_ms);
 }
 
 void SlowNetwork::dropped(const Segment& segment, double) {
@@ -233,22 +248,53 @@ void SlowNetwork::dropped(const Segment& segment, double) {
   untold_.push_back(segment);
 }
 
-void SlowNetwork::enqueue(const Segment& segment, double now_ms) {
-  const std::uint32_t link = links_of(segment)[segment.hop];
-  links_[link].queue->accept(segment, now_ms, *this);
-  if (!links_[link].transmitted) {
-    transmit(link, now_ms);
+void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms) {
+  const std::uint32_t index = links_of(segment)[segment.hop];
+  const LinkDescription& description = network_.links[index];
+  if (delays_before(description) && !is_delayed) {
+    travelling_[{index, kBefore}].push_back({now_ms + description.delay_ms, segment});
+    return;
+  }
+  SlowLink& link = links_[index];
+  if (!link.admits(segment, now_ms)) {
+    dropped(segment, now_ms);
+    return;
+  }
+  link.queue().accept(segment, now_ms, *this);
+  if (link.is_idle()) {
+    link.arrived(now_ms);
+    if (link.next_ms() == now_ms) {
+      link.begin(now_ms, *this);
+    }
   }
 }
 
-void SlowNetwork::transmit(std::size_t index, double now_ms) {
+// The link's next deed: a transmission ends, or another is begun.
+void SlowNetwork::go_on(std::size_t index, double now_ms) {
   SlowLink& link = links_[index];
-  link.transmitted = link.queue->depart(now_ms, *this);
-  if (link.transmitted) {
-    ++link_results_[index].transmitted;
-    const double packets = link.transmitted->bytes / network_.packet_bytes;
-    link.ends_ms = now_ms + packets * (1 / network_.links[index].rate_packets_per_ms);
+  std::optional<Segment> departed = link.poll(now_ms, *this);
+  if (!departed) {
+    return;
   }
+  link.draw_loss(*departed, now_ms);
+  const LinkDescription& description = network_.links[index];
+  const double own_ms =
+      description.changes && !delays_before(description) ? link.delay_ms(now_ms) : 0;
+  link.hold(*departed, now_ms, own_ms);
+  for (const SlowLink::Held& held : link.released()) {
+    released(index, held);
+  }
+}
+
+void SlowNetwork::released(std::size_t index, const SlowLink::Held& held) {
+  const double behind_ms = delay_behind(held.segment);
+  std::deque<Travelling>& travelling = travelling_[{index, behind_ms}];
+  double arrives_ms = held.release_ms + held.delay_ms + behind_ms;
+  if (!links_[index].reorders() && !travelling.empty()) {
+    arrives_ms = std::max(arrives_ms, travelling.back().arrives_ms);
+  }
+  const auto place = std::ranges::upper_bound(travelling, arrives_ms, {}, &Travelling::arrives_ms);
+  travelling.insert(place, {arrives_ms, held.segment});
 }
 
 void SlowNetwork::arrive(const Segment& segment, double now_ms) {
@@ -259,7 +305,7 @@ void SlowNetwork::arrive(const Segment& segment, double now_ms) {
     return;
   }
   if (segment.hop < links.size()) {
-    enqueue(segment, now_ms);
+    enqueue(segment, false, now_ms);
     return;
   }
   who_ = segment.sender;
@@ -308,7 +354,7 @@ void SlowNetwork::send_ack(SlowSender& sender, const Segment& echo, const AckCon
   acks_[ack.slot] = content;
   ack.lost_behind_hop =
       lost_behind(links_of(ack), true, std::uint64_t{ack.sender} << 40 ^ sender.acks_sent++);
-  enqueue(ack, now_ms);
+  enqueue(ack, false, now_ms);
 }
 
 void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {

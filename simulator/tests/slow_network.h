@@ -11,6 +11,7 @@
 #include "elements/queue.h"
 #include "network/network.h"
 #include "senders/body.h"
+#include "slow_links.h"
 
 namespace remy {
 
@@ -20,9 +21,9 @@ namespace remy {
 class SlowNetwork final : private Outlet, private DropListener {
  public:
   SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
-              std::uint64_t seed);
+              double duration_ms, std::uint64_t seed);
 
-  NetworkResults run(double duration_ms);
+  NetworkResults run();
 
  private:
   struct SlowSender {
@@ -41,17 +42,12 @@ class SlowNetwork final : private Outlet, private DropListener {
     std::uint64_t acks_sent = 0;
     std::optional<std::uint64_t> flow_packets;
   };
-  struct SlowLink {
-    std::unique_ptr<Queue> queue;
-    std::optional<Segment> transmitted;
-    double ends_ms = 0;
-  };
   struct Travelling {
     double arrives_ms;
     Segment segment;
   };
   // In the order of ties.
-  enum class Kind { kDeparture, kAct, kTick, kSwitch, kDelayedAck, kArrival, kNone };
+  enum class Kind { kDeparture, kAct, kTick, kSwitch, kDelayedAck, kRelease, kArrival, kNone };
   struct Event {
     double now_ms;
     Kind kind;
@@ -72,16 +68,18 @@ class SlowNetwork final : private Outlet, private DropListener {
     return sender.description->route.return_links.empty();
   }
   double delay_behind(const Segment& segment) const;
-  void transmit(std::size_t link, double now_ms);
+  void go_on(std::size_t link, double now_ms);
+  void released(std::size_t link, const SlowLink::Held& held);
   void arrive(const Segment& segment, double now_ms);
   void data_arrived(SlowSender& sender, const Segment& segment, double now_ms);
   void send_ack(SlowSender& sender, const Segment& echo, const AckContent& content, double now_ms);
-  void enqueue(const Segment& segment, double now_ms);
+  void enqueue(const Segment& segment, bool is_delayed, double now_ms);
   void switch_off(SlowSender& sender, double now_ms);
   void switch_on(SlowSender& sender, double now_ms);
   void end_if_done(SlowSender& sender, double now_ms);
 
   const NetworkDescription& network_;
+  double duration_ms_;
   std::uint64_t key_;
   std::vector<SlowSender> senders_;
   std::vector<SlowLink> links_;

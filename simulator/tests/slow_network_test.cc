@@ -34,7 +34,8 @@ std::string describe(const NetworkDescription& network) {
     text += "\nlink of " + std::to_string(link.rate_packets_per_ms) + " a ms, " +
             std::to_string(link.delay_ms) + " ms, buffer " +
             (link.buffer_packets ? std::to_string(*link.buffer_packets) : "none") + ", " +
-            name_of(link.queue) + ", loss " + std::to_string(link.loss_probability);
+            name_of(link.queue) + ", loss " + std::to_string(link.loss_probability) +
+            describe_kind(link);
   }
   for (const SenderDescription& sender : network.senders) {
     text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
@@ -52,6 +53,15 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
   for (LinkDescription& link : network.links) {
     link.rate_packets_per_ms = std::exp2(static_cast<double>(random.integer(0, 3)) - 1);
     link.delay_ms = std::floor(link.delay_ms / 5);
+    if (link.changes && link.changes->index() == 0) {
+      for (LinkStep& step : std::get<LinkSchedule>(*link.changes).steps) {
+        for (std::optional<double>* const value : {&step.rate_packets_per_ms, &step.delay_ms}) {
+          if (*value) {
+            **value = std::ceil(**value);
+          }
+        }
+      }
+    }
   }
   for (SenderDescription& sender : network.senders) {
     if (!std::holds_alternative<Intervals>(sender.traffic.on)) {
@@ -120,7 +130,7 @@ class RandomNetworks : public testing::TestWithParam<std::uint64_t> {
     SCOPED_TRACE(describe(network));
     constexpr double kDurationMs = 800;
     const NetworkResults fast = run_network(network, {&table, 1}, kDurationMs, GetParam());
-    const NetworkResults slow = SlowNetwork(network, {&table, 1}, GetParam()).run(kDurationMs);
+    const NetworkResults slow = SlowNetwork(network, {&table, 1}, kDurationMs, GetParam()).run();
     for (std::size_t i = 0; i < network.senders.size(); ++i) {
       SCOPED_TRACE("sender " + std::to_string(i));
       expect_same(fast.senders[i], slow.senders[i]);

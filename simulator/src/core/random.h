@@ -64,6 +64,7 @@ enum class Purpose : std::uint64_t {
   kJitter = 5,
   kController = 6,
   kQueue = 7,
+  kLink = 8,
 };
 
 }  // namespace remy

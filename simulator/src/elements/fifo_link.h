@@ -1,65 +1,93 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "elements/link_driver.h"
 #include "elements/ring.h"
 
 namespace remy {
 
 // A link behind a drop-tail queue that counts packets. Segments leave in the order they came, so
-// that each one's departure follows from the one before,
-//     departure = max(arrival, departure of the one before) + service time,
-// and neither queue nor link needs an event. Tells what DropTail and a link that asks it would.
+// that when each one departs follows from the one before,
+//     departure = max(arrival, departure of the one before) + service time
+// or what a driver makes of it, and neither queue nor link needs an event. Tells what DropTail and
+// a link that asks it would.
 class FifoLink {
  public:
   // How many may wait, beside the one that is transmitted.
   explicit FifoLink(std::uint64_t limit_packets) : limit_packets_(limit_packets) {}
 
-  // When a segment will have left that arrives now; none if the queue is full.
+  // When a segment will have left a link of constant rate that arrives now; none if the queue is
+  // full.
   [[gnu::always_inline]] std::optional<double> accept(double now_ms, double service_ms,
                                                       std::uint32_t bytes) {
-    forget_departed(now_ms);
-    if (at_link_.size() > limit_packets_) {
+    if (now_ms >= asks_ms_) {
+      asks_ms_ = now_ms + service_ms;
+      return asks_ms_;
+    }
+    forget_taken(now_ms);
+    if (waiting_.size() >= limit_packets_) {
       return std::nullopt;
     }
-    departure_ms_ = std::max(departure_ms_, now_ms) + service_ms;
-    AtLink& last = at_link_.push();
-    last.departure_ms = departure_ms_;
-    last.bytes = bytes;
-    bytes_ += bytes;
-    return departure_ms_;
+    wait(asks_ms_, bytes);
+    asks_ms_ += service_ms;
+    return asks_ms_;
+  }
+
+  // The same of a link that is driven.
+  std::optional<double> accept(double now_ms, LinkDriver& driver, std::uint32_t bytes) {
+    forget_taken(now_ms);
+    double asked_ms = asks_ms_;
+    if (now_ms >= asks_ms_) {
+      // It has asked before, and found nothing: there is room whatever the limit.
+      asked_ms = driver.asks_ms(now_ms);
+    } else if (waiting_.size() >= limit_packets_) {
+      return std::nullopt;
+    }
+    if (asked_ms > now_ms) {
+      wait(asked_ms, bytes);
+    }
+    const LinkDriver::Passage passage = driver.take(asked_ms, bytes);
+    asks_ms_ = passage.asks_ms;
+    return passage.departs_ms;
   }
 
   std::size_t waiting_packets(double now_ms) {
-    forget_departed(now_ms);
-    return at_link_.empty() ? 0 : at_link_.size() - 1;
+    forget_taken(now_ms);
+    return waiting_.size();
   }
   std::size_t waiting_bytes(double now_ms) {
-    forget_departed(now_ms);
-    return at_link_.empty() ? 0 : bytes_ - at_link_.front().bytes;
+    forget_taken(now_ms);
+    return bytes_;
   }
 
  private:
-  struct AtLink {
-    double departure_ms;
+  struct Waiting {
+    double taken_ms;  // by the link
     std::uint32_t bytes;
   };
 
+  [[gnu::always_inline]] void wait(double taken_ms, std::uint32_t bytes) {
+    Waiting& last = waiting_.push();
+    last.taken_ms = taken_ms;
+    last.bytes = bytes;
+    bytes_ += bytes;
+  }
+
   // A departure at the very instant of an arrival comes first, as ACK clocking often has it.
-  [[gnu::always_inline]] void forget_departed(double now_ms) {
-    while (!at_link_.empty() && at_link_.front().departure_ms <= now_ms) {
-      bytes_ -= at_link_.front().bytes;
-      at_link_.pop();
+  [[gnu::always_inline]] void forget_taken(double now_ms) {
+    while (!waiting_.empty() && waiting_.front().taken_ms <= now_ms) {
+      bytes_ -= waiting_.front().bytes;
+      waiting_.pop();
     }
   }
 
   std::uint64_t limit_packets_;
-  double departure_ms_ = 0;  // of the last that came
-  Ring<AtLink> at_link_;     // the first is transmitted
-  std::size_t bytes_ = 0;    // of all of them
+  double asks_ms_ = 0;     // when the link takes the next segment
+  Ring<Waiting> waiting_;  // all that came and are not taken, and some that are
+  std::size_t bytes_ = 0;  // of all of them
 };
 
 }  // namespace remy

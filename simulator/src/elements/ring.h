@@ -18,7 +18,7 @@ class Ring {
   Item& front() { return items_[head_]; }
   const Item& front() const { return items_[head_]; }
   Item& at(std::size_t place) { return items_[(head_ + place) & mask_]; }  // from the front
-  Item& back() { return items_[(head_ + size_ - 1) & mask_]; }
+  Item& back() { return at(size_ - 1); }
 
   // A place behind the last, for the caller to fill.
   [[gnu::always_inline]] Item& push() {

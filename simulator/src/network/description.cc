@@ -14,23 +14,11 @@ namespace remy {
 
 namespace {
 
-// A run of a simulated second would take longer than anybody waits.
-constexpr double kFastestLinkPerMs = 1e6;
 constexpr double kLargestSegmentBytes = 1e6;
 constexpr std::size_t kLongestRoute = 1000;
 constexpr std::size_t kMostLinks = 100'000;
 
 bool is_whole(double value) { return value == std::floor(value); }
-
-void validate(const LinkDescription& link, const std::string& field) {
-  require(link.rate_packets_per_ms > 0 && link.rate_packets_per_ms <= kFastestLinkPerMs,
-          field + ".rate_packets_per_ms", link.rate_packets_per_ms,
-          "a positive number of at most 1000000");
-  require(is_not_negative(link.delay_ms), field + ".delay_ms", link.delay_ms, kNotNegative);
-  require(link.loss_probability >= 0 && link.loss_probability < 1, field + ".loss_probability",
-          link.loss_probability, "at least 0 and below 1");
-  Chosen("queue", find_queue_discipline(link.queue.name).variants, link.queue);
-}
 
 void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
                     const std::string& field) {
@@ -91,10 +79,11 @@ void validate_omniscient(const NetworkDescription& network) {
              "or none");
     }
     if (sender.route.links.size() != 1 || !sender.route.return_links.empty() ||
-        network.links.size() != 1 || network.links.front().loss_probability > 0) {
+        network.links.size() != 1 || network.links.front().loss_probability > 0 ||
+        !is_constant(network.links.front())) {
       refuse("senders[" + std::to_string(i) +
              "] is omniscient, which is computed for a network of one link "
-             "without loss, and none on the way back");
+             "of constant rate without loss, and none on the way back");
     }
     if (std::holds_alternative<Barrier>(sender.traffic.arrivals)) {
       refuse("senders[" + std::to_string(i) +

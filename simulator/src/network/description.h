@@ -6,19 +6,11 @@
 #include <vector>
 
 #include "core/choice.h"
+#include "network/link_description.h"
 #include "senders/clock.h"
 #include "senders/traffic.h"
 
 namespace remy {
-
-// A link with the queue before it. Bernoulli loss happens behind it.
-struct LinkDescription {
-  double rate_packets_per_ms = 1;               // of packets of NetworkDescription::packet_bytes
-  double delay_ms = 0;                          // behind it
-  std::optional<std::uint32_t> buffer_packets;  // that wait; none: infinite
-  Choice queue = {"drop-tail", "", {}};         // elements/queues.h
-  double loss_probability = 0;
-};
 
 // Which links a sender's packets cross, and its ACKs on the way back, in order; and constant delays
 // before and behind them, all of a packet's way and of its ACK's.

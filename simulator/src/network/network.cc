@@ -12,7 +12,12 @@
 #include "core/requirement.h"
 #include "elements/drop_tail.h"
 #include "elements/fifo_link.h"
+#include "elements/jitter_box.h"
+#include "elements/link_conditions.h"
+#include "elements/link_driver.h"
+#include "elements/link_loss.h"
 #include "elements/packet_ring.h"
+#include "elements/policer.h"
 #include "elements/queues.h"
 #include "elements/ring.h"
 #include "network/live.h"
@@ -25,6 +30,8 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// The place of a lane before its link, among those behind it.
+constexpr double kBefore = -1;
 
 // One run. What happens to packets on their way, departures from links and arrivals behind them, is
 // kept apart from what is rare, or often put off before it happens.
@@ -33,9 +40,10 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   // Only one that is not simplified can be changed: links whose packets' departures are known when
   // they come cannot.
   Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
-          std::uint64_t seed, const NetworkOptions& options, bool is_simplified);
+          double duration_ms, std::uint64_t seed, const NetworkOptions& options,
+          bool is_simplified);
 
-  NetworkResults run(double duration_ms);
+  NetworkResults run();
 
   void run_until(double until_ms) override;
   void change_link(std::uint32_t link, const LinkDescription& description) override;
@@ -45,7 +53,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   LiveLink link(std::uint32_t index) const override;
 
  private:
-  // Segments between a link and what lies behind it, at a constant distance.
+  // Segments between a link and what lies behind it, at a constant distance, or before a queue.
   struct Lane {
     struct InFlight {
       double arrives_ms;
@@ -56,14 +64,30 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     std::uint32_t link = 0;
   };
 
+  // What a link has that is not of constant rate, delay and loss.
+  struct Variety {
+    std::optional<LinkConditions> conditions;  // of delay and loss
+    std::unique_ptr<LinkDriver> driver;
+    std::optional<FifoLink> fifo;
+    std::optional<TokenBucket> policer;
+    std::optional<GilbertElliott> bursts;
+    std::optional<JitterBox> jitter_box;
+    std::optional<std::uint32_t> lane_before;  // where its delay is
+    bool changes_loss = false;
+    bool reorders = false;
+    double box_ticks_ms = kNever;
+    std::uint64_t loss_key = 0;
+  };
+
   // One whose queue is drop-tail by packets needs no events.
   struct Link {
     std::unique_ptr<Queue> queue;
-    std::optional<FifoLink> fifo;
-    double service_ms = 1;  // of a whole packet
-    bool is_busy = false;
+    std::optional<FifoLink> fifo;  // where there is no variety
+    double service_ms = 1;         // of a whole packet
+    bool is_busy = false;          // or is about to ask the queue
     LinkResults results;
     LinkDescription description;
+    std::unique_ptr<Variety> variety;
   };
 
   // A step of a route: over the link, then along the lane.
@@ -127,12 +151,15 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
 
   static constexpr std::uint64_t kEventsPerLook = 4096;
 
-  // Of the rare timers: ticks of queues, switches of senders, delayed ACKs.
+  // Of the rare timers: ticks of queues, switches of senders, delayed ACKs, jitter boxes.
   std::uint32_t timer_of_switch(std::uint32_t sender) const {
     return static_cast<std::uint32_t>(links_.size()) + sender;
   }
   std::uint32_t timer_of_delayed_ack(std::uint32_t sender) const {
     return static_cast<std::uint32_t>(links_.size() + senders_.size()) + sender;
+  }
+  std::uint32_t timer_of_jitter_box(std::uint32_t link) const {
+    return static_cast<std::uint32_t>(links_.size() + 2 * senders_.size()) + link;
   }
   void set_rare(std::uint32_t timer, double due_ms) {
     rare_.set(timer, due_ms);
@@ -147,11 +174,20 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     horizon_ms_ = std::min({acts_.earliest(), rare_.earliest(), next_sample_ms_, end_ms_});
   }
 
+  // If it has one.
+  static FifoLink* fifo_of(Link& link) {
+    std::optional<FifoLink>& fifo = link.variety ? link.variety->fifo : link.fifo;
+    return fifo ? &*fifo : nullptr;
+  }
+  void add_link(const LinkDescription& description, bool is_simplified);
+  std::unique_ptr<Variety> variety_of(const LinkDescription& description,
+                                      std::uint32_t index) const;
   void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
                   const MeasurementNoise& measurement, RuleObserver* observer);
   std::unique_ptr<Queue> make_queue(std::uint32_t link, const LinkDescription& description) const;
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
   void find_losses(Route& route, const std::vector<std::uint32_t>& links, bool is_return) const;
+  std::uint32_t lane(std::uint32_t link, double order, double delay_ms);
   void order_lanes();
   std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
   const Route& route_of(const Sender& sender, const Segment& segment) const {
@@ -168,7 +204,12 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void enqueue(std::uint32_t link, const Segment& segment, double now_ms);
   void begin_transmission(std::uint32_t link, double now_ms);
   double service_ms(const Link& link, const Segment& segment) const;
+  void enqueue_at_variety(std::uint32_t link, Segment segment, double now_ms);
   void fly(Link& link, const Segment& segment, double departure_ms);
+  void leave(std::uint32_t link, Segment segment, double departure_ms);
+  void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
+                        bool may_overtake);
+  void join_lane(std::uint32_t lane, const Segment& segment, double arrives_ms, bool may_overtake);
   void departed(std::uint32_t link, double now_ms);
   void arrived(std::uint32_t lane, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
@@ -187,21 +228,23 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void record();
   void look();
   double now_ms() const { return std::nextafter(end_ms_, 0); }
-  NetworkResults finish(double duration_ms);
+  NetworkResults finish();
 
   std::uint32_t index_of(const Sender& sender) const {
     return static_cast<std::uint32_t>(&sender - senders_.data());
   }
 
   const NetworkDescription& description_;
+  double duration_ms_;
   std::uint64_t key_;
   NetworkOptions options_;
   std::uint32_t packet_bytes_;
   std::uint32_t ack_bytes_;
   std::vector<Link> links_;
   std::vector<Lane> lanes_;
-  std::vector<std::vector<Hop>> hops_;                                 // of all routes
-  std::map<std::pair<std::uint32_t, double>, std::uint32_t> lane_of_;  // by link and delay
+  std::vector<std::vector<Hop>> hops_;  // of all routes
+  // By link and delay.
+  std::map<std::pair<std::uint32_t, double>, std::uint32_t> lane_of_;
   std::vector<Sender> senders_;
   Timers departures_{0};  // by link
   Timers arrivals_{0};    // by lane
@@ -230,24 +273,16 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
 };
 
 Network::Network(const NetworkDescription& description, std::span<const CompiledTable> tables,
-                 std::uint64_t seed, const NetworkOptions& options, bool is_simplified)
+                 double duration_ms, std::uint64_t seed, const NetworkOptions& options,
+                 bool is_simplified)
     : description_(description),
+      duration_ms_(duration_ms),
       key_(derive_key(seed, description.key)),
       options_(options),
       packet_bytes_(static_cast<std::uint32_t>(description.packet_bytes)),
       ack_bytes_(static_cast<std::uint32_t>(description.ack_bytes)) {
   for (const LinkDescription& each : description.links) {
-    Link link;
-    link.description = each;
-    link.queue = make_queue(static_cast<std::uint32_t>(links_.size()), each);
-    if (is_simplified && each.queue.name == "drop-tail") {
-      const DropTailLimits& limits = static_cast<const DropTail&>(*link.queue).limits();
-      if (limits.bytes == DropTailLimits().bytes) {
-        link.fifo.emplace(limits.packets);
-      }
-    }
-    link.service_ms = 1 / each.rate_packets_per_ms;
-    links_.push_back(std::move(link));
+    add_link(each, is_simplified);
   }
   senders_.reserve(description.senders.size());
   for (const SenderDescription& each : description.senders) {
@@ -259,7 +294,7 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
   departures_ = Timers(links);
   arrivals_ = Timers(static_cast<std::uint32_t>(lanes_.size()));
   acts_ = Timers(senders);
-  rare_ = Timers(links + 2 * senders);
+  rare_ = Timers(2 * links + 2 * senders);
   for (std::uint32_t i = 0; i < senders; ++i) {
     rare_.set(timer_of_switch(i), senders_[i].schedule.begins_ms(0, 0));
     if (senders_[i].barrier_pause_ms < kNever) {
@@ -271,6 +306,65 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
     sender_samples_.resize(senders_.size());
     link_samples_.resize(links_.size());
   }
+}
+
+void Network::add_link(const LinkDescription& description, bool is_simplified) {
+  const auto index = static_cast<std::uint32_t>(links_.size());
+  Link link;
+  link.description = description;
+  link.queue = make_queue(index, description);
+  std::optional<FifoLink>* fifo = &link.fifo;
+  if (!is_constant(description)) {
+    link.variety = variety_of(description, index);
+    fifo = &link.variety->fifo;
+  }
+  // Cellsim's link may ask again in the instant that something comes to it.
+  if (is_simplified && description.queue.name == "drop-tail" && !delays_before(description)) {
+    const DropTailLimits& limits = static_cast<const DropTail&>(*link.queue).limits();
+    if (limits.bytes == DropTailLimits().bytes) {
+      fifo->emplace(limits.packets);
+    }
+  }
+  link.service_ms = 1 / description.rate_packets_per_ms;
+  links_.push_back(std::move(link));
+}
+
+std::unique_ptr<Network::Variety> Network::variety_of(const LinkDescription& description,
+                                                      std::uint32_t index) const {
+  enum class Draws : std::uint64_t { kOpportunities, kWalk, kBursts, kJitterBox, kLoss };
+  const auto key_of = [this, index](Draws draws) {
+    return derive_key(key_, {static_cast<std::uint64_t>(Purpose::kLink), index,
+                             static_cast<std::uint64_t>(draws)});
+  };
+  auto variety = std::make_unique<Variety>();
+  if (description.changes) {
+    variety->conditions.emplace(LinkCondition{description.rate_packets_per_ms, description.delay_ms,
+                                              description.loss_probability},
+                                *description.changes, key_of(Draws::kWalk), duration_ms_);
+    variety->changes_loss = change_loss(*description.changes);
+  }
+  if (description.trace) {
+    variety->driver = trace_driver(description.trace->semantics,
+                                   Opportunities(description.trace->source, description.trace->ends,
+                                                 key_of(Draws::kOpportunities)));
+  } else if (description.changes && change_rate(*description.changes)) {
+    variety->driver = rate_driver(*variety->conditions, description_.packet_bytes);
+  } else {
+    variety->driver = rate_driver(description.rate_packets_per_ms, description_.packet_bytes);
+  }
+  if (description.policer) {
+    variety->policer.emplace(*description.policer, description_.packet_bytes);
+  }
+  if (description.gilbert_elliott) {
+    variety->bursts.emplace(*description.gilbert_elliott, key_of(Draws::kBursts));
+  }
+  if (description.jitter_box) {
+    variety->jitter_box.emplace(*description.jitter_box, key_of(Draws::kJitterBox));
+    const auto* const random = std::get_if<RandomRelease>(&*description.jitter_box);
+    variety->reorders = random != nullptr && random->reorders;
+  }
+  variety->loss_key = key_of(Draws::kLoss);
+  return variety;
 }
 
 void Network::add_sender(const SenderDescription& description,
@@ -315,7 +409,8 @@ std::unique_ptr<Queue> Network::make_queue(std::uint32_t link,
   const QueueDiscipline& discipline = find_queue_discipline(description.queue.name);
   return discipline.make(
       Chosen("queue", discipline.variants, description.queue),
-      {description.buffer_packets, description.rate_packets_per_ms, description_.packet_bytes,
+      {description.buffer_packets, mean_rate_packets_per_ms(description, description_.packet_bytes),
+       description_.packet_bytes,
        derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), link})});
 }
 
@@ -326,14 +421,17 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
   std::vector<Hop>& hops = hops_.emplace_back();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::uint32_t link = links[i];
-    const double lane_ms =
-        links_[link].description.delay_ms + (i + 1 == links.size() ? delay_ms : 0);
-    const auto [lane, is_new] =
-        lane_of_.try_emplace({link, lane_ms}, static_cast<std::uint32_t>(lanes_.size()));
-    if (is_new) {
-      lanes_.push_back({{}, lane_ms, link});
+    const LinkDescription& description = links_[link].description;
+    const double rest_ms = i + 1 == links.size() ? delay_ms : 0;
+    if (Variety* const variety = links_[link].variety.get(); delays_before(description)) {
+      variety->lane_before = lane(link, kBefore, description.delay_ms);
+      hops.push_back({link, lane(link, rest_ms, rest_ms)});
+    } else if (description.changes) {
+      hops.push_back({link, lane(link, rest_ms, rest_ms)});
+    } else {
+      const double lane_ms = description.delay_ms + rest_ms;
+      hops.push_back({link, lane(link, lane_ms, lane_ms)});
     }
-    hops.push_back({link, lane->second});
   }
   route.hops = hops.data();
   route.length = static_cast<std::uint32_t>(hops.size());
@@ -346,8 +444,10 @@ void Network::find_losses(Route& route, const std::vector<std::uint32_t>& links,
   route.lossy_hops.clear();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::uint32_t link = links[i];
-    const double probability = links_[link].description.loss_probability;
-    if (probability > 0) {
+    const LinkDescription& description = links_[link].description;
+    const double probability = description.loss_probability;
+    // Where it changes it is drawn behind the link.
+    if (probability > 0 && !(description.changes && change_loss(*description.changes))) {
       // The first link's are named as the dumbbell's are.
       std::uint64_t key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kLoss));
       if (link > 0 || is_return) {
@@ -358,8 +458,17 @@ void Network::find_losses(Route& route, const std::vector<std::uint32_t>& links,
   }
 }
 
-// Of arrivals at one instant the first is behind the lowest link, and then the nearest: it does not
-// matter whose route a lane was made for.
+std::uint32_t Network::lane(std::uint32_t link, double order, double delay_ms) {
+  const auto [lane, is_new] =
+      lane_of_.try_emplace({link, order}, static_cast<std::uint32_t>(lanes_.size()));
+  if (is_new) {
+    lanes_.push_back({{}, delay_ms, link});
+  }
+  return lane->second;
+}
+
+// Of arrivals at one instant the first is before or behind the lowest link, and then the nearest:
+// it does not matter whose route a lane was made for.
 void Network::order_lanes() {
   std::vector<Lane> ordered;
   std::vector<std::uint32_t> places(lanes_.size());
@@ -368,6 +477,11 @@ void Network::order_lanes() {
     ordered.push_back(std::move(lanes_[lane]));
   }
   lanes_ = std::move(ordered);
+  for (Link& link : links_) {
+    if (link.variety && link.variety->lane_before) {
+      link.variety->lane_before = places[*link.variety->lane_before];
+    }
+  }
   for (std::vector<Hop>& hops : hops_) {
     for (Hop& hop : hops) {
       hop.lane = places[hop.lane];
@@ -384,12 +498,12 @@ std::uint16_t Network::draw_loss(const Route& route, std::uint64_t name) const {
   return 0;
 }
 
-NetworkResults Network::run(double duration_ms) {
+NetworkResults Network::run() {
   for (Sender& sender : senders_) {
-    sender.results.traffic.first_on_ms = duration_ms;
+    sender.results.traffic.first_on_ms = duration_ms_;
   }
-  run_until(duration_ms);
-  return finish(duration_ms);
+  run_until(duration_ms_);
+  return finish();
 }
 
 void Network::run_until(double until_ms) {
@@ -451,7 +565,7 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
   }
   if (timer < timer_of_delayed_ack(0)) {
     switch_sender(senders_[timer - timer_of_switch(0)], now_ms);
-  } else {
+  } else if (timer < timer_of_jitter_box(0)) {
     Sender& sender = senders_[timer - timer_of_delayed_ack(0)];
     sending_ = index_of(sender);
     // The on period may be over in which it was kept back.
@@ -462,6 +576,13 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
       ack_leaves(sender, ack->first, ack->second, now_ms);
     }
     settle(sender, now_ms);
+  } else {
+    Variety& variety = *links_[timer - timer_of_jitter_box(0)].variety;
+    variety.jitter_box->tick([&](const Segment& released, double release_ms, double behind_ms) {
+      join_lane_behind(released, release_ms, behind_ms, variety.reorders);
+    });
+    variety.box_ticks_ms = kNever;
+    set_rare(timer, kNever);
   }
   tell_of_losses(now_ms);
 }
@@ -503,11 +624,51 @@ void Network::enqueue(std::uint32_t index, const Segment& segment, double now_ms
     }
     return;
   }
+  if (link.variety) {
+    enqueue_at_variety(index, segment, now_ms);
+    return;
+  }
   link.queue->accept(segment, now_ms, *this);
   if (!link.is_busy) {
     begin_transmission(index, now_ms);
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) [[unlikely]] {
+    set_rare(index, tick_ms);
+  }
+}
+
+void Network::enqueue_at_variety(std::uint32_t index, Segment segment, double now_ms) {
+  Link& link = links_[index];
+  Variety& variety = *link.variety;
+  if (variety.lane_before && !segment.is_delayed) {
+    const Lane& before = lanes_[*variety.lane_before];
+    segment.is_delayed = true;
+    join_lane(*variety.lane_before, segment, now_ms + before.delay_ms, false);
+    return;
+  }
+  segment.is_delayed = false;
+  if (variety.policer && !variety.policer->admits(now_ms, segment.bytes)) {
+    dropped(segment, now_ms);
+    return;
+  }
+  if (variety.fifo) {
+    if (const auto departure_ms = variety.fifo->accept(now_ms, *variety.driver, segment.bytes)) {
+      leave(index, segment, *departure_ms);
+    } else {
+      dropped(segment, now_ms);
+    }
+    return;
+  }
+  link.queue->accept(segment, now_ms, *this);
+  if (!link.is_busy) {
+    if (const double asks_ms = variety.driver->asks_ms(now_ms); asks_ms > now_ms) {
+      link.is_busy = true;
+      departures_.set(index, asks_ms);
+    } else {
+      begin_transmission(index, now_ms);
+    }
+  }
+  if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) {
     set_rare(index, tick_ms);
   }
 }
@@ -520,6 +681,12 @@ void Network::begin_transmission(std::uint32_t index, double now_ms) {
   if (!segment) {
     departures_.set(index, kNever);
   } else {
+    if (link.variety) {
+      const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
+      departures_.set(index, passage.asks_ms);
+      leave(index, *segment, passage.departs_ms);
+      return;
+    }
     const double departure_ms = now_ms + service_ms(link, *segment);
     departures_.set(index, departure_ms);
     fly(link, *segment, departure_ms);
@@ -547,6 +714,68 @@ void Network::fly(Link& link, const Segment& segment, double departure_ms) {
   ++flying.segment.hop;
 }
 
+// The same behind a link with variety.
+void Network::leave(std::uint32_t index, Segment segment, double departure_ms) {
+  Link& link = links_[index];
+  Variety& variety = *link.variety;
+  ++link.results.transmitted;
+  // The draws of one transmission at one hop are its own.
+  const std::uint64_t name =
+      (std::uint64_t{segment.is_ack} << 62 | std::uint64_t{segment.sender} << 48 |
+       std::uint64_t{segment.hop} << 38) ^
+      segment.serial;
+  const auto hop = static_cast<std::uint16_t>(segment.hop + 1);
+  double delay_ms = 0;
+  if (variety.conditions) {
+    const LinkCondition& condition = variety.conditions->at(departure_ms);
+    delay_ms = delays_before(description_.links[index]) ? 0 : condition.delay_ms;
+    if (variety.changes_loss &&
+        unit_interval(random_bits(variety.loss_key, name)) < condition.loss_probability) {
+      segment.lost_behind_hop = hop;
+    }
+  }
+  if (variety.bursts && variety.bursts->loses_next()) {
+    segment.lost_behind_hop = hop;
+  }
+  if (!variety.jitter_box) {
+    join_lane_behind(segment, departure_ms, delay_ms, false);
+    return;
+  }
+  variety.jitter_box->put(segment, departure_ms, delay_ms, name,
+                          [&](const Segment& released, double release_ms, double behind_ms) {
+                            join_lane_behind(released, release_ms, behind_ms, variety.reorders);
+                          });
+  if (const double ticks_ms = variety.jitter_box->next_ms(); ticks_ms != variety.box_ticks_ms) {
+    variety.box_ticks_ms = ticks_ms;
+    set_rare(timer_of_jitter_box(index), ticks_ms);
+  }
+}
+
+// Behind the link that it crosses.
+void Network::join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
+                               bool may_overtake) {
+  const std::uint32_t lane = route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
+  Segment crossed = segment;
+  ++crossed.hop;
+  join_lane(lane, crossed, leaves_ms + delay_ms + lanes_[lane].delay_ms, may_overtake);
+}
+
+void Network::join_lane(std::uint32_t index, const Segment& segment, double arrives_ms,
+                        bool may_overtake) {
+  Ring<Lane::InFlight>& in_flight = lanes_[index].in_flight;
+  if (!may_overtake && !in_flight.empty()) {
+    arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);
+  }
+  in_flight.push({arrives_ms, segment});
+  std::size_t place = in_flight.size() - 1;
+  for (; place > 0 && in_flight.at(place - 1).arrives_ms > arrives_ms; --place) {
+    std::swap(in_flight.at(place - 1), in_flight.at(place));
+  }
+  if (place == 0) {
+    arrivals_.set(index, arrives_ms);
+  }
+}
+
 // The link has ended a transmission.
 void Network::departed(std::uint32_t index, double now_ms) {
   begin_transmission(index, now_ms);
@@ -559,7 +788,7 @@ void Network::arrived(std::uint32_t lane_index, double now_ms) {
   Lane& lane = lanes_[lane_index];
   // Where it is while it is read, though others may join it meanwhile.
   const Segment& segment = lane.in_flight.front().segment;
-  if (segment.lost_behind_hop == segment.hop) [[unlikely]] {
+  if (segment.lost_behind_hop == segment.hop && !segment.is_delayed) [[unlikely]] {
     ++links_[lane.link].results.lost;
     untold_losses_.push_back(segment);
   } else {
@@ -771,10 +1000,12 @@ void Network::record() {
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
+    FifoLink* const fifo = fifo_of(link);
     link_samples_[i] =
-        link.fifo ? LinkSample{link.fifo->waiting_packets(next_sample_ms_),
-                               link.fifo->waiting_bytes(next_sample_ms_), link.results.dropped}
-                  : LinkSample{link.queue->packets(), link.queue->bytes(), link.results.dropped};
+        fifo != nullptr
+            ? LinkSample{fifo->waiting_packets(next_sample_ms_),
+                         fifo->waiting_bytes(next_sample_ms_), link.results.dropped}
+            : LinkSample{link.queue->packets(), link.queue->bytes(), link.results.dropped};
   }
   options_.recorder->sample(next_sample_ms_, sender_samples_, link_samples_);
   next_sample_ms_ += options_.record_every_ms;
@@ -860,11 +1091,11 @@ LiveLink Network::link(std::uint32_t index) const {
   return {link.queue->packets(), link.results.dropped, link.results.lost};
 }
 
-NetworkResults Network::finish(double duration_ms) {
+NetworkResults Network::finish() {
   NetworkResults results;
   for (Sender& sender : senders_) {
     if (sender.mode != Mode::kOff) {
-      stop_counting(sender, duration_ms);
+      stop_counting(sender, duration_ms_);
     }
     sender.results.body = sender.body->results();
     if (sender.has_constant_return) {
@@ -876,16 +1107,20 @@ NetworkResults Network::finish(double duration_ms) {
     results.senders.push_back(std::move(sender.results));
   }
   for (Link& link : links_) {
+    FifoLink* const fifo = fifo_of(link);
     link.results.waiting =
-        link.fifo ? link.fifo->waiting_packets(duration_ms) : link.queue->packets();
+        fifo != nullptr ? fifo->waiting_packets(duration_ms_) : link.queue->packets();
     results.links.push_back(link.results);
   }
   for (const Lane& lane : lanes_) {
     results.links[lane.link].under_way += lane.in_flight.size();
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    // What waits is in its lane already.
-    if (links_[i].fifo) {
+    if (links_[i].variety && links_[i].variety->jitter_box) {
+      results.links[i].under_way += links_[i].variety->jitter_box->size();
+    }
+    // What waits is in its lane already, or its box.
+    if (fifo_of(links_[i]) != nullptr) {
       results.links[i].under_way -= results.links[i].waiting;
       results.links[i].transmitted -= results.links[i].waiting;
     }
@@ -932,7 +1167,7 @@ NetworkResults run_network(const NetworkDescription& network, std::span<const Co
   if (has_omniscient_senders(network)) {
     return run_omniscient(network, duration_ms, seed, options.interruption);
   }
-  return Network(network, tables, seed, options, true).run(duration_ms);
+  return Network(network, tables, duration_ms, seed, options, true).run();
 }
 
 std::unique_ptr<LiveNetwork> make_live_network(const NetworkDescription& network,
@@ -942,8 +1177,15 @@ std::unique_ptr<LiveNetwork> make_live_network(const NetworkDescription& network
   if (has_omniscient_senders(network)) {
     refuse("omniscient senders are computed, and cannot be watched");
   }
-  return std::make_unique<Network>(network, tables, seed, NetworkOptions{.observer = observer},
-                                   false);
+  // It ends when nobody runs it any more.
+  constexpr double kWithoutEndMs = 1e12;
+  for (const LinkDescription& link : network.links) {
+    if (!is_constant(link)) {
+      refuse("a live network has links of constant rate, delay and loss only");
+    }
+  }
+  return std::make_unique<Network>(network, tables, kWithoutEndMs, seed,
+                                   NetworkOptions{.observer = observer}, false);
 }
 
 }  // namespace remy

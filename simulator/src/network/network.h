@@ -45,9 +45,9 @@ struct NetworkSenderResults {
 // What became of the packets and ACKs that came to a link.
 struct LinkResults {
   std::uint64_t transmitted = 0;
-  std::uint64_t dropped = 0;  // by its queue
+  std::uint64_t dropped = 0;  // by its policer or its queue
   std::uint64_t lost = 0;     // behind it
-  // At the end: before it, and in it or behind it.
+  // At the end: before it, and in it or behind it (or on the way to it, where its delay is there).
   std::uint64_t waiting = 0;
   std::uint64_t under_way = 0;
 };
@@ -95,7 +95,8 @@ struct NetworkOptions {
 // dumbbell's (network/dumbbell.h).
 //
 // Ties, at one instant: links end transmissions, bodies act (send, time out), queues act of
-// themselves, senders are switched, ACKs leave that were kept back, segments arrive. Within a kind
+// themselves, senders are switched, ACKs leave that were kept back, jitter boxes release, segments
+// arrive. Within a kind
 // the lowest index is first; segments arrive by lane, and lanes are in the order in which routes
 // name them first. What an event causes at once (a packet that leaves at an ACK, joins a queue and
 // begins to be transmitted) belongs to it; but bodies hear of their packets' loss after it.

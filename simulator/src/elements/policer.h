@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace remy {
+
+// A token bucket before a queue (RFC 2697's with one colour): it fills at a rate, up to a burst,
+// and what finds fewer tokens than it has bytes is dropped. It begins full.
+struct Policer {
+  double rate_packets_per_ms = 1;
+  double burst_packets = 10;
+};
+
+class TokenBucket {
+ public:
+  TokenBucket(const Policer& policer, double packet_bytes)
+      : bytes_per_ms_(policer.rate_packets_per_ms * packet_bytes),
+        burst_bytes_(policer.burst_packets * packet_bytes),
+        tokens_bytes_(burst_bytes_) {}
+
+  // Whether a segment conforms, which uses tokens up.
+  bool admits(double now_ms, std::uint32_t bytes) {
+    tokens_bytes_ = std::min(burst_bytes_, tokens_bytes_ + (now_ms - filled_ms_) * bytes_per_ms_);
+    filled_ms_ = now_ms;
+    if (tokens_bytes_ < bytes) {
+      return false;
+    }
+    tokens_bytes_ -= bytes;
+    return true;
+  }
+
+ private:
+  double bytes_per_ms_;
+  double burst_bytes_;
+  double tokens_bytes_;
+  double filled_ms_ = 0;
+};
+
+}  // namespace remy
