@@ -7,7 +7,7 @@ import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import wasmtime
 
@@ -46,12 +46,13 @@ class WasmStage:
         linker = wasmtime.Linker(engine)
         linker.define_wasi()
         module = wasmtime.Module.from_file(engine, str(BUILT / "simulator.wasm"))
-        self._exports: Any = linker.instantiate(self._store, module).exports(self._store)
+        instance = linker.instantiate(self._store, module)
+        self._exports = cast(Any, instance.exports(self._store))
         self._exports["_initialize"](self._store)
 
     def call(self, name: str, *arguments: float) -> int:
         try:
-            return self._exports[f"remy_live_{name}"](self._store, *arguments) or 0
+            return int(self._exports[f"remy_live_{name}"](self._store, *arguments) or 0)
         except wasmtime.Trap as trap:
             raise Refusal(self.text("refusal")) from trap
 

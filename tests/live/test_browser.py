@@ -88,7 +88,10 @@ class Live:
     def recording(self) -> dict[str, Any]:
         with self.page.expect_download() as download:
             self.page.get_by_role("button", name="Record", exact=True).click()
-        return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+        recording: dict[str, Any] = json.loads(
+            Path(download.value.path()).read_text(encoding="utf-8")
+        )
+        return recording
 
     def move(self, slider: str, presses: int) -> None:
         found = self.page.get_by_role("slider", name=slider)

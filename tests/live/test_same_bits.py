@@ -47,9 +47,13 @@ def test_what_is_changed_meanwhile_has_the_same_bits() -> None:
     cubic = -1 - protocols().index("cubic")
     queues = WasmStage().text("queues").splitlines()
     events = switched_on(3, how=2)
-    for step, change in enumerate(
-        ([0.3, 80, 100, 0], [2, 200, 100, 0], [2, 20, 10, 0], [2, 20, 10, 0.02]), start=1
-    ):
+    changes: list[list[float]] = [
+        [0.3, 80, 100, 0],
+        [2, 200, 100, 0],
+        [2, 20, 10, 0],
+        [2, 20, 10, 0.02],
+    ]
+    for step, change in enumerate(changes, start=1):
         events.append((100 * step, {"kind": "link", "numbers": [*change, 1]}))
     for queue, line in enumerate(queues):
         if not line.startswith("xcp"):

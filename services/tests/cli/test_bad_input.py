@@ -94,6 +94,10 @@ CASES = {
     "deep .json": ("inspect {folder}/deep.json", "deep.json"),
     "unknown target format": ("convert {remycc} {folder}/out.txt", "out.txt"),
     "target in no folder": ("convert {remycc} {folder}/no/out.dna", "no/out.dna"),
+    "one of several tables": (
+        EVALUATE + f" --spec {Path(__file__).parents[3] / 'examples' / 'diversity.yaml'}",
+        "2 tables together",
+    ),
     "no such specification": (EVALUATE + " --spec {folder}/nowhere.yaml", "nowhere.yaml"),
     "not YAML": ("validate {folder}/broken.yaml", "broken.yaml"),
     "unknown field": ("validate {folder}/unknown.yaml", "colour"),

@@ -36,7 +36,7 @@ from remy_services.remycc import (
     read_remycc,
     write_remycc,
 )
-from remy_services.specification import SpecError, load_spec, to_yaml
+from remy_services.specification import SpecError, load_spec, load_spec_of_one_table, to_yaml
 
 
 @click.command("evaluate")
@@ -90,7 +90,7 @@ def evaluate_command(
         check_usual_body([words], body)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
-    spec = load_spec(spec_path)
+    spec = load_spec_of_one_table(spec_path)
     table = None
     if words.remycc is not None:
         table = read_remycc(words.remycc, time_unit_ms).table

@@ -32,7 +32,7 @@ from remy_services.remycc import (
     read_remycc,
     write_remycc,
 )
-from remy_services.specification import load_spec
+from remy_services.specification import load_spec_of_one_table
 
 DEADBAND = click.IntRange(0, 1_000_000)
 
@@ -110,7 +110,7 @@ def command(
         write_file(out, header(table, deadband_us=deadband_us).encode())
     else:
         kept = Path(source).with_name("spec.yaml")
-        spec = load_spec(spec_path or kept) if spec_path or kept.exists() else None
+        spec = load_spec_of_one_table(spec_path or kept) if spec_path or kept.exists() else None
         files = ebpf_files(table, name, spec=spec, deadband_us=deadband_us)
         built = write_ebpf(Path(out), files)
     if as_json:
@@ -144,7 +144,7 @@ def _export_dna(
     if spec_path is None and not kept.exists():
         raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
     check_remycc_name(out)
-    spec, remycc = load_spec(spec_path or kept), read_remycc(source)
+    spec, remycc = load_spec_of_one_table(spec_path or kept), read_remycc(source)
     with local_evaluator(threads) as evaluator:
         evaluate = evaluator.evaluate
         try:

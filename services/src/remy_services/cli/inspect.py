@@ -59,7 +59,7 @@ from remy_services.remycc import (
     signal_name,
     write_remycc,
 )
-from remy_services.specification import load_spec
+from remy_services.specification import load_spec_of_one_table
 from remy_simulator import RuleTable
 
 
@@ -404,7 +404,7 @@ def command(
     with ExitStack() as stack:
         sample = None
         if spec_path is not None:
-            spec = load_spec(spec_path)
+            spec = load_spec_of_one_table(spec_path)
             evaluator = stack.enter_context(local_evaluator(threads))
             sample = NetworkSample(spec, seed, specimens, evaluator.evaluate)
         try:

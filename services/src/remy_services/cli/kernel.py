@@ -66,7 +66,7 @@ from remy_services.kernel.running import (
     wait_for_the_end,
 )
 from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec
+from remy_services.specification import load_spec_of_one_table
 
 deadband_option = option(
     "--deadband-us D",
@@ -115,7 +115,7 @@ def check_command(
     """
     table = read_remycc(remycc_path, time_unit_ms).table
     kept = Path(remycc_path).with_name("spec.yaml")
-    spec = load_spec(spec_path or kept) if spec_path or kept.exists() else None
+    spec = load_spec_of_one_table(spec_path or kept) if spec_path or kept.exists() else None
     findings = [check_kernel(), *check_table(table, spec, deadband_us=deadband_us)]
     if spec is not None:
         with local_evaluator(threads) as evaluator:

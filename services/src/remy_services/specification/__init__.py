@@ -7,6 +7,7 @@ declared in the proto files holds. `load_spec` and `parse_spec` return nothing l
 from remy_services.specification.checking import (
     check_spec,
     load_spec,
+    load_spec_of_one_table,
     load_tree,
     parse_spec,
     spec_of_tree,
@@ -31,6 +32,7 @@ __all__ = [
     "extent",
     "first_digest",
     "load_spec",
+    "load_spec_of_one_table",
     "load_tree",
     "parse_setting",
     "parse_spec",

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
-from remy_services.specification.networks import extent
+from remy_services.specification.networks import designs, extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
     Bounds,
@@ -360,6 +360,20 @@ def load_spec(
     FileError if the file cannot be read.
     """
     return spec_of_tree(load_tree(path), os.fspath(path), edition=edition)
+
+
+def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
+    """As load_spec, for what looks at one table on the specification's networks.
+
+    Raises SpecError where it designs several that meet there.
+    """
+    spec = load_spec(path)
+    if len(names := designs(spec)) > 1:
+        problem = (
+            f"designs {len(names)} tables together ({', '.join(names)}), and must design one here"
+        )
+        raise SpecError(os.fspath(path), [Violation("", problem)])
+    return spec
 
 
 def load_tree(path: str | os.PathLike[str]) -> Tree:

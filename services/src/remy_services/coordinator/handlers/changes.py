@@ -36,6 +36,7 @@ from remy_services.jobs.states import (
     state_after,
 )
 from remy_services.specification import check_spec, parse_spec
+from remy_services.specification.networks import designs
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
 from remy_simulator.messages import from_native, to_native
@@ -123,6 +124,11 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     check_name(request.name)
     handle = await farm.catalogue.find(request.job)
     origin = handle.job
+    if len(names := designs(origin.spec)) > 1:
+        raise bad_field(
+            "job",
+            f"designs {len(names)} tables ({', '.join(names)}), and a design begins with one table",
+        )
     if request.HasField("epoch"):
         (table, *_), epoch = await epoch_tables(farm, handle, request.epoch), request.epoch
     else:
