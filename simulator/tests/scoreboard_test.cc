@@ -88,11 +88,11 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     if (fast.has_lost() && chance(0.5)) {
       leaving = fast.first_lost();
       ASSERT_EQ(*leaving, slow.first_lost());
-      fast.repeat(*leaving, {{}, serial++});
+      fast.repeat(*leaving).serial = serial++;
       slow.repeat(*leaving);
     } else if (fast.end() - fast.first() < window) {
       leaving = fast.end();
-      fast.send({{}, serial++});
+      fast.send().serial = serial++;
       slow.send();
     } else {
       ASSERT_EQ(fast.lose_all(), slow.count(SlowScoreboard::State::kInFlight));
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowScoreboard, testing::Range<std::ui
 TEST(ScoreboardTest, ByDistanceALossNeedsNoOthersBetween) {
   Scoreboard scoreboard;
   for (int i = 0; i < 10; ++i) {
-    scoreboard.send({});
+    scoreboard.send();
   }
   const auto ignore = [](const Scoreboard::Transmission&) {};
   std::vector<std::uint64_t> found;

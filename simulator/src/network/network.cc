@@ -387,6 +387,7 @@ void Network::add_sender(const SenderDescription& description,
     const Protocol& protocol = find_protocol(description.protocol.name);
     setting.is_ecn_capable = protocol.needs.is_ecn_capable;
     setting.asks_xcp_routers = protocol.needs.needs_xcp_router;
+    setting.samples_rates = protocol.needs.samples_rates;
     setting.repairs = protocol.needs.repairs;
     setting.controller =
         protocol.make(Chosen("protocol", protocol.variants, description.protocol),
@@ -827,7 +828,12 @@ void Network::data_arrived(Sender& sender, const Segment& segment, double now_ms
   }
   sender.rtt_ms = now_ms - segment.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
-  const auto content = sender.body->received(segment, now_ms - sender.return_delay_ms);
+  const double received_ms = now_ms - sender.return_delay_ms;
+  if (sender.body->exchanged(segment, received_ms, now_ms, *this)) [[likely]] {
+    settle(sender, now_ms);
+    return;
+  }
+  const auto content = sender.body->received(segment, received_ms);
   if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
     settle_delayed_ack(sender);
   }

@@ -15,6 +15,8 @@ namespace remy {
 struct TransportNeeds {
   bool is_ecn_capable = false;
   bool needs_xcp_router = false;
+  // Fills SendState and samples of the delivery rate (senders/controller.h).
+  bool samples_rates = false;
   bool repairs = true;  // sends again what was lost, and hands on in order
 };
 

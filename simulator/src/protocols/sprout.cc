@@ -28,6 +28,7 @@ class Sprout final : public Controller {
     expected_.clear();
     received_end_ = next_serial_;
     make_forecast();
+    set_tick();
   }
 
   void sent(const Sent& sent) override {
@@ -36,6 +37,7 @@ class Sprout final : public Controller {
       skip_idle_ticks(sent.now_ms);
     }
     expected_.push_back({sent.serial, sent.now_ms});
+    set_tick();
   }
 
   void acknowledged(const Ack& ack) override {
@@ -52,6 +54,7 @@ class Sprout final : public Controller {
       expected_.pop_front();
     }
     set_window();
+    set_tick();
   }
 
   void lost(const Loss&) override {}
@@ -61,10 +64,7 @@ class Sprout final : public Controller {
     expected_.clear();
     received_end_ = next_serial_;
     set_window();
-  }
-
-  double next_tick_ms() const override {
-    return expected_.empty() && arrivals_ == 0 ? kNever : tick_end_ms_ + return_ms_;
+    set_tick();
   }
 
   // 3.2: a tick of the receiver's is over. If nothing was left on its way to it, that could have
@@ -82,6 +82,7 @@ class Sprout final : public Controller {
     arrivals_ = 0;
     tick_end_ms_ += kTickMs;
     make_forecast();
+    set_tick();
   }
 
  private:
@@ -104,6 +105,10 @@ class Sprout final : public Controller {
       tick_end_ms_ += kTickMs;
     }
     make_forecast();
+  }
+
+  void set_tick() {
+    next_tick_ms_ = expected_.empty() && arrivals_ == 0 ? kNever : tick_end_ms_ + return_ms_;
   }
 
   void make_forecast() {

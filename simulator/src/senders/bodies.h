@@ -23,6 +23,7 @@ struct BodySetting {
   std::unique_ptr<Controller> controller;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
+  bool samples_rates = true;
   bool repairs = true;  // what the transport of a controller has lost
   MeasurementNoise measurement;
   std::uint64_t jitter_key = 0;  // names the draws of its jitter

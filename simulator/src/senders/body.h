@@ -76,6 +76,11 @@ class Body {
   // An ACK arrived; `echo` is its segment.
   virtual void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                             Outlet& outlet) = 0;
+  // A data packet arrived, at the receiver at received_ms, and its ACK arrives now: received() and
+  // acknowledged() in one. False, and nothing is done, where these are to be called.
+  virtual bool exchanged(const Segment&, double /*received_ms*/, double /*now_ms*/, Outlet&) {
+    return false;
+  }
   // When the body wants to send, or has a timer that expires; and that.
   virtual double next_ms() const = 0;
   virtual void act(double now_ms, Outlet& outlet) = 0;

@@ -41,7 +41,7 @@ struct Ack {
   std::uint64_t in_flight = 0;
   bool in_recovery = false;        // until all is acknowledged that was sent when a loss was found
   bool is_window_limited = false;  // the window was full when the packet was sent, or since
-  SendState packet;                // of the newest packet delivered
+  SendState packet = {};           // of the newest packet delivered
   // Packets a ms between that packet's sending and now; 0 if it cannot be told.
   double delivery_rate_per_ms = 0;
   double delivery_interval_ms = 0;
@@ -82,8 +82,7 @@ class Controller {
   virtual void sent(const Sent&) {}
   // Nothing has been in flight for a retransmission timeout (RFC 5681, section 4.1).
   virtual void idled(double) {}
-  // When the controller wants to act of itself, and that.
-  virtual double next_tick_ms() const { return kNever; }
+  // The controller acts of itself, at next_tick_ms().
   virtual void tick(double) {}
   // Of the packet that leaves next, for XCP's routers: what the sender asks for.
   virtual double wanted_packets() const { return 0; }
@@ -92,10 +91,12 @@ class Controller {
   double window_packets() const { return window_packets_; }
   // Least time between two packets; 0: none.
   double intersend_ms() const { return intersend_ms_; }
+  double next_tick_ms() const { return next_tick_ms_; }
 
  protected:
   double window_packets_ = 1;
   double intersend_ms_ = 0;
+  double next_tick_ms_ = kNever;
 };
 
 }  // namespace remy

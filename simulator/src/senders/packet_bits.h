@@ -76,15 +76,14 @@ class PacketBits {
       larger[packet / 64 & (larger.size() - 1)] = word(packet);
     }
     words_.swap(larger);
+    mask_ = words_.size() - 1;
   }
 
  private:
   static constexpr std::size_t kInitialWords = 8;
 
-  std::uint64_t& word(std::uint64_t packet) { return words_[packet / 64 & (words_.size() - 1)]; }
-  std::uint64_t word(std::uint64_t packet) const {
-    return words_[packet / 64 & (words_.size() - 1)];
-  }
+  std::uint64_t& word(std::uint64_t packet) { return words_[packet / 64 & mask_]; }
+  std::uint64_t word(std::uint64_t packet) const { return words_[packet / 64 & mask_]; }
   static std::uint64_t next_word(std::uint64_t packet) { return packet - packet % 64 + 64; }
   // Those of [first, end) in the word of `first`.
   static std::uint64_t mask(std::uint64_t first, std::uint64_t end) {
@@ -96,6 +95,7 @@ class PacketBits {
   }
 
   std::vector<std::uint64_t> words_;  // a power of two
+  std::size_t mask_ = kInitialWords - 1;
 };
 
 }  // namespace remy

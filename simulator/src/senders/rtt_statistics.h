@@ -16,11 +16,10 @@ class RttStatistics {
   }
   // A new sample, or the last one again with other news.
   void sampled(double rtt_ms, double now_ms) {
-    const double step = std::floor(now_ms / kStepMs);
-    if (step > step_) {
+    if (const double steps = now_ms / kStepMs; steps >= next_step_) {
       sum_over_time_ms_ += last_ms_;
       count_over_time_ += last_ms_ > 0 ? 1 : 0;
-      step_ = step;
+      next_step_ = std::floor(steps) + 1;
     }
     last_ms_ = rtt_ms;
   }
@@ -37,7 +36,7 @@ class RttStatistics {
   double last_ms_ = 0;
   double sum_ms_ = 0;
   std::uint64_t count_ = 0;
-  double step_ = -1;
+  double next_step_ = 0;  // the first whose news are not yet counted
   double sum_over_time_ms_ = 0;
   std::uint64_t count_over_time_ = 0;
 };

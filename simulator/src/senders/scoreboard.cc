@@ -33,6 +33,7 @@ void Scoreboard::grow() {
     larger[packet & (larger.size() - 1)] = at(packet);
   }
   transmissions_.swap(larger);
+  mask_ = transmissions_.size() - 1;
   sacked_.make_room(first_, end_, first_ + transmissions_.size());
   lost_.make_room(first_, end_, first_ + transmissions_.size());
 }

@@ -30,28 +30,32 @@ class Scoreboard {
   bool has_lost() const { return lost_count_ > 0; }
   bool is_sacked(std::uint64_t packet) const { return sacked_.test(packet); }
   bool is_lost(std::uint64_t packet) const { return lost_.test(packet); }
-  const Transmission& at(std::uint64_t packet) const {
-    return transmissions_[packet & (transmissions_.size() - 1)];
-  }
+  const Transmission& at(std::uint64_t packet) const { return transmissions_[packet & mask_]; }
+  // Anything beyond a gap.
+  bool has_received() const { return sacked_count_ > 0; }
   // All packets before, but for those received, have once been found to be lost.
   std::uint64_t loss_end() const { return std::max(first_, loss_end_); }
 
-  // The next new packet is sent.
-  void send(const Transmission& transmission) {
-    if (end_ - first_ == transmissions_.size()) [[unlikely]] {
+  // The next new packet is sent, in a transmission for the caller to describe.
+  Transmission& send() {
+    if (end_ - first_ > mask_) [[unlikely]] {
       grow();
     }
-    transmissions_[end_ & (transmissions_.size() - 1)] = transmission;
-    ++end_;
+    return transmissions_[end_++ & mask_];
   }
 
-  // A lost packet is sent again.
-  void repeat(std::uint64_t packet, const Transmission& transmission) {
-    transmissions_[packet & (transmissions_.size() - 1)] = transmission;
+  // A lost packet is sent again, likewise.
+  Transmission& repeat(std::uint64_t packet) {
     lost_.clear(packet);
     --lost_count_;
     lost_from_ = packet + 1;
+    return transmissions_[packet & mask_];
   }
+
+  // Nothing was received beyond a gap, and nothing waits to be sent again.
+  bool is_in_order() const { return (sacked_count_ | lost_count_) == 0; }
+  // The first packet is received, where that is so.
+  void advance() { ++first_; }
 
   // The lowest of the lost packets, which there must be.
   std::uint64_t first_lost() {
@@ -62,7 +66,7 @@ class Scoreboard {
   // All before `cumulative` are received. Calls `delivered` for each of which that is news.
   template <class Delivered>
   void acknowledge(std::uint64_t cumulative, Delivered delivered) {
-    if ((sacked_count_ | lost_count_) == 0) [[likely]] {
+    if (is_in_order()) [[likely]] {
       for (; first_ < cumulative; ++first_) {
         delivered(at(first_));
       }
@@ -164,6 +168,7 @@ class Scoreboard {
   }
 
   std::vector<Transmission> transmissions_;  // by sequence number modulo its size, a power of two
+  std::uint64_t mask_ = kInitialPackets - 1;
   PacketBits sacked_;
   PacketBits lost_;  // and not yet sent again
   std::uint64_t first_ = 0;

@@ -90,6 +90,7 @@ BodyKind tcp() {
         transport.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
         transport.is_ecn_capable = setting.is_ecn_capable;
         transport.asks_xcp_routers = setting.asks_xcp_routers;
+        transport.samples_rates = setting.table == nullptr && setting.samples_rates;
         transport.repairs = setting.repairs;
         transport.keeps_state |= !setting.repairs;
         std::unique_ptr<Controller> controller = std::move(setting.controller);

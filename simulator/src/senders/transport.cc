@@ -6,7 +6,11 @@
 namespace remy {
 
 Transport::Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller)
-    : settings_(settings), controller_(std::move(controller)), timer_(settings.timeouts) {}
+    : settings_(settings),
+      exchanges_(settings.repairs && settings.delayed_ack_ms == 0 &&
+                 !settings.measures_by_time_stamps),
+      controller_(std::move(controller)),
+      timer_(settings.timeouts) {}
 
 void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
   if (!has_started_ || !settings_.keeps_state) {
@@ -50,89 +54,164 @@ void Transport::restart_connection(double now_ms) {
   controller_->start(now_ms);
 }
 
+// Whether the packet is the next for the receiver, and the first that the sender waits for, and
+// neither misses any.
+[[gnu::always_inline]] inline bool Transport::is_in_order(const Segment& segment) const {
+  return segment.sequence == reassembly_.in_order_end() && !reassembly_.has_gap() &&
+         segment.sequence == scoreboard_.first() && scoreboard_.is_in_order() &&
+         phase_ == Phase::kOpen && duplicates_ == 0 && repetitions_.empty();
+}
+
+bool Transport::exchanged(const Segment& segment, double received_ms, double now_ms,
+                          Outlet& outlet) {
+  if (!exchanges_ || !is_in_order(segment)) {
+    return false;
+  }
+  ++results_.packets_received;
+  results_.packets_marked += segment.is_marked ? 1 : 0;
+  reassembly_.advance();
+  ++results_.packets_in_order;
+  results_.rtt.handed_on();
+  const News news{
+      .sent_ms = segment.sent_ms,
+      .received_ms = received_ms,
+      .serial = segment.serial,
+      .first_before = segment.sequence,
+      .prior_in_flight = in_flight(),
+      .acknowledged = 1,
+      .delivered = 1,
+      .marked = segment.is_marked ? 1U : 0U,
+      .feedback_packets = segment.congestion.feedback_packets,
+      .newest = settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
+  };
+  scoreboard_.advance();
+  newest_serial_ = std::max(newest_serial_, segment.serial);
+  const double rtt_ms = now_ms - segment.sent_ms;
+  timer_.sample(rtt_ms);
+  results_.rtt.sampled(rtt_ms, now_ms);
+  ++delivered_;
+  restart_timer_at_progress(false, now_ms);
+  tell_controller(news, now_ms);
+  send_what_may_leave(now_ms, outlet);
+  return true;
+}
+
 void Transport::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                              Outlet& outlet) {
   if (echo.sequence < connection_start_ ||
       (settings_.has_ns2_linux_recovery && content.cumulative < scoreboard_.first())) {
     return;
   }
-  Ack ack;
-  ack.now_ms = now_ms;
-  ack.prior_in_flight = in_flight();
   if (!settings_.repairs) {
-    acknowledge_highest(echo, content, ack);
+    acknowledge_highest(echo, content, now_ms);
     send_what_may_leave(now_ms, outlet);
     return;
   }
+  const std::uint64_t prior_in_flight = in_flight();
   const std::uint64_t first_before = scoreboard_.first();
+  std::uint64_t delivered = 0;
   const Scoreboard::Transmission* newest = nullptr;
-  const auto delivered = [&ack, &newest](const Scoreboard::Transmission& transmission) {
-    ++ack.delivered;
-    if (newest == nullptr || transmission.serial > newest->serial) {
-      newest = &transmission;
-    }
-  };
-  scoreboard_.acknowledge(content.cumulative, delivered);
-  for (std::uint32_t block = 0; block < content.blocks; ++block) {
-    scoreboard_.acknowledge(content.sacks[block], delivered);
+  if (settings_.samples_rates) {
+    acknowledge(content, [&](const Scoreboard::Transmission& transmission) {
+      ++delivered;
+      if (newest == nullptr || transmission.serial > newest->serial) {
+        newest = &transmission;
+      }
+    });
+  } else {
+    acknowledge(content, [&](const Scoreboard::Transmission&) { ++delivered; });
   }
-  ack.acknowledged = scoreboard_.first() - first_before;
-  ack.serial = echo.serial;
-  ack.received_ms = content.received_ms;
-  ack.sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms;
-  ack.rtt_ms = now_ms - ack.sent_ms;
+  const std::uint64_t acknowledged = scoreboard_.first() - first_before;
+  const double sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms;
+  const double rtt_ms = now_ms - sent_ms;
   newest_serial_ = std::max(newest_serial_, echo.serial);
   if (!settings_.uses_sack) {
-    count_duplicates(content.cumulative == first_before, ack);
+    delivered = count_duplicates(content.cumulative == first_before, acknowledged, delivered);
   }
   const bool was_in_recovery = phase_ == Phase::kRecovery;
   const bool leaves = phase_ != Phase::kOpen && scoreboard_.first() >= recovery_end_;
-  if (takes_sample(ack, was_in_recovery && !leaves)) {
-    timer_.sample(ack.rtt_ms);
-    results_.rtt.sampled(ack.rtt_ms, now_ms);
-  } else if (ack.acknowledged > 0) {
+  if (takes_sample(acknowledged, delivered, was_in_recovery && !leaves)) {
+    timer_.sample(rtt_ms);
+    results_.rtt.sampled(rtt_ms, now_ms);
+  } else if (acknowledged > 0) {
     results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
   }
-  delivered_ += ack.delivered;
-  if (newest != nullptr) {
-    sample_rate(*newest, ack);
-  }
+  delivered_ += delivered;
   if (leaves) {
-    leave_recovery(ack.prior_in_flight, now_ms);
+    leave_recovery(prior_in_flight, now_ms);
   }
-  if (settings_.uses_sack) {
-    find_losses(ack.prior_in_flight, now_ms);
-  } else {
-    find_losses_without_sack(ack.acknowledged > 0 && was_in_recovery, ack.prior_in_flight, now_ms);
+  if (!settings_.uses_sack) {
+    find_losses_without_sack(acknowledged > 0 && was_in_recovery, prior_in_flight, now_ms);
+  } else if (scoreboard_.has_received() || !repetitions_.empty()) {
+    find_losses(prior_in_flight, now_ms);
   }
-  if (ack.acknowledged > 0) {
-    timed_out_again_ = false;
-    if (scoreboard_.first() > recovery_end_) {
-      timer_.end_back_off();
-    }
-    restart_timer(was_in_recovery, now_ms);
+  if (acknowledged > 0) {
+    restart_timer_at_progress(was_in_recovery, now_ms);
   } else if (settings_.has_ns2_linux_recovery) {
     timer_.restart(now_ms);
   }
-  ack.marked = content.marked;
-  ack.feedback_packets = content.feedback_packets;
-  ack.total_delivered = delivered_;
-  ack.total_lost = lost_;
-  ack.in_flight = in_flight();
-  ack.in_recovery = phase_ == Phase::kRecovery;
-  ack.is_window_limited = first_before < window_limited_end_;
-  controller_->acknowledged(ack);
+  tell_controller({.sent_ms = sent_ms,
+                   .received_ms = content.received_ms,
+                   .serial = echo.serial,
+                   .first_before = first_before,
+                   .prior_in_flight = prior_in_flight,
+                   .acknowledged = acknowledged,
+                   .delivered = delivered,
+                   .marked = content.marked,
+                   .feedback_packets = content.feedback_packets,
+                   .newest = newest},
+                  now_ms);
   if (is_reducing_) {
-    reduce_in_proportion(ack.delivered);
+    reduce_in_proportion(delivered);
   }
   send_what_may_leave(now_ms, outlet);
 }
 
+[[gnu::always_inline]] inline void Transport::restart_timer_at_progress(bool was_in_recovery,
+                                                                        double now_ms) {
+  timed_out_again_ = false;
+  if (scoreboard_.first() > recovery_end_) {
+    timer_.end_back_off();
+  }
+  restart_timer(was_in_recovery, now_ms);
+}
+
+[[gnu::always_inline]] inline void Transport::tell_controller(const News& news, double now_ms) {
+  Ack ack{.now_ms = now_ms,
+          .sent_ms = news.sent_ms,
+          .received_ms = news.received_ms,
+          .rtt_ms = now_ms - news.sent_ms,
+          .serial = news.serial,
+          .acknowledged = news.acknowledged,
+          .delivered = news.delivered,
+          .marked = news.marked,
+          .total_delivered = delivered_,
+          .total_lost = lost_,
+          .prior_in_flight = news.prior_in_flight,
+          .in_flight = in_flight(),
+          .in_recovery = phase_ == Phase::kRecovery,
+          .is_window_limited = news.first_before < window_limited_end_,
+          .feedback_packets = news.feedback_packets};
+  if (news.newest != nullptr) {
+    sample_rate(*news.newest, ack);
+  }
+  controller_->acknowledged(ack);
+}
+
+template <class Delivered>
+void Transport::acknowledge(const AckContent& content, Delivered delivered) {
+  scoreboard_.acknowledge(content.cumulative, delivered);
+  for (std::uint32_t block = 0; block < content.blocks; ++block) {
+    scoreboard_.acknowledge(content.sacks[block], delivered);
+  }
+}
+
 // Nothing is repaired: a packet shows that those before it, which were not received, are lost.
-void Transport::acknowledge_highest(const Segment& echo, const AckContent& content, Ack& ack) {
+void Transport::acknowledge_highest(const Segment& echo, const AckContent& content, double now_ms) {
   if (echo.sequence < scoreboard_.first()) {
     return;
   }
+  Ack ack{.now_ms = now_ms, .prior_in_flight = in_flight()};
   for (std::uint64_t packet = scoreboard_.first(); packet < echo.sequence; ++packet) {
     ++lost_;
     notify(packet, packet == scoreboard_.first(), ack.prior_in_flight, ack.now_ms);
@@ -147,7 +226,9 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   ack.received_ms = content.received_ms;
   ack.rtt_ms = ack.now_ms - echo.sent_ms;
   results_.rtt.sampled(ack.rtt_ms, ack.now_ms);
-  sample_rate(received, ack);
+  if (settings_.samples_rates) {
+    sample_rate(received, ack);
+  }
   ack.marked = content.marked;
   ack.total_delivered = delivered_;
   ack.total_lost = lost_;
@@ -156,12 +237,13 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   controller_->acknowledged(ack);
 }
 
-bool Transport::takes_sample(const Ack& ack, bool is_in_recovery) const {
+bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
+                             bool is_in_recovery) const {
   if (!settings_.measures_by_time_stamps) {
-    return ack.delivered > 0;
+    return delivered > 0;
   }
   return settings_.has_ns2_linux_recovery ||
-         (ack.acknowledged > 0 && !(settings_.has_ns2_partial_acks && is_in_recovery));
+         (acknowledged > 0 && !(settings_.has_ns2_partial_acks && is_in_recovery));
 }
 
 // The first two duplicates let a new packet leave each (RFC 3042), the third starts recovery where
@@ -184,21 +266,22 @@ bool Transport::may_start_recovery_by_acks() const {
 }
 
 // RFC 6582: a duplicate ACK says that a packet has left the network, but not which.
-void Transport::count_duplicates(bool repeats_last, Ack& ack) {
-  if (ack.acknowledged > 0) {
+std::uint64_t Transport::count_duplicates(bool repeats_last, std::uint64_t acknowledged,
+                                          std::uint64_t delivered) {
+  if (acknowledged > 0) {
     // The packet that was sent again, and those behind it that duplicates have told of.
-    const std::uint64_t known = std::min(duplicates_, ack.acknowledged - 1);
-    ack.delivered = ack.acknowledged - known;
+    const std::uint64_t known = std::min(duplicates_, acknowledged - 1);
     duplicates_ = phase_ == Phase::kRecovery ? duplicates_ - known : 0;
     if (settings_.has_ns2_partial_acks && phase_ == Phase::kRecovery) {
       duplicates_ = std::max<std::uint64_t>(duplicates_, 1);
     }
-    return;
+    return acknowledged - known;
   }
   if (repeats_last && duplicates_ < countable_duplicates()) {
     ++duplicates_;
-    ack.delivered = 1;
+    return 1;
   }
+  return delivered;
 }
 
 // draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3: over the longer of the times that the
@@ -316,7 +399,7 @@ void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_fligh
 
 // RFC 6298, section 5.2 and 5.3; RFC 6582, section 3.2, step 3: in recovery without SACK only at
 // the first partial ACK.
-void Transport::restart_timer(bool was_in_recovery, double now_ms) {
+[[gnu::always_inline]] inline void Transport::restart_timer(bool was_in_recovery, double now_ms) {
   if (scoreboard_.is_empty() && !settings_.notes_idleness) {
     timer_.stop();
     return;
@@ -387,18 +470,20 @@ void Transport::act(double now_ms, Outlet& outlet) {
   send_what_may_leave(now_ms, outlet);
 }
 
-std::uint64_t Transport::controller_window() const {
+inline std::uint64_t Transport::controller_window() const {
   const double window = std::min(controller_->window_packets(), kMaximumWindow);
-  return window >= 1 ? static_cast<std::uint64_t>(window) : 1;
+  return window >= 1 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(window)) : 1;
 }
 
-std::uint64_t Transport::window() const {
+inline std::uint64_t Transport::window() const {
   return is_reducing_ ? reduction_window_ : std::max(controller_window(), halving_window_);
 }
 
 void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   pacing_ms_ = kNever;
-  halving_window_ = std::min(halving_window_, in_flight() + 1);
+  if (halving_window_ > 0) [[unlikely]] {
+    halving_window_ = std::min(halving_window_, in_flight() + 1);
+  }
   const std::uint64_t burst_end = settings_.has_ns2_partial_acks && phase_ == Phase::kRecovery
                                       ? results_.packets_sent + kNs2Burst + (must_repeat_ ? 1 : 0)
                                       : kEndless;
@@ -422,37 +507,41 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
       return;
     }
     send_packet(can_repeat, now_ms, outlet);
-    halving_window_ = std::min(halving_window_, std::max<std::uint64_t>(in_flight(), 2) - 1);
+    if (halving_window_ > 0) [[unlikely]] {
+      halving_window_ = std::min(halving_window_, std::max<std::uint64_t>(in_flight(), 2) - 1);
+    }
   }
 }
 
-void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
+[[gnu::always_inline]] inline void Transport::send_packet(bool is_repetition, double now_ms,
+                                                          Outlet& outlet) {
   const std::uint64_t packet = is_repetition ? scoreboard_.first_lost() : scoreboard_.end();
   const std::uint64_t others = in_flight();
   const bool is_first = scoreboard_.is_empty();
-  if (others == 0) {
-    // A new flight is measured from its first packet.
-    first_sent_ms_ = now_ms;
-    delivered_ms_ = now_ms;
+  const std::uint64_t serial = next_serial_++;
+  Scoreboard::Transmission& transmission =
+      is_repetition ? scoreboard_.repeat(packet) : scoreboard_.send();
+  transmission.serial = serial;
+  if (settings_.samples_rates) {
+    if (others == 0) {
+      // A new flight is measured from its first packet.
+      first_sent_ms_ = now_ms;
+      delivered_ms_ = now_ms;
+    }
+    transmission.state = {.sent_ms = now_ms,
+                          .delivered = delivered_,
+                          .delivered_ms = delivered_ms_,
+                          .first_sent_ms = first_sent_ms_,
+                          .in_flight = others + 1,
+                          .lost = lost_,
+                          .is_application_limited = delivered_ < application_limited_until_};
   }
-  const Scoreboard::Transmission transmission = {
-      .state = {.sent_ms = now_ms,
-                .delivered = delivered_,
-                .delivered_ms = delivered_ms_,
-                .first_sent_ms = first_sent_ms_,
-                .in_flight = others + 1,
-                .lost = lost_,
-                .is_application_limited = delivered_ < application_limited_until_},
-      .serial = next_serial_++};
   if (is_repetition) {
-    scoreboard_.repeat(packet, transmission);
     must_repeat_ = false;
     ++results_.packets_repeated;
     if (settings_.finds_lost_repetitions) {
-      repetitions_.push_back({packet, transmission.serial});
+      repetitions_.push_back({packet, serial});
     }
-  } else {
-    scoreboard_.send(transmission);
   }
   ++reduction_sent_;
   ++results_.packets_sent;
@@ -461,13 +550,13 @@ void Transport::send_packet(bool is_repetition, double now_ms, Outlet& outlet) {
     timer_.restart(now_ms);
   }
   controller_->sent({.now_ms = now_ms,
-                     .serial = transmission.serial,
+                     .serial = serial,
                      .in_flight = others + 1,
                      .is_repetition = is_repetition});
   Segment segment;
   segment.sent_ms = now_ms;
   segment.sequence = packet;
-  segment.serial = transmission.serial;
+  segment.serial = serial;
   segment.bytes = settings_.packet_bytes;
   segment.is_ecn_capable = settings_.is_ecn_capable;
   if (settings_.asks_xcp_routers) {
@@ -483,10 +572,12 @@ void Transport::lost(const Segment& segment, double) {
 }
 
 std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
+  // The one that is returned: nothing is copied.
+  std::optional<AckContent> content;
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   if (segment.sequence < connection_start_) {
-    return std::nullopt;
+    return content;
   }
   ++resolved_;
   const std::uint64_t in_order = reassembly_.in_order_end();
@@ -497,9 +588,9 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
   if (!settings_.repairs) {
     ++results_.packets_in_order;
     results_.rtt.handed_on();
-    AckContent content;
-    content.received_ms = now_ms;
-    content.marked = segment.is_marked ? 1 : 0;
+    content.emplace();
+    content->received_ms = now_ms;
+    content->marked = segment.is_marked ? 1 : 0;
     return content;
   }
   reassembly_.add(segment.sequence);
@@ -517,18 +608,19 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
     waiting_ = segment;
     waiting_since_ms_ = now_ms;
     ack_due_ms_ = now_ms + settings_.delayed_ack_ms;
-    return std::nullopt;
+    return content;
   }
-  return acknowledgement(segment, now_ms);
+  describe(content.emplace(), segment, now_ms);
+  return content;
 }
 
 std::optional<std::pair<Segment, AckContent>> Transport::delayed_ack(double) {
-  ack_due_ms_ = kNever;
-  return std::pair{waiting_, acknowledgement(waiting_, waiting_since_ms_)};
+  std::pair<Segment, AckContent> late{waiting_, {}};
+  describe(late.second, waiting_, waiting_since_ms_);
+  return late;
 }
 
-AckContent Transport::acknowledgement(const Segment& segment, double received_ms) {
-  AckContent content;
+void Transport::describe(AckContent& content, const Segment& segment, double received_ms) {
   content.received_ms = received_ms;
   content.time_stamp_ms = time_stamp_ms_;
   content.cumulative = reassembly_.in_order_end();
@@ -539,7 +631,6 @@ AckContent Transport::acknowledgement(const Segment& segment, double received_ms
   if (settings_.uses_sack) {
     reassembly_.report(content);
   }
-  return content;
 }
 
 }  // namespace remy

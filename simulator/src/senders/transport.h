@@ -55,12 +55,15 @@ struct TransportSettings {
   std::uint32_t packet_bytes = 1500;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
+  // The controller reads what packets were sent with (SendState), and samples of the delivery rate;
+  // else they stay empty.
+  bool samples_rates = true;
 };
 
 // A TCP sender and its receiver: a window of packets numbered in order, acknowledged in order and
 // selectively, sent again when found to be lost; how many, a controller says. Packets count, bytes
 // do not: all are of one size.
-class Transport : public Body {
+class Transport final : public Body {
  public:
   Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller);
 
@@ -68,6 +71,8 @@ class Transport : public Body {
   void switch_off(double now_ms) override;
   void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                     Outlet& outlet) override;
+  bool exchanged(const Segment& segment, double received_ms, double now_ms,
+                 Outlet& outlet) override;
   double next_ms() const override;
   void act(double now_ms, Outlet& outlet) override;
   bool is_done() const override {
@@ -99,11 +104,32 @@ class Transport : public Body {
   std::uint64_t controller_window() const;
   std::uint64_t window() const;
   void restart_connection(double now_ms);
-  void acknowledge_highest(const Segment& echo, const AckContent& content, Ack& ack);
-  bool takes_sample(const Ack& ack, bool is_in_recovery) const;
+  // What an ACK told of the packets that are not acknowledged.
+  struct News {
+    double sent_ms;
+    double received_ms;
+    std::uint64_t serial;
+    std::uint64_t first_before;
+    std::uint64_t prior_in_flight;
+    std::uint64_t acknowledged;
+    std::uint64_t delivered;
+    std::uint64_t marked;
+    double feedback_packets;
+    const Scoreboard::Transmission* newest;  // null where rates are not sampled
+  };
+
+  bool is_in_order(const Segment& segment) const;
+  void restart_timer_at_progress(bool was_in_recovery, double now_ms);
+  void tell_controller(const News& news, double now_ms);
+  template <class Delivered>
+  void acknowledge(const AckContent& content, Delivered delivered);
+  void acknowledge_highest(const Segment& echo, const AckContent& content, double now_ms);
+  bool takes_sample(std::uint64_t acknowledged, std::uint64_t delivered, bool is_in_recovery) const;
   std::uint64_t countable_duplicates() const;
   bool may_start_recovery_by_acks() const;
-  void count_duplicates(bool repeats_last, Ack& ack);
+  // How many packets an ACK tells to be delivered.
+  std::uint64_t count_duplicates(bool repeats_last, std::uint64_t acknowledged,
+                                 std::uint64_t delivered);
   void sample_rate(const Scoreboard::Transmission& newest, Ack& ack);
   void start_recovery();
   void leave_recovery(std::uint64_t in_flight_before, double now_ms);
@@ -116,11 +142,13 @@ class Transport : public Body {
   void restart_timer(bool was_in_recovery, double now_ms);
   void timer_expired(double now_ms);
   void reduce_in_proportion(std::uint64_t delivered);
-  AckContent acknowledgement(const Segment& segment, double received_ms);
+  void describe(AckContent& content, const Segment& segment, double received_ms);
   void send_what_may_leave(double now_ms, Outlet& outlet);
   void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
 
   TransportSettings settings_;
+  // Packets and ACKs in order may be taken together.
+  bool exchanges_;
   std::unique_ptr<Controller> controller_;
 
   // The sender.
