@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figure import Figure, Row, Unavailable
-from benchmarks.programs import REMY_SIMULATE, network_flags
+from benchmarks.programs import (
+    BUFFER_PACKETS,
+    REMY_FARM,
+    REMY_SIMULATE,
+    STARTS_APART_MS,
+    bulk_flow_flags,
+    network_flags,
+)
 from benchmarks.tables import published
 
 _SHORT_SECONDS = 100
@@ -21,6 +30,8 @@ _RTT_MS = 150
 
 @dataclass(frozen=True)
 class _Setting:
+    """RemyCCs on datagrams, on the dumbbell."""
+
     remycc: str
     senders: int
     link_mbps: float
@@ -36,74 +47,109 @@ _SETTINGS = (
     _Setting("RemyCC-2013-delta0.1.dna", 16, 15, 5000, reference=13_400, goal=250),
 )
 
+#: Flows on the transport body, on the general network.
+_PROTOCOLS = ("newreno", "cubic")
+_GOALS_BY_QUEUE = {"drop-tail": 400, "codel": 500, "sfq-codel": 700}
+_FLOWS = 8
+_FLOWS_LINK_MBPS = 15
+
 
 def measure() -> list[Row]:
     """One row a setting."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed (package valgrind).")
-    return [_row(setting, published(setting.remycc)) for setting in _SETTINGS]
+    return [_remycc_row(setting, published(setting.remycc)) for setting in _SETTINGS] + [
+        _protocol_row(protocol, queue) for queue in _GOALS_BY_QUEUE for protocol in _PROTOCOLS
+    ]
 
 
-def _row(setting: _Setting, remycc: Path) -> Row:
-    packets, instructions = (
-        long - short
-        for long, short in zip(
-            _run(setting, remycc, _LONG_SECONDS), _run(setting, remycc, _SHORT_SECONDS), strict=True
+def _remycc_row(setting: _Setting, remycc: Path) -> Row:
+    def command(seconds: int) -> list[str | Path]:
+        flags = network_flags(
+            remycc=remycc,
+            senders=setting.senders,
+            link_mbps=setting.link_mbps,
+            rtt_ms=_RTT_MS,
+            on_ms=setting.on_off_ms,
+            off_ms=setting.on_off_ms,
+            seconds=seconds,
         )
-    )
+        return [REMY_SIMULATE, *flags]
+
     # The figures of others hold for their RemyCC only.
     is_same = remycc.name == setting.remycc
     return {
         # Designs of ours are directories, all with a file of the same name.
-        "RemyCC": remycc.stem if is_same else remycc.parent.name,
+        "sender": remycc.stem if is_same else remycc.parent.name,
+        "queue": "infinite",
         "senders": setting.senders,
         "Mbit/s": float(setting.link_mbps),
         "on/off ms": int(setting.on_off_ms),
-        "packets": packets,
-        "instructions a packet": round(instructions / packets, 1),
+        **_difference(command),
         "goal": setting.goal if is_same else None,
         "reference": setting.reference if is_same else None,
     }
 
 
-def _run(setting: _Setting, remycc: Path, seconds: float) -> tuple[int, int]:
+def _protocol_row(protocol: str, queue: str) -> Row:
+    def command(seconds: int) -> list[str | Path]:
+        flags = bulk_flow_flags(
+            protocol, senders=_FLOWS, link_mbps=_FLOWS_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
+        )
+        return [REMY_FARM, "simulate", *flags, "--queue", queue]
+
+    return {
+        "sender": protocol,
+        "queue": queue,
+        "senders": _FLOWS,
+        "Mbit/s": float(_FLOWS_LINK_MBPS),
+        "on/off ms": None,
+        **_difference(command),
+        "goal": _GOALS_BY_QUEUE[queue],
+        "reference": None,
+    }
+
+
+def _difference(command: Callable[[int], list[str | Path]]) -> Row:
+    """What a long run of a command has beyond a short one."""
+    short_packets, short_instructions = _run(command(_SHORT_SECONDS))
+    long_packets, long_instructions = _run(command(_LONG_SECONDS))
+    packets = long_packets - short_packets
+    instructions = long_instructions - short_instructions
+    return {"packets": packets, "instructions a packet": round(instructions / packets, 1)}
+
+
+def _run(command: list[str | Path]) -> tuple[int, int]:
     """Packets received, and instructions executed."""
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind"
         printed = subprocess.run(
             [
-                "valgrind",
-                "--quiet",
-                "--tool=callgrind",
-                f"--callgrind-out-file={counts}",
-                REMY_SIMULATE,
-                *network_flags(
-                    remycc=remycc,
-                    senders=setting.senders,
-                    link_mbps=setting.link_mbps,
-                    rtt_ms=_RTT_MS,
-                    on_ms=setting.on_off_ms,
-                    off_ms=setting.on_off_ms,
-                    seconds=seconds,
-                ),
-                "--json",
+                *("valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={counts}"),
+                *(*command, "--json"),
             ],
+            # Else Python's start, too, is another one each time.
+            env={**os.environ, "PYTHONHASHSEED": "0"},
             check=True,
             capture_output=True,
         ).stdout
         totals = re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.MULTILINE)
     assert totals is not None, "callgrind wrote no total"
-    return json.loads(printed)["packets_received"], int(totals[1])
+    tree = json.loads(printed)
+    kinds = tree.get("kinds", [tree])
+    return sum(kind["packets_received"] for kind in kinds), int(totals[1])
 
 
 FIGURE = Figure(
     name="instructions",
     title="Instructions per delivered packet",
     method=(
-        "Instructions that valgrind's callgrind counts in remy-simulate, of a run of 1,000 "
-        "simulated seconds minus one of 100, over the packets received, likewise: start and end "
-        "cancel. Repeatable whatever else the machine does; it depends on the compiler. RTT 150 "
-        "ms, infinite buffer, exponential on and off times of the given mean, seed 1."
+        "Instructions that valgrind's callgrind counts in remy-simulate, or of protocols in "
+        "remy-farm simulate, of a run of 1,000 simulated seconds minus one of 100, over the "
+        "packets received, likewise: start and end cancel. Repeatable whatever else the machine "
+        "does; it depends on the compiler. RTT 150 ms, seed 1. RemyCCs: exponential on and off "
+        "times of the given mean. Protocols, on the tcp body: flows without end that start "
+        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets."
     ),
     measure=measure,
 )

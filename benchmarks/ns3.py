@@ -12,22 +12,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.figure import Figure, Row, Unavailable
-from benchmarks.programs import REMY_FARM, ROOT, run_json
+from benchmarks.programs import (
+    BUFFER_PACKETS,
+    PACKET_BYTES,
+    REMY_FARM,
+    ROOT,
+    STARTS_APART_MS,
+    bulk_flow_flags,
+    run_json,
+)
 
 _PAIRS = 5
 _SENDERS = 8
 _LINK_MBPS = 15
 _RTT_MS = 150
-_BUFFER_PACKETS = 1000
-_STARTS_APART_MS = 200
 _SECONDS = 100
 #: How long both simulate to be compared in throughput and RTT: what flows lose when they start all
 #: at once is then a small part.
 _LONG_SECONDS = 300
-_PACKET_BYTES = 1500
-_SERVICE_MS = _PACKET_BYTES * 8 / (_LINK_MBPS * 1000)
-#: As long as any run: a bulk flow.
-_ALWAYS_ON_MS = 1e12
+_SERVICE_MS = PACKET_BYTES * 8 / (_LINK_MBPS * 1000)
 
 #: Our words, and ns-3's class.
 _PROTOCOLS = (("newreno", "TcpNewReno"), ("cubic,variant=linux", "TcpCubic"))
@@ -129,7 +132,7 @@ def _agreement(program: Path, ours: str, theirs: str) -> Row:
 
 
 def _mbps(packets: int) -> float:
-    return packets * _PACKET_BYTES * 8 / _LONG_SECONDS / 1e6
+    return packets * PACKET_BYTES * 8 / _LONG_SECONDS / 1e6
 
 
 def _in_order(tree: dict[str, Any]) -> int:
@@ -142,15 +145,9 @@ def _ours(protocol: str, seconds: int) -> dict[str, Any]:
     return run_json(
         REMY_FARM,
         "simulate",
-        *("--sender", f"{protocol}={_SENDERS}"),
-        *("--link-mbps", str(_LINK_MBPS)),
-        *("--rtt-ms", str(_RTT_MS)),
-        *("--buffer-packets", str(_BUFFER_PACKETS)),
-        *("--packet-bytes", str(_PACKET_BYTES)),
-        *("--starts-apart-ms", str(_STARTS_APART_MS)),
-        *("--on-ms", str(_ALWAYS_ON_MS)),
-        *("--off-ms", "1"),
-        *("--seconds", str(seconds)),
+        *bulk_flow_flags(
+            protocol, senders=_SENDERS, link_mbps=_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
+        ),
     )
 
 
@@ -162,8 +159,8 @@ def _ns3(program: Path, protocol: str, seconds: int, topology: str, *more: str) 
             f"--senders={_SENDERS}",
             f"--link-mbps={_LINK_MBPS}",
             f"--rtt-ms={_RTT_MS}",
-            f"--buffer-packets={_BUFFER_PACKETS}",
-            f"--starts-apart-ms={_STARTS_APART_MS}",
+            f"--buffer-packets={BUFFER_PACKETS}",
+            f"--starts-apart-ms={STARTS_APART_MS}",
             f"--seconds={seconds}",
             f"--access-links={int(_TOPOLOGIES[topology])}",
             *more,
@@ -180,9 +177,9 @@ FIGURE = Figure(
     name="ns3",
     title="CPU time per delivered packet beside ns-3",
     method=(
-        f"{_SENDERS} bulk flows that start {_STARTS_APART_MS} ms apart, {_LINK_MBPS} Mbit/s, "
-        f"{_RTT_MS} ms, a drop-tail queue of {_BUFFER_PACKETS} packets, packets of "
-        f"{_PACKET_BYTES} bytes, an ACK for each, {_SECONDS} s; ours and ns-3 in turns, "
+        f"{_SENDERS} bulk flows that start {STARTS_APART_MS} ms apart, {_LINK_MBPS} Mbit/s, "
+        f"{_RTT_MS} ms, a drop-tail queue of {BUFFER_PACKETS} packets, packets of "
+        f"{PACKET_BYTES} bytes, an ACK for each, {_SECONDS} s; ours and ns-3 in turns, "
         f"{_PAIRS} times each. CPU time is that of simulating alone, without start and set-up of "
         "either; packets are those that came to a receiver in order; the ratio is the median of "
         "the pairs. ns-3's program is compiled with optimization against the libraries as "

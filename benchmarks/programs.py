@@ -15,6 +15,13 @@ _BIN = Path(sys.executable).parent
 REMY_FARM = _BIN / "remy-farm"
 REMY_SIMULATE = _BIN / "remy-simulate"
 
+#: Of bulk flows.
+BUFFER_PACKETS = 1000
+STARTS_APART_MS = 200
+PACKET_BYTES = 1500
+#: As long as any run.
+_ALWAYS_ON_MS = 1e12
+
 
 def run_json(*command: str | Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The one JSON object that the command (which is to succeed) prints when given --json."""
@@ -56,4 +63,22 @@ def network_flags(
     }
     if buffer_packets is not None:
         values["buffer-packets"] = buffer_packets
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+
+
+def bulk_flow_flags(
+    protocol: str, *, senders: int, link_mbps: float, rtt_ms: float, seconds: float
+) -> list[str]:
+    """Flows without end that start one after the other, as flags of `remy-farm simulate`."""
+    values: dict[str, object] = {
+        "sender": f"{protocol}={senders}",
+        "link-mbps": link_mbps,
+        "rtt-ms": rtt_ms,
+        "buffer-packets": BUFFER_PACKETS,
+        "packet-bytes": PACKET_BYTES,
+        "starts-apart-ms": STARTS_APART_MS,
+        "on-ms": _ALWAYS_ON_MS,
+        "off-ms": 1,
+        "seconds": seconds,
+    }
     return [word for name, value in values.items() for word in (f"--{name}", str(value))]
