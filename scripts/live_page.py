@@ -34,6 +34,11 @@ FLAGS = [
 LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dynamic", "-s"]
 #: Where a simulation spends its time; the rest is made small, with the same bits.
 FAST = ("elements", "network", "senders")
+#: Of these folders, what is asked once a run or once a flow.
+SLOW = {
+    *("bodies", "clock", "description", "flow_lengths", "link_conditions", "link_description"),
+    *("omniscient", "opportunities", "queues", "traffic"),
+}
 
 
 def compiled() -> list[Path]:
@@ -73,7 +78,8 @@ def build_simulator(to: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPool(os.cpu_count()) as pool:
 
         def compile_one(path: Path) -> str:
-            level = "-O3" if path.parent.name in FAST else "-Os"
+            is_fast = path.parent.name in FAST and path.stem not in SLOW
+            level = "-O3" if is_fast else "-Os"
             out = f"{folder}/{path.parent.name}-{path.stem}.o"
             name = str(path.relative_to(SIMULATOR))
             command = [*zig, *FLAGS, level, "-I.", "-c", name, "-o", out]
