@@ -7,6 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -202,6 +203,83 @@ Intervals make_intervals(const std::vector<double>& begin_ms, const std::vector<
   return intervals;
 }
 
+TraceSemantics make_semantics(std::string_view name) {
+  if (name == "ns2") {
+    return TraceSemantics::kNs2;
+  }
+  if (name == "mahimahi") {
+    return TraceSemantics::kMahimahi;
+  }
+  if (name == "cellsim") {
+    return TraceSemantics::kCellsim;
+  }
+  throw std::invalid_argument("a trace's semantics are \"" + std::string(name) +
+                              "\", but must be ns2, mahimahi or cellsim");
+}
+
+TraceDescription make_recorded(const nb::bytes& opportunities_us, std::string_view semantics,
+                               bool ends) {
+  constexpr std::size_t kBytes = 8;
+  constexpr double kUsPerMs = 1000;
+  if (opportunities_us.size() % kBytes != 0) {
+    throw std::invalid_argument("a trace has " + std::to_string(opportunities_us.size()) +
+                                " bytes, but must have 8 for each opportunity");
+  }
+  const auto* const bytes = static_cast<const unsigned char*>(opportunities_us.data());
+  std::vector<double> opportunities_ms;
+  opportunities_ms.reserve(opportunities_us.size() / kBytes);
+  for (std::size_t at = 0; at < opportunities_us.size(); at += kBytes) {
+    std::uint64_t time_us = 0;
+    for (std::size_t byte = kBytes; byte-- > 0;) {
+      time_us = time_us << 8U | bytes[at + byte];
+    }
+    opportunities_ms.push_back(static_cast<double>(time_us) / kUsPerMs);
+  }
+  return {std::make_shared<const Trace>(std::move(opportunities_ms)), make_semantics(semantics),
+          ends};
+}
+
+TraceDescription make_generated(double maximum_packets_per_s, double volatility_packets_per_s,
+                                double outage_escape_per_s, double tick_ms,
+                                std::optional<std::uint64_t> seed, std::string_view semantics) {
+  return {TraceGenerator{maximum_packets_per_s, volatility_packets_per_s, outage_escape_per_s,
+                         tick_ms, seed},
+          make_semantics(semantics), false};
+}
+
+void bind_link_kinds(nb::module_& module) {
+  nb::class_<TraceDescription>(module, "TraceDriver");
+  module.def("recorded", &make_recorded, "opportunities_us"_a, "semantics"_a, "ends"_a,
+             "What drives a link as a recording says: little-endian numbers of 8 bytes. Raises "
+             "ValueError.");
+  module.def("generated", &make_generated, "maximum_packets_per_s"_a, "volatility_packets_per_s"_a,
+             "outage_escape_per_s"_a, "tick_ms"_a, "seed"_a.none(), "semantics"_a,
+             "What drives a link as a model says. Raises ValueError.");
+  nb::class_<LinkStep>(module, "LinkStep")
+      .def(nb::init<double, std::optional<double>, std::optional<double>, std::optional<double>>(),
+           "at_ms"_a, "rate_packets_per_ms"_a.none(), "delay_ms"_a.none(),
+           "loss_probability"_a.none());
+  nb::class_<LinkSchedule>(module, "LinkSchedule")
+      .def(nb::init<std::vector<LinkStep>, std::optional<double>>(), "steps"_a,
+           "repeat_after_ms"_a.none());
+  nb::class_<LinkRange>(module, "LinkRange").def(nb::init<double, double>(), "least"_a, "most"_a);
+  nb::class_<LinkWalk>(module, "LinkWalk")
+      .def(nb::init<double, std::optional<LinkRange>, std::optional<LinkRange>,
+                    std::optional<LinkRange>, double>(),
+           "every_ms"_a, "rate_packets_per_ms"_a.none(), "delay_ms"_a.none(),
+           "loss_probability"_a.none(), "step"_a);
+  nb::class_<GilbertElliottLoss>(module, "GilbertElliottLoss")
+      .def(nb::init<double, double, double, double>(), "good_to_bad"_a, "bad_to_good"_a,
+           "loss_in_good"_a, "loss_in_bad"_a);
+  nb::class_<Policer>(module, "Policer")
+      .def(nb::init<double, double>(), "rate_packets_per_ms"_a, "burst_packets"_a);
+  nb::class_<PeriodicRelease>(module, "PeriodicRelease").def(nb::init<double>(), "period_ms"_a);
+  nb::class_<BatchRelease>(module, "BatchRelease")
+      .def(nb::init<std::uint32_t, double>(), "packets"_a, "longest_wait_ms"_a);
+  nb::class_<RandomRelease>(module, "RandomRelease")
+      .def(nb::init<double, double, bool>(), "longest_hold_ms"_a, "probability"_a, "reorders"_a);
+}
+
 void bind_traffic(nb::module_& module) {
   nb::class_<ExponentialTime>(module, "ExponentialTime").def(nb::init<double>(), "mean_ms"_a);
   nb::class_<ExponentialBytes>(module, "ExponentialBytes").def(nb::init<double>(), "mean_bytes"_a);
@@ -246,6 +324,7 @@ void bind_networks(nb::module_& module) {
              "Raises ValueError with one sentence for what a registry does not have, or numbers "
              "out of their ranges.");
   bind_traffic(module);
+  bind_link_kinds(module);
   nb::class_<Choice>(module, "Choice")
       .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
            "name"_a, "variant"_a, "parameters"_a);
@@ -263,7 +342,19 @@ void bind_networks(nb::module_& module) {
             self->loss_probability = loss_probability;
           },
           "rate_packets_per_ms"_a, "delay_ms"_a, "buffer_packets"_a.none(), "queue"_a.none(),
-          "loss_probability"_a);
+          "loss_probability"_a)
+      .def(
+          "mean_rate_packets_per_ms",
+          [](const LinkDescription& link, double packet_bytes) {
+            validate(link, "link");
+            return mean_rate_packets_per_ms(link, packet_bytes);
+          },
+          "packet_bytes"_a, "Over the long run. Raises ValueError.")
+      .def_rw("trace", &LinkDescription::trace, nb::arg().none())
+      .def_rw("gilbert_elliott", &LinkDescription::gilbert_elliott, nb::arg().none())
+      .def_rw("changes", &LinkDescription::changes, nb::arg().none())
+      .def_rw("policer", &LinkDescription::policer, nb::arg().none())
+      .def_rw("jitter_box", &LinkDescription::jitter_box, nb::arg().none());
   nb::class_<RouteDescription>(module, "Route")
       .def(nb::init<std::vector<std::uint32_t>, std::vector<std::uint32_t>, double, double>(),
            "links"_a, "return_links"_a, "delay_ms"_a, "return_delay_ms"_a);

@@ -170,10 +170,10 @@ BAD = {
         ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
         "the same name twice",
     ),
-    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "is not read from files"),
-    "a kind of link that requests cannot have": (
+    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "must name the file"),
+    "a policer that holds nothing": (
         ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 12, policer: {rate_packets_per_ms: 1}"),
-        "a link has policer, which is not simulated",
+        "burst_packets is 0",
     ),
     "not a mapping": ("- 1", "must be a network"),
     "not YAML": ("links: [", "is not YAML"),

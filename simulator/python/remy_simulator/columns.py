@@ -199,6 +199,7 @@ def shared_part(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.Eva
         seed=request.seed,
         recording=request.recording,
         specimen_columns=evaluation_pb2.SpecimenColumns(kinds=request.specimen_columns.kinds),
+        traces=request.traces,
     )
     if request.HasField("objective"):
         shared.objective.CopyFrom(request.objective)
@@ -281,7 +282,8 @@ class PreparedRequest:
             native = native_tables(shared.tables) if tables is None else tables
             self._tables = [_native.CompiledTable(table) for table in native]
             kinds = shared.specimen_columns.kinds
-            self._kinds = [_native_kind(kind) for kind in kinds]
+            self._traces = messages.Traces(shared.traces)
+            self._kinds = [_native_kind(kind, self._traces) for kind in kinds]
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
         self._all_plain = all(map(messages.is_plain, kinds))
@@ -310,7 +312,7 @@ class PreparedRequest:
         try:
             if part.specimens:
                 part = packed(part)
-                kinds = [_native_kind(kind) for kind in part.specimen_columns.kinds]
+                kinds = [_native_kind(kind, self._traces) for kind in part.specimen_columns.kinds]
                 all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
             else:
                 kinds, all_plain = self._kinds, self._all_plain
@@ -399,6 +401,7 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
     and sender, of links by time and link. Raises InvalidRequest."""
     specimen = request.specimens[0]
     try:
+        traces = messages.Traces(request.traces)
         return _native.record(
             [_native.CompiledTable(table) for table in native_tables(request.tables)],
             _native.Specimen(
@@ -410,7 +413,7 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
                 messages.native_measurement(specimen.measurement),
                 [messages.native_senders(group) for group in specimen.senders],
                 messages.native_bottleneck(specimen),
-                [messages.native_link(link) for link in specimen.links],
+                [messages.native_link(link, traces) for link in specimen.links],
             ),
             request.duration_ms,
             request.seed,
@@ -425,12 +428,14 @@ def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.Ru
     return [messages.to_native(table) for table in tables]
 
 
-def _native_kind(kind: evaluation_pb2.SpecimenKind) -> _native.SpecimenKind:
+def _native_kind(
+    kind: evaluation_pb2.SpecimenKind, traces: messages.Traces
+) -> _native.SpecimenKind:
     return _native.SpecimenKind(
         messages.native_measurement(kind.measurement),
         [messages.native_senders(group) for group in kind.senders],
         messages.native_bottleneck(kind),
-        [messages.native_link(link) for link in kind.links],
+        [messages.native_link(link, traces) for link in kind.links],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from typing import Any
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry
@@ -61,7 +62,7 @@ def signals_fingerprint() -> str:
 @functools.cache
 def protocols_fingerprint() -> str:
     """The same of all protocols, bodies and queues that there are by name, in all variants; and of
-    several links with every kind of traffic.
+    several links with every kind of traffic, and of links of every kind.
 
     A simulator that does not know them has none: it would take a protocol for a rule table.
     """
@@ -97,6 +98,7 @@ def protocols_fingerprint() -> str:
         for group in _mixed(request, queues[number % len(queues)]).senders:
             group.body.name, group.body.variant = body.name, variant.name
     _add_network(request)
+    _add_link_kinds(request)
     digest = hashlib.sha256()
     # Results as they are, then scores: groups have weights and objectives of their own.
     for number, specimen in enumerate(request.specimens):
@@ -153,6 +155,47 @@ def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
         group.route.links.extend(([0, 1], [0], [1])[number % 3])
         group.route.return_links.append(2)
         group.route.delay_ms = 3.0 * number
+
+
+def _add_link_kinds(request: evaluation_pb2.EvaluationRequest) -> None:
+    """A specimen for each kind of link; some follow a recording."""
+    times_us = b"".join((n * 1300 + n % 7 * 100).to_bytes(8, "little") for n in range(1, 200))
+    trace = request.traces.add(sha256=hashlib.sha256(times_us).digest(), opportunities_us=times_us)
+    generator = {
+        "maximum_packets_per_s": 1000.0,
+        "volatility_packets_per_s": 200.0,
+        "outage_escape_per_s": 1.0,
+        "tick_ms": 20.0,
+    }
+    walk = {
+        "every_ms": 70.0,
+        "rate_packets_per_ms": {"least": 0.3, "most": 2.0},
+        "delay_ms": {"least": 3.0, "most": 30.0},
+        "step": 0.3,
+    }
+    steps = [{"at_ms": 300.0, "rate_packets_per_ms": 0.4}, {"at_ms": 600.0, "delay_ms": 3.0}]
+    bursts = {"good_to_bad": 0.01, "bad_to_good": 0.3, "loss_in_bad": 0.5}
+    kinds: tuple[dict[str, Any], ...] = (
+        {"trace": {"sha256": trace.sha256, "semantics": 1}},
+        {"trace": {"sha256": trace.sha256, "semantics": 2}, "gilbert_elliott": bursts},
+        {"trace": {"sha256": trace.sha256, "semantics": 3, "ends": True}},
+        {"generated": {"generator": generator, "semantics": 2}},
+        {"walk": walk, "policer": {"rate_packets_per_ms": 1.0, "burst_packets": 20.0}},
+        {"schedule": {"steps": steps, "repeat_after_ms": 900.0}},
+        {"jitter_box": {"periodic": {"period_ms": 6.0}}},
+        {"jitter_box": {"batches": {"packets": 4, "longest_wait_ms": 5.0}}},
+        {"jitter_box": {"random": {"longest_hold_ms": 9.0, "probability": 0.4}}},
+    )
+    by_time = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=100.0)
+    for kind in kinds:
+        specimen = request.specimens.add(
+            key=len(request.specimens) + 1, link_rate_packets_per_ms=0.71, rtt_ms=61.9
+        )
+        link = evaluation_pb2.Link(**kind, delay_ms=7.0, buffer_packets=30)
+        link.rate_packets_per_ms = 0.0 if link.WhichOneof("driver") else 0.9
+        specimen.links.append(link)
+        for table in (0, 1):
+            specimen.senders.add(count=1, table=table, traffic=by_time)
 
 
 def _mixed(

@@ -1,7 +1,9 @@
 """Between the wire's messages and the native simulator's types."""
 
+import hashlib
 import itertools
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
@@ -166,31 +168,135 @@ def native_route(route: evaluation_pb2.Route) -> _native.Route:
     )
 
 
-#: Of a Link message, what requests may have.
-_LINK_FIELDS: Final = (
-    "rate_packets_per_ms",
-    "delay_ms",
-    "buffer_packets",
-    "queue",
-    "loss_probability",
-)
+_SEMANTICS: Final = {
+    evaluation_pb2.TRACE_SEMANTICS_NS2: "ns2",
+    evaluation_pb2.TRACE_SEMANTICS_MAHIMAHI: "mahimahi",
+    evaluation_pb2.TRACE_SEMANTICS_CELLSIM: "cellsim",
+}
 
 
-def native_link(link: evaluation_pb2.Link) -> _native.Link:
-    """A Link message as the native type. Raises ValueError for what is not simulated."""
-    for field, _ in link.ListFields():
-        if field.name not in _LINK_FIELDS:
-            raise ValueError(
-                f"a link has {field.name}, which is not simulated; it may have "
-                f"{', '.join(_LINK_FIELDS)}"
+class Traces:
+    """A request's recordings by their hashes; links of equal drivers share them."""
+
+    def __init__(self, traces: Iterable[evaluation_pb2.Trace] = ()) -> None:
+        """Raises ValueError where a recording is not the one that its hash names."""
+        self._traces: dict[bytes, bytes] = {}
+        self._drivers: dict[bytes, _native.TraceDriver] = {}
+        for trace in traces:
+            if hashlib.sha256(trace.opportunities_us).digest() != trace.sha256:
+                raise ValueError(
+                    f"the trace {trace.sha256.hex() or '(without a hash)'} has another SHA-256 "
+                    "than it is named by"
+                )
+            self._traces[trace.sha256] = trace.opportunities_us
+
+    def driver(self, link: evaluation_pb2.Link) -> _native.TraceDriver | None:
+        """What drives a link in place of a rate. Raises ValueError."""
+        match link.WhichOneof("driver"):
+            case "generated":
+                model = link.generated.generator
+                return _native.generated(
+                    model.maximum_packets_per_s,
+                    model.volatility_packets_per_s,
+                    model.outage_escape_per_s,
+                    model.tick_ms,
+                    model.seed if model.HasField("seed") else None,
+                    _semantics(link.generated.semantics),
+                )
+            case "trace":
+                return self._recorded(link.trace)
+            case _:
+                return None
+
+    def _recorded(self, trace: evaluation_pb2.Link.TraceDriven) -> _native.TraceDriver:
+        key = trace.SerializeToString(deterministic=True)
+        if key not in self._drivers:
+            if trace.sha256 not in self._traces:
+                raise ValueError(
+                    f"a link follows the trace {trace.sha256.hex() or '(without a hash)'}, which "
+                    f"is not one of the request's {len(self._traces)}"
+                )
+            self._drivers[key] = _native.recorded(
+                self._traces[trace.sha256], _semantics(trace.semantics), trace.ends
             )
-    return _native.Link(
+        return self._drivers[key]
+
+
+def _semantics(number: evaluation_pb2.TraceSemantics) -> str:
+    if number not in _SEMANTICS:
+        raise ValueError(
+            f"a trace's semantics are {number}, but must be 1 (ns2), 2 (mahimahi) or 3 (cellsim)"
+        )
+    return _SEMANTICS[number]
+
+
+def native_link(link: evaluation_pb2.Link, traces: Traces) -> _native.Link:
+    """A Link message as the native type. Raises ValueError."""
+    native = _native.Link(
         link.rate_packets_per_ms,
         link.delay_ms,
         link.buffer_packets if link.HasField("buffer_packets") else None,
         native_choice(link.queue) if link.HasField("queue") else None,
         link.loss_probability,
     )
+    native.trace = traces.driver(link)
+    if link.HasField("gilbert_elliott"):
+        loss = link.gilbert_elliott
+        native.gilbert_elliott = _native.GilbertElliottLoss(
+            loss.good_to_bad, loss.bad_to_good, loss.loss_in_good, loss.loss_in_bad
+        )
+    match link.WhichOneof("changes"):
+        case "schedule":
+            steps = [
+                _native.LinkStep(
+                    step.at_ms,
+                    _optional(step, "rate_packets_per_ms"),
+                    _optional(step, "delay_ms"),
+                    _optional(step, "loss_probability"),
+                )
+                for step in link.schedule.steps
+            ]
+            native.changes = _native.LinkSchedule(steps, link.schedule.repeat_after_ms or None)
+        case "walk":
+            walk = link.walk
+            rate, delay, loss_range = (
+                _native.LinkRange(getattr(walk, name).least, getattr(walk, name).most)
+                if walk.HasField(name)
+                else None
+                for name in ("rate_packets_per_ms", "delay_ms", "loss_probability")
+            )
+            native.changes = _native.LinkWalk(walk.every_ms, rate, delay, loss_range, walk.step)
+    if link.HasField("policer"):
+        native.policer = _native.Policer(
+            link.policer.rate_packets_per_ms, link.policer.burst_packets
+        )
+    if link.HasField("jitter_box"):
+        native.jitter_box = _native_jitter_box(link.jitter_box)
+    return native
+
+
+def _optional(
+    step: evaluation_pb2.LinkStep,
+    name: Literal["rate_packets_per_ms", "delay_ms", "loss_probability"],
+) -> float | None:
+    return getattr(step, name) if step.HasField(name) else None
+
+
+def _native_jitter_box(
+    box: evaluation_pb2.JitterBox,
+) -> _native.PeriodicRelease | _native.BatchRelease | _native.RandomRelease:
+    match box.WhichOneof("holds"):
+        case "periodic":
+            return _native.PeriodicRelease(box.periodic.period_ms)
+        case "batches":
+            return _native.BatchRelease(box.batches.packets, box.batches.longest_wait_ms)
+        case "random":
+            random = box.random
+            return _native.RandomRelease(
+                random.longest_hold_ms, random.probability, random.reorders
+            )
+        case _:
+            raise ValueError("jitter_box.holds is missing; it must be periodic, batches or random")
 
 
 def native_bottleneck(

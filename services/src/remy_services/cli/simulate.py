@@ -322,6 +322,7 @@ def _simulate(
         specimens=[specimen],
         duration_ms=run.seconds * _MS_PER_SECOND,
         seed=run.seed,
+        traces=network.traces,
     )
     started = time.process_time()
     with _interrupts_end_the_process():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from remy_farm.v1 import evaluation_pb2
@@ -22,7 +23,9 @@ from remy_services.evaluation.senders import (
 from remy_services.specification.checking import load_tree
 from remy_services.specification.reading import Tree, fill, nearest
 from remy_services.specification.schema import Bounds, SpecError, Violation, show
+from remy_services.specification.traces import RecordedLink, read_trace
 from remy_simulator import registry
+from remy_simulator.messages import Traces, native_link
 from remy_simulator.registry import Registry
 
 _KEYS = ["links", "senders", "packet_bytes", "ack_bytes", "rtt_ms", "measurement"]
@@ -40,6 +43,7 @@ class Topology:
     """What each group runs, by what it is called."""
     links: list[str]
     """What each link is called."""
+    traces: list[evaluation_pb2.Trace] = field(default_factory=list)
 
 
 def read_topology(path: str | os.PathLike[str]) -> Topology:
@@ -48,7 +52,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     tree = load_tree(path)
     if not isinstance(tree, dict):
         raise SpecError(source, [Violation("", f"is {show(tree)}, but must be a network")])
-    reader = _NetworkReader()
+    reader = _NetworkReader(Path(source).parent)
     topology = reader.network(tree)
     if reader.found:
         raise SpecError(source, reader.found)
@@ -56,8 +60,9 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
 
 
 class _NetworkReader:
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.found: list[Violation] = []
+        self._folder = folder
 
     def network(self, tree: dict[str, Tree]) -> Topology:
         for key in tree:
@@ -74,6 +79,7 @@ class _NetworkReader:
         }
         names: list[str] = []
         queues: dict[int, evaluation_pb2.Choice] = {}
+        traces: dict[int, RecordedLink] = {}
         links: list[Tree] = []
         for number, link in self._mappings(tree, "links"):
             path = f"links[{number}]"
@@ -84,8 +90,13 @@ class _NetworkReader:
             rate = self._taken(link, "rate_mbps", path, self._number(_RATE))
             if rate is not None:
                 link["rate_packets_per_ms"] = link_rate_packets_per_ms(rate, packet_bytes)
-            if link.pop("trace", None) is not None:
-                self._refuse(f"{path}.trace", "is not read from files")
+            if isinstance(driver := link.get("trace"), dict):
+                link["trace"] = driver = dict(driver)
+                trace = self._taken(driver, "file", f"{path}.trace", self._trace)
+                if trace is not None:
+                    traces[number] = trace
+                elif not any(each.path.startswith(f"{path}.trace") for each in self.found):
+                    self._refuse(f"{path}.trace.file", "must name the file of a recording")
             links.append(link)
         words: list[Words] = []
         groups: list[Tree] = []
@@ -111,14 +122,24 @@ class _NetworkReader:
         for number, queue in queues.items():
             if number < len(specimen.links):
                 specimen.links[number].queue.CopyFrom(queue)
+        held: dict[bytes, evaluation_pb2.Trace] = {}
+        for number, trace in traces.items():
+            if number < len(specimen.links):
+                specimen.links[number].trace.sha256 = trace.sha256
+            held[trace.sha256] = evaluation_pb2.Trace(
+                sha256=trace.sha256, opportunities_us=trace.opportunities_us
+            )
         self._check_routes(specimen)
         if len(set(names)) < len(names):
             self._refuse("links", "have the same name twice")
         if not self.found:
             groups_of = zip(words, specimen.senders, strict=True)
             words = [replace(said, count=group.count) for said, group in groups_of]
-            _complete(specimen, words)
-        return Topology(specimen, words, names)
+            try:
+                _complete(specimen, words, Traces(held.values()))
+            except ValueError as problem:
+                self._refuse("links", str(problem))
+        return Topology(specimen, words, names, list(held.values()))
 
     def _check_routes(self, specimen: evaluation_pb2.Specimen) -> None:
         links = len(specimen.links)
@@ -197,11 +218,14 @@ class _NetworkReader:
         except ValueError as problem:
             raise ValueError(f"is {show(value)}: {problem}") from problem
 
+    def _trace(self, value: Tree) -> RecordedLink:
+        return read_trace(self._folder / self._text(value))
+
     def _refuse(self, path: str, problem: str) -> None:
         self.found.append(Violation(path, problem))
 
 
-def _complete(specimen: evaluation_pb2.Specimen, words: list[Words]) -> None:
+def _complete(specimen: evaluation_pb2.Specimen, words: list[Words], traces: Traces) -> None:
     """Senders, and what throughputs and delays are compared with where nothing else says."""
     for group, said in zip(specimen.senders, words, strict=True):
         group.MergeFrom(said.group(None))
@@ -209,7 +233,8 @@ def _complete(specimen: evaluation_pb2.Specimen, words: list[Words]) -> None:
             group.route.SetInParent()
             group.route.delay_ms = specimen.rtt_ms / 2
             group.route.return_delay_ms = specimen.rtt_ms / 2
-    rates = [link.rate_packets_per_ms for link in specimen.links if link.rate_packets_per_ms > 0]
+    size = specimen.bottleneck.packet_bytes
+    rates = [native_link(link, traces).mean_rate_packets_per_ms(size) for link in specimen.links]
     specimen.link_rate_packets_per_ms = min(rates, default=1.0)
     if not specimen.rtt_ms:
         specimen.rtt_ms = min(rtt_ms for _, rtt_ms in unloaded_paths(specimen)) or 1.0
