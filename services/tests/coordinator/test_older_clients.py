@@ -20,6 +20,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.jobs.states import PAUSED, SUCCEEDED
 from remy_services.specification import to_yaml
+from remy_services.specification.networks import USUAL_TABLE
 from services.tests.coordinator.hostile import DESIGN_METHODS
 from services.tests.coordinator.running_server import (
     Client,
@@ -77,7 +78,9 @@ _FULL: dict[str, list[Any]] = {
     ],
     "DeleteJob": [messages.DeleteJobRequest(job="paused")],
     "GetRemyCC": [
-        messages.GetRemyCCRequest(job="over", epoch=0, format=messages.REMY_CC_FORMAT_DNA)
+        messages.GetRemyCCRequest(
+            job="over", epoch=0, format=messages.REMY_CC_FORMAT_DNA, table=USUAL_TABLE
+        )
     ],
     "ListEpochs": [messages.ListEpochsRequest(job="over")],
     "CompareJobs": [messages.CompareJobsRequest(jobs=["over", "paused"])],
@@ -160,6 +163,7 @@ _MEANINGS: dict[tuple[str, str], Any] = {
     ("ForkJob", "priority"): messages.ForkJobRequest(priority=5),
     ("ForkJob", "settings"): messages.ForkJobRequest(settings=["search.mode=joint"]),
     ("GetRemyCC", "epoch"): messages.GetRemyCCRequest(epoch=0),
+    ("GetRemyCC", "table"): messages.GetRemyCCRequest(table=USUAL_TABLE),
     ("ExtendJob", "stop"): messages.ExtendJobRequest(stop=spec_pb2.Stop()),
     ("ExtendJob", "joint_steps"): messages.ExtendJobRequest(joint_steps=_LONG),
     ("ExtendJob", "priority"): messages.ExtendJobRequest(priority=5),

@@ -19,14 +19,14 @@ GIVEN = RuleTable([0, 2], [([(2, 1.5)], _NODE), ([], (0.9, 4.0, 2.0)), ([], (0.5
 
 def test_the_given_table_is_what_the_gain_is_measured_from(tmp_path: Path) -> None:
     result = DesignRun(SPEC, tmp_path, first_table=GIVEN).run()
-    assert result.first == GIVEN
+    assert result.first == [GIVEN]
     assert result.table.rule_count >= GIVEN.rule_count
     assert read_remycc(OutDirectory(tmp_path).first_table).table == GIVEN
 
 
 def test_without_one_the_search_s_own_is(tmp_path: Path) -> None:
     result = DesignRun(SPEC, tmp_path).run()
-    assert result.first == Designer(SPEC).table
+    assert result.first == [Designer(SPEC).table]
     assert not OutDirectory(tmp_path).first_table.exists()
 
 

@@ -44,7 +44,7 @@ def test_a_number_of_any_length_is_read() -> None:
 _IN_YAML = {
     "": "is empty",
     "# nothing\n": "is empty",
-    "[]": "is a list, but must be a mapping with the keys name, edition, network, traffic, "
+    "[]": "is a list, but must be a mapping with the keys name, edition, network, models, traffic, "
     "objective, signals, rules, search, stop, workers",
     "a: [": "is not YAML (expected the node content, but found '<stream end>', line 1, column 5)",
     "a: \x00": "is not YAML (unacceptable character #x0000: special characters are not allowed in "
