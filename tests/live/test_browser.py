@@ -121,7 +121,7 @@ def test_what_was_played_has_the_native_bits(live: Live) -> None:
     live.move("Buffer", -20)
     live.page.get_by_role("switch", name="Sender B").click()
     live.move("Loss", 15)
-    live.page.get_by_label("Queue", exact=True).select_option("codel")
+    live.page.get_by_role("combobox", name="Queue", exact=True).select_option("codel")
     live.move("RTT", -10)
     live.page.get_by_role("switch", name="Sender B").click()
     live.wait_for_throughput(1)
@@ -142,7 +142,7 @@ def test_a_recording_replays_to_the_same_end(live: Live, tmp_path: Path) -> None
 def test_two_tables_meet_the_same_random_numbers(live: Live) -> None:
     live.page.get_by_text("Coming and going").click()
     live.page.get_by_label("Beside it, RemyCCs run").select_option("cubic")
-    live.page.wait_for_function("document.querySelectorAll('.network canvas').length === 4")
+    live.page.wait_for_function("() => document.querySelectorAll('.network canvas').length === 4")
     live.wait_for_throughput(0)
     kept = live.recording()
     assert len(kept["digests"]) == 2
@@ -157,7 +157,7 @@ def test_a_table_of_ones_own(live: Live, tmp_path: Path, suffix: str) -> None:
     write_remycc(path, RemyCC(single))
     live.page.set_input_files("input[type=file]", path)
     live.page.wait_for_function(
-        "document.querySelector('tbody').rows[0].cells[3].textContent === '10.0'"
+        "() => document.querySelector('tbody').rows[0].cells[3].textContent === '10.0'"
     )
     assert live.page.get_by_label("Sender A runs").input_value() == "table:ten"
 
