@@ -44,7 +44,9 @@ function linkNumbers(state: State, queues: Named[]): number[] {
 
 function recordingOf(state: State, protocols: Named[], queues: Named[]): Recording {
   const tables = tablesOf(state);
-  const order = Object.keys(tables);
+  // One that nobody runs may be one that the simulator refused.
+  const run = new Set([state.beside, ...state.senders.map((each) => each.runs)]);
+  const order = Object.keys(tables).filter((each) => run.has(`table:${each}`));
   const number = (runs: string): number => {
     if (runs.startsWith("table:")) return order.indexOf(runs.slice(6));
     return -1 - Math.max(0, protocols.findIndex((each) => each.name === runs));
