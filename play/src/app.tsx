@@ -177,7 +177,7 @@ function Page() {
     samples.current = made.networks.map(() => new Samples(made.senders));
     run.current += 1;
     setNotice("");
-    order({ kind: "start", recording: made });
+    order({ kind: "start", recording: made, run: run.current });
   };
   const changeLink = (change: Partial<State>): void => {
     const next = { ...state, ...change };

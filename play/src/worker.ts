@@ -20,7 +20,7 @@ export interface Recording {
 
 export type Order =
   | { kind: "load"; module: WebAssembly.Module }
-  | { kind: "start"; recording: Recording }
+  | { kind: "start"; recording: Recording; run: number }
   | { kind: "event"; event: Event }
   | { kind: "speed"; speed: number }
   | { kind: "record" };
@@ -45,6 +45,7 @@ let stepsToReplay = 0;
 let speed = 1;
 let owedMs = 0;
 let lastTurn = 0;
+// The number that the page gave to what it wants to see.
 let run = 0;
 
 const tell = (report: Report, transferred: Transferable[] = []): void =>
@@ -57,8 +58,9 @@ function happen(event: Event): void {
   }
 }
 
-async function start(recording: Recording): Promise<void> {
+async function start(recording: Recording, wanted: number): Promise<void> {
   current = undefined;
+  run = wanted;
   const loaded: Simulator[] = [];
   for (const network of recording.networks) {
     const simulator = await Simulator.load(module);
@@ -66,6 +68,7 @@ async function start(recording: Recording): Promise<void> {
     simulator.start(network);
     loaded.push(simulator);
   }
+  if (run !== wanted) return;
   simulators = loaded;
   replayed = recording.steps > 0 ? [...recording.events] : [];
   stepsToReplay = recording.steps;
@@ -74,7 +77,6 @@ async function start(recording: Recording): Promise<void> {
     for (const { event } of recording.events) apply(event);
   }
   owedMs = 0;
-  ++run;
 }
 
 function apply(event: Event): void {
@@ -147,7 +149,7 @@ self.onmessage = async ({ data }: MessageEvent<Order>): Promise<void> => {
       tell({ kind: "loaded", protocols: simulator.protocols(), queues: simulator.queues() });
       turn();
     } else if (data.kind === "start") {
-      await start(data.recording);
+      await start(data.recording, data.run);
     } else if (data.kind === "event") {
       apply(data.event);
     } else if (data.kind === "speed") {
