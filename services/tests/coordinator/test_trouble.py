@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -180,22 +180,22 @@ class TestFailures:
         ("error", "reason", "message"),
         [
             (
-                TaskQuarantined("task 3 has ended 3 workers"),
+                lambda: TaskQuarantined("task 3 has ended 3 workers"),
                 job_pb2.FAILURE_REASON_TASK_QUARANTINED,
                 "task 3 has ended 3 workers",
             ),
             (
-                ResultsDiffer("workers a and b gave different results"),
+                lambda: ResultsDiffer("workers a and b gave different results"),
                 job_pb2.FAILURE_REASON_RESULTS_DIFFER,
                 "workers a and b gave different results",
             ),
             (
-                remy_simulator.InvalidRequest("the request makes no sense"),
+                lambda: remy_simulator.InvalidRequest("the request makes no sense"),
                 job_pb2.FAILURE_REASON_REQUEST_REFUSED,
                 "the request makes no sense",
             ),
             (
-                RuntimeError("a secret of ours"),
+                lambda: RuntimeError("a secret of ours"),
                 job_pb2.FAILURE_REASON_INTERNAL,
                 "internal error, id ",
             ),
@@ -206,7 +206,7 @@ class TestFailures:
         client: Client,
         gate: Gate,
         tmp_path: Path,
-        error: Exception,
+        error: Callable[[], Exception],
         reason: job_pb2.FailureReason,
         message: str,
     ) -> None:
@@ -214,7 +214,8 @@ class TestFailures:
         job = client.submit(_SPEC)
         gate.let_pass(4)
         client.until(job.id, lambda shown: shown.progress.step == 4)
-        gate.errors.append(error)
+        # Made here: an exception that was raised keeps what its frames held.
+        gate.errors.append(error())
         gate.open()
         failed = client.until_final(job.id)
         assert failed.state == FAILED
