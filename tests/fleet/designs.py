@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from typing import Final
 
 import remy_simulator
@@ -130,6 +131,49 @@ def requests(search: str, count: int) -> list[evaluation_pb2.EvaluationRequest]:
         found.append(request)
         designer.receive(remy_simulator.evaluate_columns(request))
     return found
+
+
+#: Above what a message between a coordinator and its workers can be by default.
+TRACE_BYTES: Final = 5 * 2**20
+
+
+def trace_requests(count: int) -> list[evaluation_pb2.EvaluationRequest]:
+    """Requests of two protocols on links that follow one recording of TRACE_BYTES."""
+    times = itertools.accumulate(
+        (each * 7919 % 1501 for each in range(TRACE_BYTES // 8)), initial=9
+    )
+    held = b"".join(
+        time.to_bytes(8, "little") for time in itertools.islice(times, TRACE_BYTES // 8)
+    )
+    trace = evaluation_pb2.Trace(sha256=hashlib.sha256(held).digest(), opportunities_us=held)
+    traffic = evaluation_pb2.Traffic(exponential_time={"mean_ms": 300.0}, mean_off_ms=100.0)
+    return [
+        evaluation_pb2.EvaluationRequest(
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[
+                evaluation_pb2.Specimen(
+                    key=key,
+                    link_rate_packets_per_ms=1.3,
+                    rtt_ms=40.0 + key,
+                    senders=[
+                        {"count": 1, "traffic": traffic, "protocol": {"name": name}}
+                        for name in ("cubic", "newreno")
+                    ],
+                    links=[
+                        {
+                            "buffer_packets": 60,
+                            "trace": {"sha256": trace.sha256, "semantics": key % 3 + 1},
+                        }
+                    ],
+                )
+                for key in range(1, 25)
+            ],
+            duration_ms=5000.0,
+            seed=seed,
+            traces=[trace],
+        )
+        for seed in range(count)
+    ]
 
 
 def first_simulation(

@@ -11,7 +11,7 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import EvaluationProgress, Evaluator
 from remy_services.evaluation.local import LocalEvaluator
-from tests.fleet.designs import SEARCHES, design, requests, short_spec
+from tests.fleet.designs import SEARCHES, design, requests, short_spec, trace_requests
 from tests.fleet.evaluators import EVALUATORS
 
 
@@ -38,6 +38,19 @@ def test_outcomes_are_the_simulator_s(evaluator: Evaluator, search: str) -> None
         assert outcome.SerializeToString(deterministic=True) == expected.SerializeToString(
             deterministic=True
         )
+
+
+def test_links_follow_a_trace_that_is_longer_than_a_message(evaluator: Evaluator) -> None:
+    for request in trace_requests(2):
+        assert evaluator.evaluate(request) == remy_simulator.evaluate_columns(request)
+
+
+def test_a_trace_that_nobody_has_is_refused_by_its_hash(evaluator: Evaluator) -> None:
+    request = trace_requests(1)[0]
+    for specimen in request.specimens:
+        specimen.links[0].trace.sha256 = bytes(32)
+    with pytest.raises(remy_simulator.InvalidRequest, match=f"the trace {'00' * 32}, which"):
+        evaluator.evaluate(request)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import Evaluation, Share, TaskQuarantined
 from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleetSettings
 from remy_simulator.columns import pack_specimens, unpack_specimens
-from tests.fleet.designs import first_simulation, requests
+from tests.fleet.designs import TRACE_BYTES, first_simulation, requests, trace_requests
 
 _DONE, _BAD_INPUT, _UNSUITABLE = 0, 2, 7
 _PATIENCE_SECONDS = 120
@@ -62,6 +62,30 @@ def _begin(
 
 def _wait_for_results(farm: WorkerFarm, count: int) -> None:
     farm.wait_until(lambda: farm.fleet.snapshot().counts.tasks_done >= count)
+
+
+def test_a_worker_is_sent_a_trace_once_and_who_takes_its_place_asks_for_it(
+    farm: WorkerFarm,
+) -> None:
+    requests_of_it = trace_requests(4)
+    expected = [remy_simulator.evaluate_columns(request) for request in requests_of_it]
+    lost = farm.start_worker()
+    assert farm.evaluate(requests_of_it[0]) == expected[0]
+    # By its hash alone, which the evaluator knows from the request before.
+    del requests_of_it[1].traces[:]
+    assert farm.evaluate(requests_of_it[1]) == expected[1]
+    assert farm.fleet.traffic.trace_bytes == TRACE_BYTES
+
+    # It has the trace, and tasks that it does not answer.
+    lost.send_signal(signal.SIGSTOP)
+    running = _begin(farm, requests_of_it[2])
+    farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
+    lost.kill()
+    farm.start_worker()
+    assert running.result(_PATIENCE_SECONDS).outcome == expected[2]
+    assert farm.evaluate(requests_of_it[3]) == expected[3]
+    assert farm.fleet.traffic.trace_bytes == 2 * TRACE_BYTES
+    assert farm.fleet.traffic.shared_bytes < TRACE_BYTES / 100
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

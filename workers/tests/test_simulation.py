@@ -9,6 +9,7 @@ import pytest
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_simulator import InvalidRequest, PreparedRequest
 from remy_simulator.columns import packed, shared_part, slice_request, whole
+from remy_simulator.traces import TraceCache
 from remy_workers.simulation import (
     SharedParts,
     UnknownSharedPart,
@@ -54,8 +55,16 @@ def _task(*, duration_ms: float = 1000.0, packet_limit: int | None = None) -> Ta
     return Task(7, "job", PreparedRequest(shared_part(request)), part, packet_limit=packet_limit)
 
 
+def _no_trace(sha256: bytes) -> bytes:
+    raise AssertionError(sha256)
+
+
+def _known() -> SharedParts:
+    return SharedParts(TraceCache(), _no_trace)
+
+
 def test_a_shared_part_is_found_by_its_digest_until_it_is_forgotten() -> None:
-    known, message = SharedParts(), _message()
+    known, message = _known(), _message()
     known.update(message)
     assert known.find(message.digest).rules == 1
 
@@ -65,7 +74,7 @@ def test_a_shared_part_is_found_by_its_digest_until_it_is_forgotten() -> None:
 
 
 def test_a_shared_part_that_was_damaged_on_the_way_is_not_known() -> None:
-    known, message = SharedParts(), _message()
+    known, message = _known(), _message()
     message.request = message.request[:-1] + bytes([message.request[-1] ^ 1])
     known.update(message)
     with pytest.raises(UnknownSharedPart):
@@ -73,7 +82,7 @@ def test_a_shared_part_that_was_damaged_on_the_way_is_not_known() -> None:
 
 
 def test_a_shared_part_that_the_simulator_does_not_take_is_told_apart() -> None:
-    known, message = SharedParts(), _message(is_valid=False)
+    known, message = _known(), _message(is_valid=False)
     known.update(message)
     with pytest.raises(InvalidRequest):
         known.find(message.digest)

@@ -8,9 +8,10 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_rpc.settings import Address
 from remy_simulator.columns import packed, shared_part, slice_request, whole
+from remy_simulator.traces import TraceCache
 from remy_workers.interruption import IDLE, Shutdown
 from remy_workers.settings import WorkerSettings, unique_worker_id
-from remy_workers.simulation import simulate
+from remy_workers.simulation import SharedParts, TraceNotRead, simulate
 from remy_workers.task_queue import Heartbeat, SendQueue, TaskQueue
 from remy_workers.telemetry import WorkerMetrics
 from remy_workers.worker import Session, hello
@@ -31,7 +32,17 @@ class _Coordinator:
             self.shutdown,
             self.heartbeat,
             WorkerMetrics(1),
+            SharedParts(TraceCache(), self._read_trace),
         )
+        #: What it has, by hash; and what it was asked for.
+        self.traces: dict[bytes, bytes] = {}
+        self.asked: list[bytes] = []
+
+    def _read_trace(self, sha256: bytes) -> bytes:
+        self.asked.append(sha256)
+        if sha256 not in self.traces:
+            raise TraceNotRead("not there")
+        return self.traces[sha256]
 
     def say(self, **message: object) -> None:
         self._session.handle(worker_service_pb2.WorkResponse(**message))  # type: ignore[arg-type]
@@ -135,3 +146,39 @@ def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() ->
     assert said.signals_digest == remy_simulator.signals_fingerprint()
     assert said.protocols_digest == remy_simulator.protocols_fingerprint()
     assert (said.threads, said.job_id, said.exit_when_idle) == (3, "j1", True)
+
+
+def _following_a_trace(seed: int) -> tuple[evaluation_pb2.EvaluationRequest, bytes]:
+    """A request that names a recording, and its opportunities."""
+    opportunities_us = b"".join(time.to_bytes(8, "little") for time in range(1000, 90_000, 1100))
+    request = _request()
+    request.seed = seed
+    trace = request.traces.add(sha256=hashlib.sha256(opportunities_us).digest())
+    request.specimen_columns.kinds[0].links.add(trace={"sha256": trace.sha256, "semantics": 1})
+    return request, opportunities_us
+
+
+def test_a_trace_is_asked_for_once_for_all_requests_that_name_it() -> None:
+    coordinator = _Coordinator()
+    (first, opportunities_us), (second, _) = _following_a_trace(3), _following_a_trace(4)
+    sha256 = first.traces[0].sha256
+    coordinator.traces[sha256] = opportunities_us
+    for request in (first, second):
+        answer = coordinator.ask(_shared(request), _tasks(request))
+        request.traces[0].opportunities_us = opportunities_us
+        expected = remy_simulator.evaluate_columns(request).SerializeToString(deterministic=True)
+        assert answer.result.outcome == expected
+    assert coordinator.asked == [sha256]
+
+
+def test_tasks_whose_trace_does_not_come_are_returned_and_done_once_it_does() -> None:
+    coordinator = _Coordinator()
+    request, opportunities_us = _following_a_trace(3)
+    coordinator.say(shared=_shared(request))
+    coordinator.say(tasks=_tasks(request))
+    assert coordinator.answer().returned.lease_ids == [7]
+    coordinator.traces[request.traces[0].sha256] = opportunities_us
+    coordinator.say(tasks=_tasks(request))
+    begun = coordinator.queue.get()
+    coordinator.queue.done(begun, simulate(begun).message)
+    assert coordinator.answer().result.lease_id == 7

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from itertools import pairwise
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import _native, messages
 from remy_simulator.cpus import allowed_cpus
+from remy_simulator.traces import RecordedTrace, Traces
 
 _NUMBER_BYTES = 8
 # Fewer are added up before a second thread has begun.
@@ -270,9 +271,11 @@ class PreparedRequest:
         self,
         shared: evaluation_pb2.EvaluationRequest,
         tables: Sequence[_native.RuleTable] | None = None,
+        find_trace: Callable[[bytes], RecordedTrace | None] = lambda sha256: None,
     ) -> None:
         """`shared` may be a whole request: its candidates and specimens are not looked at. `tables`
-        take the place of its tables. Raises InvalidRequest.
+        take the place of its tables, `find_trace` knows traces that it names alone. Raises
+        InvalidRequest.
         """
         if shared.recording not in _RECORDINGS:
             raise InvalidRequest(f"recording is {shared.recording}, which is not one of 0 to 3")
@@ -282,7 +285,7 @@ class PreparedRequest:
             native = native_tables(shared.tables) if tables is None else tables
             self._tables = [_native.CompiledTable(table) for table in native]
             kinds = shared.specimen_columns.kinds
-            self._traces = messages.Traces(shared.traces)
+            self._traces = Traces(shared.traces, find_trace)
             self._kinds = [_native_kind(kind, self._traces) for kind in kinds]
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
@@ -401,7 +404,7 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
     and sender, of links by time and link. Raises InvalidRequest."""
     specimen = request.specimens[0]
     try:
-        traces = messages.Traces(request.traces)
+        traces = Traces(request.traces)
         return _native.record(
             [_native.CompiledTable(table) for table in native_tables(request.tables)],
             _native.Specimen(
@@ -428,9 +431,7 @@ def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.Ru
     return [messages.to_native(table) for table in tables]
 
 
-def _native_kind(
-    kind: evaluation_pb2.SpecimenKind, traces: messages.Traces
-) -> _native.SpecimenKind:
+def _native_kind(kind: evaluation_pb2.SpecimenKind, traces: Traces) -> _native.SpecimenKind:
     return _native.SpecimenKind(
         messages.native_measurement(kind.measurement),
         [messages.native_senders(group) for group in kind.senders],

@@ -1,12 +1,11 @@
 """Between the wire's messages and the native simulator's types."""
 
-import hashlib
 import itertools
-from collections.abc import Iterable
 from typing import Final, Literal
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
+from remy_simulator.traces import Traces
 
 _USUAL_PACKET_BYTES: Final = 1500.0
 
@@ -166,68 +165,6 @@ def native_route(route: evaluation_pb2.Route) -> _native.Route:
     return _native.Route(
         route.links[:], route.return_links[:], route.delay_ms, route.return_delay_ms
     )
-
-
-_SEMANTICS: Final = {
-    evaluation_pb2.TRACE_SEMANTICS_NS2: "ns2",
-    evaluation_pb2.TRACE_SEMANTICS_MAHIMAHI: "mahimahi",
-    evaluation_pb2.TRACE_SEMANTICS_CELLSIM: "cellsim",
-}
-
-
-class Traces:
-    """A request's recordings by their hashes; links of equal drivers share them."""
-
-    def __init__(self, traces: Iterable[evaluation_pb2.Trace] = ()) -> None:
-        """Raises ValueError where a recording is not the one that its hash names."""
-        self._traces: dict[bytes, bytes] = {}
-        self._drivers: dict[bytes, _native.TraceDriver] = {}
-        for trace in traces:
-            if hashlib.sha256(trace.opportunities_us).digest() != trace.sha256:
-                raise ValueError(
-                    f"the trace {trace.sha256.hex() or '(without a hash)'} has another SHA-256 "
-                    "than it is named by"
-                )
-            self._traces[trace.sha256] = trace.opportunities_us
-
-    def driver(self, link: evaluation_pb2.Link) -> _native.TraceDriver | None:
-        """What drives a link in place of a rate. Raises ValueError."""
-        match link.WhichOneof("driver"):
-            case "generated":
-                model = link.generated.generator
-                return _native.generated(
-                    model.maximum_packets_per_s,
-                    model.volatility_packets_per_s,
-                    model.outage_escape_per_s,
-                    model.tick_ms,
-                    model.seed if model.HasField("seed") else None,
-                    _semantics(link.generated.semantics),
-                )
-            case "trace":
-                return self._recorded(link.trace)
-            case _:
-                return None
-
-    def _recorded(self, trace: evaluation_pb2.Link.TraceDriven) -> _native.TraceDriver:
-        key = trace.SerializeToString(deterministic=True)
-        if key not in self._drivers:
-            if trace.sha256 not in self._traces:
-                raise ValueError(
-                    f"a link follows the trace {trace.sha256.hex() or '(without a hash)'}, which "
-                    f"is not one of the request's {len(self._traces)}"
-                )
-            self._drivers[key] = _native.recorded(
-                self._traces[trace.sha256], _semantics(trace.semantics), trace.ends
-            )
-        return self._drivers[key]
-
-
-def _semantics(number: evaluation_pb2.TraceSemantics) -> str:
-    if number not in _SEMANTICS:
-        raise ValueError(
-            f"a trace's semantics are {number}, but must be 1 (ns2), 2 (mahimahi) or 3 (cellsim)"
-        )
-    return _SEMANTICS[number]
 
 
 def native_link(link: evaluation_pb2.Link, traces: Traces) -> _native.Link:

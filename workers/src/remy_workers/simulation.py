@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -17,6 +18,7 @@ from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_rpc.tracing import span_beneath
 from remy_simulator import Cancelled, InvalidRequest, PreparedRequest
 from remy_simulator.columns import specimen_count
+from remy_simulator.traces import RecordedTrace, TraceCache
 from remy_workers.task_queue import Task, TaskQueue, refusal
 from remy_workers.telemetry import WorkerMetrics
 
@@ -27,38 +29,66 @@ _log = structlog.get_logger()
 
 
 class UnknownSharedPart(Exception):
-    """A task names a shared part that was not sent, or did not arrive as it was sent."""
+    """A task names a shared part that was not sent, or did not arrive whole as it was sent."""
+
+
+class TraceNotRead(Exception):
+    """The coordinator did not send a recording that tasks need. One sentence."""
+
+
+#: Asks the coordinator for the recording of a hash. Raises TraceNotRead.
+ReadTrace = Callable[[bytes], bytes]
 
 
 class SharedParts:
     """What the tasks of one stream have in common and name by its digest."""
 
-    def __init__(self) -> None:
-        # As the simulator has it, or why it does not take it.
+    def __init__(self, traces: TraceCache, read_trace: ReadTrace) -> None:
+        """Recordings that are not kept in `traces` are asked for, once."""
+        self._traces = traces
+        self._read_trace = read_trace
+        # As it was sent; then as the simulator has it, or why it does not take it.
+        self._sent: dict[bytes, evaluation_pb2.EvaluationRequest] = {}
         self._parts: dict[bytes, PreparedRequest | InvalidRequest] = {}
 
     def update(self, message: worker_service_pb2.SharedPart) -> None:
         """A shared part to know, and those to forget."""
         for digest in message.forgotten:
+            self._sent.pop(digest, None)
             self._parts.pop(digest, None)
         if hashlib.sha256(message.request).digest() != message.digest:
             return
-        try:
-            request = complete(evaluation_pb2.EvaluationRequest.FromString(message.request))
-            self._parts[message.digest] = PreparedRequest(request)
-        except DecodeError:
-            return
-        except InvalidRequest as problem:
-            self._parts[message.digest] = problem
+        with suppress(DecodeError):
+            request = evaluation_pb2.EvaluationRequest.FromString(message.request)
+            self._sent[message.digest] = complete(request)
 
     def find(self, digest: bytes) -> PreparedRequest:
         """Raises UnknownSharedPart, and InvalidRequest for what the simulator does not take."""
-        known = self._parts.get(digest)
-        if known is None:
-            raise UnknownSharedPart
+        if digest not in self._parts:
+            self._parts[digest] = self._prepare(digest)
+        known = self._parts[digest]
         if isinstance(known, InvalidRequest):
             raise InvalidRequest(str(known))
         return known
+
+    def _prepare(self, digest: bytes) -> PreparedRequest | InvalidRequest:
+        request = self._sent.get(digest)
+        if request is None:
+            raise UnknownSharedPart
+        try:
+            # Held by the request from here on, whatever the cache has room for.
+            recordings = {each.sha256: self._recording(each.sha256) for each in request.traces}
+            prepared = PreparedRequest(request, find_trace=recordings.get)
+        except TraceNotRead as problem:
+            _log.warning("a trace was not read", why=str(problem))
+            raise UnknownSharedPart from problem
+        except InvalidRequest as problem:
+            return problem
+        del self._sent[digest]
+        return prepared
+
+    def _recording(self, sha256: bytes) -> RecordedTrace:
+        return self._traces.find(sha256) or self._traces.keep(self._read_trace(sha256))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import threading
@@ -21,9 +22,16 @@ from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import call_metadata
 from remy_simulator import InvalidRequest
 from remy_simulator.cpus import allowed_cpus
+from remy_simulator.traces import TraceCache
 from remy_workers.interruption import IDLE, Shutdown
 from remy_workers.settings import ExitCode, WorkerSettings
-from remy_workers.simulation import SharedParts, UnknownSharedPart, start_simulation_threads
+from remy_workers.simulation import (
+    ReadTrace,
+    SharedParts,
+    TraceNotRead,
+    UnknownSharedPart,
+    start_simulation_threads,
+)
 from remy_workers.task_queue import (
     Heartbeat,
     SendQueue,
@@ -37,6 +45,8 @@ from remy_workers.telemetry import TaskEnd, WorkerMetrics
 
 # Tasks in reserve for each thread, so that none waits for the network.
 _RESERVE = 1
+# A part of a recording is a MiB at most.
+_TRACE_PART_SECONDS = 30.0
 # For the coordinator to hear what was said last.
 _LAST_WORDS_SECONDS = 1.5
 # A coordinator that comes back is not stormed by thousands of workers, nor waits for them.
@@ -96,13 +106,14 @@ class Session:
         shutdown: Shutdown,
         heartbeat: Heartbeat,
         metrics: WorkerMetrics,
+        shared: SharedParts,
     ) -> None:
         self._settings = settings
         self._queue = queue
         self._shutdown = shutdown
         self._heartbeat = heartbeat
         self._metrics = metrics
-        self._shared = SharedParts()
+        self._shared = shared
         self.was_welcome = False
 
     def handle_all(self, responses: Iterable[worker_service_pb2.WorkResponse]) -> None:
@@ -165,6 +176,8 @@ class Worker:
         self._metrics = metrics
         self._queue = TaskQueue()
         self._heartbeat = Heartbeat(self._queue.heartbeat)
+        # Outlasts calls: recordings are the largest that a worker is sent.
+        self._traces = TraceCache()
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition()
 
@@ -210,16 +223,20 @@ class Worker:
         """One call, until it ends. Whether the coordinator welcomed it. Raises Refused."""
         settings = self._settings
         metadata = call_metadata(settings.token)
-        session = Session(settings, self._queue, self._shutdown, self._heartbeat, self._metrics)
         with open_channel(settings.coordinator, settings.tls, user_agent="remy-worker") as channel:
+            # What is generated has no types.
+            make_stub: Any = worker_service_pb2_grpc.WorkerServiceStub
+            stub = make_stub(channel)
+            shared = SharedParts(self._traces, self._reader(stub, metadata))
+            session = Session(
+                settings, self._queue, self._shutdown, self._heartbeat, self._metrics, shared
+            )
             stream = SendQueue()
             stream.put(hello(settings))
             with self._call_is_over:
                 if self._shutdown.why:
                     return False
-                # What is generated has no types.
-                make_stub: Any = worker_service_pb2_grpc.WorkerServiceStub
-                responses = make_stub(channel).Work(stream, metadata=metadata)
+                responses = stub.Work(stream, metadata=metadata)
                 self._call = responses
                 self._queue.attach(stream, settings.threads * (1 + _RESERVE))
             try:
@@ -232,6 +249,29 @@ class Worker:
         if not self._shutdown.why:
             _log.warning("not connected", coordinator=str(settings.coordinator), why=why)
         return session.was_welcome
+
+    def _reader(self, stub: Any, metadata: Any) -> ReadTrace:
+        """Reads recordings over a channel, part by part, unless the worker is to end."""
+
+        def read(sha256: bytes) -> bytes:
+            content = bytearray()
+            while True:
+                if self._shutdown.why:
+                    raise TraceNotRead("the worker is to end")
+                asked = worker_service_pb2.ReadTraceRequest(sha256=sha256, offset=len(content))
+                try:
+                    part = stub.ReadTrace(asked, metadata=metadata, timeout=_TRACE_PART_SECONDS)
+                except grpc.RpcError as error:
+                    raise TraceNotRead(f"no trace {sha256.hex()}: {_details(error)}") from error
+                content += part.content
+                if not part.content or len(content) >= part.total_bytes:
+                    break
+            if hashlib.sha256(content).digest() != sha256:
+                raise TraceNotRead(f"what came as the trace {sha256.hex()} is another")
+            _log.info("read a trace", sha256=sha256.hex(), bytes=len(content))
+            return bytes(content)
+
+        return read
 
     def _leave(self, session: Session) -> None:
         begun = self._queue.detach()
@@ -248,8 +288,8 @@ class Worker:
 
     def _account_for(self, error: grpc.RpcError) -> str:
         """Why a call broke, for people. Raises Refused if there is no use in another one."""
+        why = _details(error)
         assert isinstance(error, grpc.Call)
-        why: str = error.details() or error.code().name
         code = _FATAL_CODES.get(error.code())
         if code is not None:
             raise Refused(code, why) from error
@@ -274,3 +314,9 @@ class Worker:
             over = self._call_is_over.wait_for(lambda: self._call is None, _LAST_WORDS_SECONDS)
             if not over and self._call is not None:
                 self._call.cancel()
+
+
+def _details(error: grpc.RpcError) -> str:
+    """What went wrong, for people."""
+    assert isinstance(error, grpc.Call)
+    return error.details() or error.code().name

@@ -26,13 +26,15 @@ from remy_farm.v1 import constraints_pb2 as remy__farm_dot_v1_dot_constraints__p
 from remy_farm.v1 import evaluation_pb2 as remy__farm_dot_v1_dot_evaluation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!remy_farm/v1/worker_service.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\x1a\x1dremy_farm/v1/evaluation.proto\"\xb1\x04\n\x05Hello\x12\x16\n\tworker_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07version\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11simulator_version\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x1d\n\x10simulator_digest\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x1a\n\x04\x63pus\x18\x05 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x04\x88\x01\x01\x12\x1d\n\x07threads\x18\x06 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x05\x88\x01\x01\x12\x11\n\x04host\x18\x07 \x01(\tH\x06\x88\x01\x01\x12\x13\n\x06job_id\x18\x08 \x01(\tH\x07\x88\x01\x01\x12\x1b\n\x0e\x65xit_when_idle\x18\t \x01(\x08H\x08\x88\x01\x01\x12\x14\n\x07watched\x18\n \x01(\x08H\t\x88\x01\x01\x12\x1e\n\x11scale_free_digest\x18\x0b \x01(\tH\n\x88\x01\x01\x12\x1b\n\x0esignals_digest\x18\x0c \x01(\tH\x0b\x88\x01\x01\x12\x1d\n\x10protocols_digest\x18\r \x01(\tH\x0c\x88\x01\x01\x42\x0c\n\n_worker_idB\n\n\x08_versionB\x14\n\x12_simulator_versionB\x13\n\x11_simulator_digestB\x07\n\x05_cpusB\n\n\x08_threadsB\x07\n\x05_hostB\t\n\x07_job_idB\x11\n\x0f_exit_when_idleB\n\n\x08_watchedB\x14\n\x12_scale_free_digestB\x11\n\x0f_signals_digestB\x13\n\x11_protocols_digest\"&\n\x06\x43redit\x12\x12\n\x05tasks\x18\x01 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_tasks\"\xc8\x01\n\nTaskResult\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x14\n\x07outcome\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x13\n\x06sha256\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x18\n\x0b\x63pu_seconds\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x19\n\x0cwall_seconds\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x0b\n\t_lease_idB\n\n\x08_outcomeB\t\n\x07_sha256B\x0e\n\x0c_cpu_secondsB\x0f\n\r_wall_seconds\"\x81\x01\n\x0bTaskRefused\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x10\n\x03why\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11over_packet_limit\x18\x03 \x01(\x08H\x02\x88\x01\x01\x42\x0b\n\t_lease_idB\x06\n\x04_whyB\x14\n\x12_over_packet_limit\"\"\n\rTasksReturned\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\x0b\n\tHeartbeat\"#\n\x07Goodbye\x12\x10\n\x03why\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x06\n\x04_why\"\x07\n\x05\x45nded\"\xef\x02\n\x0bWorkRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.HelloH\x00\x12&\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.CreditH\x00\x12*\n\x06result\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.TaskResultH\x00\x12,\n\x07refused\x18\x04 \x01(\x0b\x32\x19.remy_farm.v1.TaskRefusedH\x00\x12/\n\x08returned\x18\x05 \x01(\x0b\x32\x1b.remy_farm.v1.TasksReturnedH\x00\x12,\n\theartbeat\x18\x06 \x01(\x0b\x32\x17.remy_farm.v1.HeartbeatH\x00\x12(\n\x07goodbye\x18\x07 \x01(\x0b\x32\x15.remy_farm.v1.GoodbyeH\x00\x12$\n\x05\x65nded\x18\x08 \x01(\x0b\x32\x13.remy_farm.v1.EndedH\x00\x42\t\n\x07message\"\x86\x01\n\x07Welcome\x12\'\n\rlease_seconds\x18\x01 \x01(\x01\x42\x0b\xaa\xd4\x18\x07\n\x01s*\x02\x33\x30H\x00\x88\x01\x01\x12*\n\x11heartbeat_seconds\x18\x02 \x01(\x01\x42\n\xaa\xd4\x18\x06\n\x01s*\x01\x32H\x01\x88\x01\x01\x42\x10\n\x0e_lease_secondsB\x14\n\x12_heartbeat_seconds\"a\n\nSharedPart\x12\x13\n\x06\x64igest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x14\n\x07request\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x11\n\tforgotten\x18\x03 \x03(\x0c\x42\t\n\x07_digestB\n\n\x08_request\"Z\n\x04Task\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12.\n\x05slice\x18\x02 \x01(\x0b\x32\x1f.remy_farm.v1.EvaluationRequestB\x0b\n\t_lease_id\"\xd0\x01\n\x05Tasks\x12\x1a\n\rshared_digest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x13\n\x06job_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0ctrace_parent\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x19\n\x0cpacket_limit\x18\x04 \x01(\x04H\x03\x88\x01\x01\x12!\n\x05tasks\x18\x05 \x03(\x0b\x32\x12.remy_farm.v1.TaskB\x10\n\x0e_shared_digestB\t\n\x07_job_idB\x0f\n\r_trace_parentB\x0f\n\r_packet_limit\"#\n\x0eTasksCancelled\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\r\n\x0bNothingLeft\"\x87\x02\n\x0cWorkResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.remy_farm.v1.WelcomeH\x00\x12*\n\x06shared\x18\x06 \x01(\x0b\x32\x18.remy_farm.v1.SharedPartH\x00\x12$\n\x05tasks\x18\x07 \x01(\x0b\x32\x13.remy_farm.v1.TasksH\x00\x12\x31\n\tcancelled\x18\x04 \x01(\x0b\x32\x1c.remy_farm.v1.TasksCancelledH\x00\x12\x31\n\x0cnothing_left\x18\x05 \x01(\x0b\x32\x19.remy_farm.v1.NothingLeftH\x00\x42\t\n\x07messageJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04\x32R\n\rWorkerService\x12\x41\n\x04Work\x12\x19.remy_farm.v1.WorkRequest\x1a\x1a.remy_farm.v1.WorkResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!remy_farm/v1/worker_service.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\x1a\x1dremy_farm/v1/evaluation.proto\"R\n\x10ReadTraceRequest\x12\x13\n\x06sha256\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x13\n\x06offset\x18\x02 \x01(\x04H\x01\x88\x01\x01\x42\t\n\x07_sha256B\t\n\x07_offset\"l\n\x11ReadTraceResponse\x12\x14\n\x07\x63ontent\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12%\n\x0btotal_bytes\x18\x02 \x01(\x04\x42\x0b\xaa\xd4\x18\x07\n\x05\x62ytesH\x01\x88\x01\x01\x42\n\n\x08_contentB\x0e\n\x0c_total_bytes\"\xb1\x04\n\x05Hello\x12\x16\n\tworker_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07version\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11simulator_version\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x1d\n\x10simulator_digest\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x1a\n\x04\x63pus\x18\x05 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x04\x88\x01\x01\x12\x1d\n\x07threads\x18\x06 \x01(\rB\x07\xaa\xd4\x18\x03*\x01\x31H\x05\x88\x01\x01\x12\x11\n\x04host\x18\x07 \x01(\tH\x06\x88\x01\x01\x12\x13\n\x06job_id\x18\x08 \x01(\tH\x07\x88\x01\x01\x12\x1b\n\x0e\x65xit_when_idle\x18\t \x01(\x08H\x08\x88\x01\x01\x12\x14\n\x07watched\x18\n \x01(\x08H\t\x88\x01\x01\x12\x1e\n\x11scale_free_digest\x18\x0b \x01(\tH\n\x88\x01\x01\x12\x1b\n\x0esignals_digest\x18\x0c \x01(\tH\x0b\x88\x01\x01\x12\x1d\n\x10protocols_digest\x18\r \x01(\tH\x0c\x88\x01\x01\x42\x0c\n\n_worker_idB\n\n\x08_versionB\x14\n\x12_simulator_versionB\x13\n\x11_simulator_digestB\x07\n\x05_cpusB\n\n\x08_threadsB\x07\n\x05_hostB\t\n\x07_job_idB\x11\n\x0f_exit_when_idleB\n\n\x08_watchedB\x14\n\x12_scale_free_digestB\x11\n\x0f_signals_digestB\x13\n\x11_protocols_digest\"&\n\x06\x43redit\x12\x12\n\x05tasks\x18\x01 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_tasks\"\xc8\x01\n\nTaskResult\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x14\n\x07outcome\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x13\n\x06sha256\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x18\n\x0b\x63pu_seconds\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x19\n\x0cwall_seconds\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x0b\n\t_lease_idB\n\n\x08_outcomeB\t\n\x07_sha256B\x0e\n\x0c_cpu_secondsB\x0f\n\r_wall_seconds\"\x81\x01\n\x0bTaskRefused\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x10\n\x03why\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11over_packet_limit\x18\x03 \x01(\x08H\x02\x88\x01\x01\x42\x0b\n\t_lease_idB\x06\n\x04_whyB\x14\n\x12_over_packet_limit\"\"\n\rTasksReturned\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\x0b\n\tHeartbeat\"#\n\x07Goodbye\x12\x10\n\x03why\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x06\n\x04_why\"\x07\n\x05\x45nded\"\xef\x02\n\x0bWorkRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.HelloH\x00\x12&\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.CreditH\x00\x12*\n\x06result\x18\x03 \x01(\x0b\x32\x18.remy_farm.v1.TaskResultH\x00\x12,\n\x07refused\x18\x04 \x01(\x0b\x32\x19.remy_farm.v1.TaskRefusedH\x00\x12/\n\x08returned\x18\x05 \x01(\x0b\x32\x1b.remy_farm.v1.TasksReturnedH\x00\x12,\n\theartbeat\x18\x06 \x01(\x0b\x32\x17.remy_farm.v1.HeartbeatH\x00\x12(\n\x07goodbye\x18\x07 \x01(\x0b\x32\x15.remy_farm.v1.GoodbyeH\x00\x12$\n\x05\x65nded\x18\x08 \x01(\x0b\x32\x13.remy_farm.v1.EndedH\x00\x42\t\n\x07message\"\x86\x01\n\x07Welcome\x12\'\n\rlease_seconds\x18\x01 \x01(\x01\x42\x0b\xaa\xd4\x18\x07\n\x01s*\x02\x33\x30H\x00\x88\x01\x01\x12*\n\x11heartbeat_seconds\x18\x02 \x01(\x01\x42\n\xaa\xd4\x18\x06\n\x01s*\x01\x32H\x01\x88\x01\x01\x42\x10\n\x0e_lease_secondsB\x14\n\x12_heartbeat_seconds\"a\n\nSharedPart\x12\x13\n\x06\x64igest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x14\n\x07request\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x11\n\tforgotten\x18\x03 \x03(\x0c\x42\t\n\x07_digestB\n\n\x08_request\"Z\n\x04Task\x12\x15\n\x08lease_id\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12.\n\x05slice\x18\x02 \x01(\x0b\x32\x1f.remy_farm.v1.EvaluationRequestB\x0b\n\t_lease_id\"\xd0\x01\n\x05Tasks\x12\x1a\n\rshared_digest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x13\n\x06job_id\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x19\n\x0ctrace_parent\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x19\n\x0cpacket_limit\x18\x04 \x01(\x04H\x03\x88\x01\x01\x12!\n\x05tasks\x18\x05 \x03(\x0b\x32\x12.remy_farm.v1.TaskB\x10\n\x0e_shared_digestB\t\n\x07_job_idB\x0f\n\r_trace_parentB\x0f\n\r_packet_limit\"#\n\x0eTasksCancelled\x12\x11\n\tlease_ids\x18\x01 \x03(\x04\"\r\n\x0bNothingLeft\"\x87\x02\n\x0cWorkResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.remy_farm.v1.WelcomeH\x00\x12*\n\x06shared\x18\x06 \x01(\x0b\x32\x18.remy_farm.v1.SharedPartH\x00\x12$\n\x05tasks\x18\x07 \x01(\x0b\x32\x13.remy_farm.v1.TasksH\x00\x12\x31\n\tcancelled\x18\x04 \x01(\x0b\x32\x1c.remy_farm.v1.TasksCancelledH\x00\x12\x31\n\x0cnothing_left\x18\x05 \x01(\x0b\x32\x19.remy_farm.v1.NothingLeftH\x00\x42\t\n\x07messageJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04\x32\xa0\x01\n\rWorkerService\x12\x41\n\x04Work\x12\x19.remy_farm.v1.WorkRequest\x1a\x1a.remy_farm.v1.WorkResponse(\x01\x30\x01\x12L\n\tReadTrace\x12\x1e.remy_farm.v1.ReadTraceRequest\x1a\x1f.remy_farm.v1.ReadTraceResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_farm.v1.worker_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_READTRACERESPONSE'].fields_by_name['total_bytes']._loaded_options = None
+  _globals['_READTRACERESPONSE'].fields_by_name['total_bytes']._serialized_options = b'\252\324\030\007\n\005bytes'
   _globals['_HELLO'].fields_by_name['cpus']._loaded_options = None
   _globals['_HELLO'].fields_by_name['cpus']._serialized_options = b'\252\324\030\003*\0011'
   _globals['_HELLO'].fields_by_name['threads']._loaded_options = None
@@ -41,38 +43,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WELCOME'].fields_by_name['lease_seconds']._serialized_options = b'\252\324\030\007\n\001s*\00230'
   _globals['_WELCOME'].fields_by_name['heartbeat_seconds']._loaded_options = None
   _globals['_WELCOME'].fields_by_name['heartbeat_seconds']._serialized_options = b'\252\324\030\006\n\001s*\0012'
-  _globals['_HELLO']._serialized_start=115
-  _globals['_HELLO']._serialized_end=676
-  _globals['_CREDIT']._serialized_start=678
-  _globals['_CREDIT']._serialized_end=716
-  _globals['_TASKRESULT']._serialized_start=719
-  _globals['_TASKRESULT']._serialized_end=919
-  _globals['_TASKREFUSED']._serialized_start=922
-  _globals['_TASKREFUSED']._serialized_end=1051
-  _globals['_TASKSRETURNED']._serialized_start=1053
-  _globals['_TASKSRETURNED']._serialized_end=1087
-  _globals['_HEARTBEAT']._serialized_start=1089
-  _globals['_HEARTBEAT']._serialized_end=1100
-  _globals['_GOODBYE']._serialized_start=1102
-  _globals['_GOODBYE']._serialized_end=1137
-  _globals['_ENDED']._serialized_start=1139
-  _globals['_ENDED']._serialized_end=1146
-  _globals['_WORKREQUEST']._serialized_start=1149
-  _globals['_WORKREQUEST']._serialized_end=1516
-  _globals['_WELCOME']._serialized_start=1519
-  _globals['_WELCOME']._serialized_end=1653
-  _globals['_SHAREDPART']._serialized_start=1655
-  _globals['_SHAREDPART']._serialized_end=1752
-  _globals['_TASK']._serialized_start=1754
-  _globals['_TASK']._serialized_end=1844
-  _globals['_TASKS']._serialized_start=1847
-  _globals['_TASKS']._serialized_end=2055
-  _globals['_TASKSCANCELLED']._serialized_start=2057
-  _globals['_TASKSCANCELLED']._serialized_end=2092
-  _globals['_NOTHINGLEFT']._serialized_start=2094
-  _globals['_NOTHINGLEFT']._serialized_end=2107
-  _globals['_WORKRESPONSE']._serialized_start=2110
-  _globals['_WORKRESPONSE']._serialized_end=2373
-  _globals['_WORKERSERVICE']._serialized_start=2375
-  _globals['_WORKERSERVICE']._serialized_end=2457
+  _globals['_READTRACEREQUEST']._serialized_start=114
+  _globals['_READTRACEREQUEST']._serialized_end=196
+  _globals['_READTRACERESPONSE']._serialized_start=198
+  _globals['_READTRACERESPONSE']._serialized_end=306
+  _globals['_HELLO']._serialized_start=309
+  _globals['_HELLO']._serialized_end=870
+  _globals['_CREDIT']._serialized_start=872
+  _globals['_CREDIT']._serialized_end=910
+  _globals['_TASKRESULT']._serialized_start=913
+  _globals['_TASKRESULT']._serialized_end=1113
+  _globals['_TASKREFUSED']._serialized_start=1116
+  _globals['_TASKREFUSED']._serialized_end=1245
+  _globals['_TASKSRETURNED']._serialized_start=1247
+  _globals['_TASKSRETURNED']._serialized_end=1281
+  _globals['_HEARTBEAT']._serialized_start=1283
+  _globals['_HEARTBEAT']._serialized_end=1294
+  _globals['_GOODBYE']._serialized_start=1296
+  _globals['_GOODBYE']._serialized_end=1331
+  _globals['_ENDED']._serialized_start=1333
+  _globals['_ENDED']._serialized_end=1340
+  _globals['_WORKREQUEST']._serialized_start=1343
+  _globals['_WORKREQUEST']._serialized_end=1710
+  _globals['_WELCOME']._serialized_start=1713
+  _globals['_WELCOME']._serialized_end=1847
+  _globals['_SHAREDPART']._serialized_start=1849
+  _globals['_SHAREDPART']._serialized_end=1946
+  _globals['_TASK']._serialized_start=1948
+  _globals['_TASK']._serialized_end=2038
+  _globals['_TASKS']._serialized_start=2041
+  _globals['_TASKS']._serialized_end=2249
+  _globals['_TASKSCANCELLED']._serialized_start=2251
+  _globals['_TASKSCANCELLED']._serialized_end=2286
+  _globals['_NOTHINGLEFT']._serialized_start=2288
+  _globals['_NOTHINGLEFT']._serialized_end=2301
+  _globals['_WORKRESPONSE']._serialized_start=2304
+  _globals['_WORKRESPONSE']._serialized_end=2567
+  _globals['_WORKERSERVICE']._serialized_start=2570
+  _globals['_WORKERSERVICE']._serialized_end=2730
 # @@protoc_insertion_point(module_scope)

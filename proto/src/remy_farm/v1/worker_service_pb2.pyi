@@ -8,6 +8,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ReadTraceRequest(_message.Message):
+    __slots__ = ("sha256", "offset")
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    offset: int
+    def __init__(self, sha256: _Optional[bytes] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class ReadTraceResponse(_message.Message):
+    __slots__ = ("content", "total_bytes")
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    total_bytes: int
+    def __init__(self, content: _Optional[bytes] = ..., total_bytes: _Optional[int] = ...) -> None: ...
+
 class Hello(_message.Message):
     __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched", "scale_free_digest", "signals_digest", "protocols_digest")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]

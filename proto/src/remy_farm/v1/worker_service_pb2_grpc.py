@@ -40,6 +40,11 @@ class WorkerServiceStub:
                 request_serializer=remy__farm_dot_v1_dot_worker__service__pb2.WorkRequest.SerializeToString,
                 response_deserializer=remy__farm_dot_v1_dot_worker__service__pb2.WorkResponse.FromString,
                 _registered_method=True)
+        self.ReadTrace = channel.unary_unary(
+                '/remy_farm.v1.WorkerService/ReadTrace',
+                request_serializer=remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceRequest.SerializeToString,
+                response_deserializer=remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceResponse.FromString,
+                _registered_method=True)
 
 
 class WorkerServiceServicer:
@@ -59,6 +64,17 @@ class WorkerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadTrace(self, request, context):
+        """A part of a recording that a shared part names. Recordings may be longer than a message can be:
+        a worker asks for one part after the other, and keeps what it has got for later requests.
+
+        Fails with NOT_FOUND for a recording that no evaluation needs any more, and with OUT_OF_RANGE
+        for a part behind its end.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WorkerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -66,6 +82,11 @@ def add_WorkerServiceServicer_to_server(servicer, server):
                     servicer.Work,
                     request_deserializer=remy__farm_dot_v1_dot_worker__service__pb2.WorkRequest.FromString,
                     response_serializer=remy__farm_dot_v1_dot_worker__service__pb2.WorkResponse.SerializeToString,
+            ),
+            'ReadTrace': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadTrace,
+                    request_deserializer=remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceRequest.FromString,
+                    response_serializer=remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -96,6 +117,33 @@ class WorkerService:
             '/remy_farm.v1.WorkerService/Work',
             remy__farm_dot_v1_dot_worker__service__pb2.WorkRequest.SerializeToString,
             remy__farm_dot_v1_dot_worker__service__pb2.WorkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadTrace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remy_farm.v1.WorkerService/ReadTrace',
+            remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceRequest.SerializeToString,
+            remy__farm_dot_v1_dot_worker__service__pb2.ReadTraceResponse.FromString,
             options,
             channel_credentials,
             insecure,

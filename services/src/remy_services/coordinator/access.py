@@ -58,6 +58,7 @@ METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
         **{_DESIGN + method: _VIEWERS for method in _READING},
         **{_DESIGN + method: _SUBMITTERS for method in _CHANGING},
         "/remy_farm.v1.WorkerService/Work": _WORKERS,
+        "/remy_farm.v1.WorkerService/ReadTrace": _WORKERS,
         # Whoever runs the coordinator has no token at hand, and learns nothing of its jobs.
         "/grpc.health.v1.Health/Check": OPEN,
         "/grpc.health.v1.Health/List": OPEN,

@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,7 +30,12 @@ from remy_services.evaluation.scheduler.records import (
 )
 from remy_services.evaluation.scheduler.scheduler import TaskScheduler
 from remy_services.files import write_file
+from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed
+from remy_simulator.traces import RecordedTrace, TraceCache, named_traces
+
+#: A recording's opportunities by their hash, from where a design keeps them; None: not there.
+LoadTrace = Callable[[bytes], Awaitable[bytes | None]]
 
 _SECONDS_BETWEEN_TICKS = 0.1
 # Outcomes of so many simulations take some milliseconds.
@@ -43,7 +48,13 @@ class _Waiting:
 
     ended: asyncio.Future[Completion | Quarantine]
     on_progress: OnProgress | None
+    #: That its links follow, by their hashes.
+    recordings: dict[bytes, RecordedTrace] = field(default_factory=dict)
     reported: EvaluationProgress | None = None
+
+
+async def _knows_none(sha256: bytes) -> bytes | None:
+    return None
 
 
 class Dispatcher(ABC):
@@ -57,11 +68,20 @@ class Dispatcher(ABC):
     kind: ClassVar[str]
 
     def __init__(
-        self, scheduler: TaskScheduler, *, reproductions: str | Path | None = None
+        self,
+        scheduler: TaskScheduler,
+        *,
+        reproductions: str | Path | None = None,
+        load_trace: LoadTrace = _knows_none,
     ) -> None:
-        """Requests of tasks that are given up are written to the folder or URL `reproductions`."""
+        """Requests of tasks that are given up are written to the folder or URL `reproductions`.
+
+        `load_trace` is asked for recordings that a request names and does not hold.
+        """
         self.scheduler = scheduler
         self._reproductions = reproductions
+        self._load_trace = load_trace
+        self._traces = TraceCache()
         self._waiting: dict[int, _Waiting] = {}
         self._advance_is_due = False
         self._ticker: asyncio.Task[None] | None = None
@@ -94,8 +114,8 @@ class Dispatcher(ABC):
         loop = asyncio.get_running_loop()
         if self._ticker is None:
             self._ticker = loop.create_task(self._tick())
-        request = packed(request)
-        waiting = _Waiting(loop.create_future(), on_progress)
+        request, recordings = await self._with_traces_named(packed(request))
+        waiting = _Waiting(loop.create_future(), on_progress, recordings)
         evaluation_id = self.scheduler.submit(share, request)
         self._waiting[evaluation_id] = waiting
         self.advance_soon()
@@ -107,6 +127,8 @@ class Dispatcher(ABC):
             self.advance_soon()
         if isinstance(end, Quarantine):
             # Where it is kept may be far away.
+            for trace in end.request.traces:
+                trace.opportunities_us = recordings[trace.sha256].opportunities_us
             sentence = await asyncio.to_thread(describe_quarantine, end, self._reproductions)
             raise TaskQuarantined(sentence)
         if sum(part.simulations for part, _ in end.parts) <= _ASSEMBLED_AT_ONCE:
@@ -147,6 +169,43 @@ class Dispatcher(ABC):
         waiting = self._waiting.get(evaluation_id)
         if waiting is not None and not waiting.ended.done():
             waiting.ended.set_exception(error)
+
+    def find_trace(self, sha256: bytes) -> RecordedTrace | None:
+        """A recording that an evaluation under way needs, or one did of late."""
+        for waiting in self._waiting.values():
+            if sha256 in waiting.recordings:
+                return waiting.recordings[sha256]
+        return self._traces.find(sha256)
+
+    async def _with_traces_named(
+        self, request: evaluation_pb2.EvaluationRequest
+    ) -> tuple[evaluation_pb2.EvaluationRequest, dict[bytes, RecordedTrace]]:
+        """A packed request that names its recordings without holding them, and these."""
+        hashes = named_traces(request)
+        if not hashes:
+            return request, {}
+        given = {trace.sha256: trace.opportunities_us for trace in request.traces}
+        recordings: dict[bytes, RecordedTrace] = {}
+        for sha256 in hashes:
+            recording = self.find_trace(sha256)
+            if recording is None:
+                opportunities_us = given.get(sha256) or await self._load_trace(sha256)
+                if not opportunities_us:
+                    raise InvalidRequest(
+                        f"a link follows the trace {sha256.hex() or '(without a hash)'}, which is "
+                        "neither in the request nor kept here"
+                    )
+                recording = self._traces.keep(opportunities_us)
+                if recording.sha256 != sha256:
+                    raise InvalidRequest(
+                        f"the trace {sha256.hex()} has another SHA-256 than it is named by"
+                    )
+            recordings[sha256] = recording
+        named = evaluation_pb2.EvaluationRequest()
+        named.CopyFrom(request)
+        del named.traces[:]
+        named.traces.extend(evaluation_pb2.Trace(sha256=sha256) for sha256 in hashes)
+        return named, recordings
 
     async def close(self) -> None:
         """Withdraws all evaluations."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.dispatcher import Dispatcher
@@ -37,11 +38,11 @@ class ThreadPoolEvaluator(Dispatcher):
 
     kind = "local"
 
-    def __init__(self, threads: int = 1) -> None:
-        """An evaluator of `threads` >= 1 threads."""
+    def __init__(self, threads: int = 1, **options: Any) -> None:
+        """An evaluator of `threads` >= 1 threads. For the other arguments see Dispatcher."""
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1 is needed")
-        super().__init__(TaskScheduler(_SETTINGS))
+        super().__init__(TaskScheduler(_SETTINGS), **options)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
         # By lease: tasks that a thread has, or will have.
         self._running: dict[int, tuple[Future[_Simulated], Cancellation]] = {}
@@ -84,7 +85,7 @@ class ThreadPoolEvaluator(Dispatcher):
             for evaluation_id in [*self._prepared.keys() - self._waiting.keys()]:
                 del self._prepared[evaluation_id]
             try:
-                prepared = PreparedRequest(assignment.whole)
+                prepared = PreparedRequest(assignment.whole, find_trace=self.find_trace)
             except InvalidRequest as problem:
                 prepared = problem
             self._prepared[assignment.evaluation_id] = prepared

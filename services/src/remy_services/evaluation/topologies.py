@@ -25,8 +25,9 @@ from remy_services.specification.reading import Tree, fill, nearest
 from remy_services.specification.schema import Bounds, SpecError, Violation, show
 from remy_services.specification.traces import RecordedLink, read_trace
 from remy_simulator import registry
-from remy_simulator.messages import Traces, native_link
+from remy_simulator.messages import native_link
 from remy_simulator.registry import Registry
+from remy_simulator.traces import Traces
 
 _KEYS = ["links", "senders", "packet_bytes", "ack_bytes", "rtt_ms", "measurement"]
 _RATE = Bounds(unit="Mbit/s", minimum=0, exclusive_minimum=True)

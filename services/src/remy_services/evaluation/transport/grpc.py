@@ -10,7 +10,6 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
@@ -140,6 +139,7 @@ class Traffic:
 
     task_bytes: int = 0
     shared_bytes: int = 0
+    trace_bytes: int = 0
     result_bytes: int = 0
 
 
@@ -278,6 +278,8 @@ def tell_the_idle(
 _Requests = AsyncIterator[worker_service_pb2.WorkRequest]
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
+# Of a recording: far below the limit that any message has.
+_LARGEST_TRACE_PART_BYTES = 1 << 20
 
 _log = structlog.get_logger()
 
@@ -327,6 +329,23 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
             with contextlib.suppress(asyncio.CancelledError):
                 await reading
             self._part(stream)
+
+    async def ReadTrace(  # noqa: N802
+        self, request: worker_service_pb2.ReadTraceRequest, context: Any
+    ) -> worker_service_pb2.ReadTraceResponse:
+        complete(request)
+        recording = self._dispatcher.find_trace(request.sha256)
+        if recording is None:
+            why = f"no evaluation needs the trace {request.sha256[:32].hex()}"
+            await context.abort(grpc.StatusCode.NOT_FOUND, why)
+            raise AssertionError
+        content, offset = recording.opportunities_us, request.offset
+        if offset >= len(content):
+            why = f"offset is {offset}, but the trace has {len(content)} bytes"
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, why)
+        part = content[offset : offset + _LARGEST_TRACE_PART_BYTES]
+        self._traffic.trace_bytes += len(part)
+        return worker_service_pb2.ReadTraceResponse(content=part, total_bytes=len(content))
 
     async def _welcome(self, requests: _Requests) -> WorkerStream:
         """The first message decides. Raises Unwelcome."""
@@ -407,21 +426,20 @@ class WorkerFleet(Dispatcher):
         settings: WorkerFleetSettings | None = None,
         *,
         work_left: Callable[[str], bool] = lambda job_id: False,
-        reproductions: str | Path | None = None,
         simulator: SimulatorIdentity | None = None,
+        **options: Any,
     ) -> None:
-        """No workers yet.
+        """No workers yet. For arguments that are not named here see Dispatcher.
 
         `work_left(job_id)` says whether a job, or any if empty, will still have something to
-        evaluate after what it has asked for so far; workers that exit when idle wait for it. Tasks
-        that kept ending workers are written to the folder or URL `reproductions`. `simulator` is
-        what a worker's must equal, by default the one that is installed here.
+        evaluate after what it has asked for so far; workers that exit when idle wait for it.
+        `simulator` is what a worker's must equal, by default the one that is installed here.
         """
         self._settings = settings or WorkerFleetSettings()
         self._work_left = work_left
         # Far from what another coordinator's scheduler, or an earlier one's, counted up to.
         scheduler = TaskScheduler(self._settings.scheduler, first_lease_id=secrets.randbits(48))
-        super().__init__(scheduler, reproductions=reproductions)
+        super().__init__(scheduler, **options)
         # By evaluation: what its tasks have in common, as it is sent.
         self._shared: dict[int, worker_service_pb2.SharedPart] = {}
         self._idle_watch: asyncio.Task[None] | None = None
