@@ -1,7 +1,7 @@
 """simulate --network: files with links, routes and groups of senders."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +188,70 @@ def test_a_bad_file_is_refused_with_a_sentence(name: str, run: Any, tmp_path: Pa
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.count("\n") <= 2
+
+
+def trace(folder: Path, times_ms: Iterable[int]) -> Path:
+    path = folder / "link.trace"
+    path.write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
+    return path
+
+
+ON_A_TRACE = "--sender cubic=2 --rtt-ms 80 --on-ms 900 --off-ms 300 --buffer-packets 40".split()
+
+
+@pytest.mark.parametrize("semantics", ["ns2", "mahimahi", "cellsim"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_trace_in_options_is_the_one_in_a_file(
+    run_json: RunJson, tmp_path: Path, semantics: str, ends: bool
+) -> None:
+    recorded = trace(tmp_path, (each * each // 40 for each in range(1, 500)))
+    delays = (40, 0) if semantics == "cellsim" else (0, 40)
+    text = f"""
+links:
+  - trace:
+      file: link.trace
+      semantics: TRACE_SEMANTICS_{semantics.upper()}
+      ends: {str(ends).lower()}
+    delay_ms: {delays[0]}
+    buffer_packets: 40
+rtt_ms: 80
+senders:
+  - sender: cubic
+    count: 2
+    route: {{delay_ms: {delays[1]}, return_delay_ms: 40}}
+    traffic: {{exponential_time: {{mean_ms: 900}}, mean_off_ms: 300}}
+"""
+    in_file = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 20)
+    flags = ["--trace", recorded, "--trace-semantics", semantics, *["--trace-ends"] * ends]
+    in_options = run_json("simulate", *flags, *ON_A_TRACE, "--seconds", 20)
+    for tree in (in_file, in_options):
+        del tree["cpu_seconds"]
+    (link,) = in_file.pop("links")
+    assert in_file == in_options
+    assert (link["transmitted"] < 500) == ends
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ("--link-mbps 12", "leave out --link-mbps"),
+        ("--ack-bytes 40", "describe the way back in --network FILE"),
+        (
+            "--sender vegas,rtt_ms=20 --trace-semantics cellsim",
+            "has one RTT for all senders",
+        ),
+    ],
+)
+def test_what_a_trace_cannot_stand_beside_is_refused(
+    run: Any, tmp_path: Path, flags: str, problem: str
+) -> None:
+    words = ["--trace", trace(tmp_path, [1, 2]), *ON_A_TRACE, "--seconds", 1, *flags.split()]
+    result = run("simulate", *words)
+    assert result.exit_code == 2
+    assert problem in " ".join(result.stderr.split())
+
+
+def test_a_broken_trace_is_refused_by_its_line(run: Any, tmp_path: Path) -> None:
+    result = run("simulate", "--trace", trace(tmp_path, [5, 4]), *ON_A_TRACE, "--seconds", 1)
+    assert result.exit_code == 2
+    assert "link.trace, line 2: 4 comes after 5" in result.stderr

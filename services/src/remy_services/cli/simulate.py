@@ -52,7 +52,12 @@ from remy_services.evaluation.senders import (
     bottleneck,
     check_usual_body,
 )
-from remy_services.evaluation.topologies import Topology, read_topology
+from remy_services.evaluation.topologies import (
+    SEMANTICS,
+    Topology,
+    follow_trace,
+    read_topology,
+)
 from remy_services.files import write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification.networks import typical_measurement
@@ -94,6 +99,19 @@ _MS_PER_SECOND = 1000.0
     name="network_path",
 )
 @option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE)
+@option(
+    "--trace FILE",
+    "In place of a rate: when the link can deliver, a whole number of ms on every line.",
+    FILE,
+    name="trace_path",
+)
+@option(
+    "--trace-semantics WORD",
+    "What a line is worth: a packet of any size, or bytes (docs/networks.md).",
+    click.Choice(SEMANTICS),
+    default="ns2",
+)
+@option("--trace-ends", "Nothing is delivered behind its end; else it begins again.", is_flag=True)
 @option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE)
 @option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE)
 @option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
@@ -171,6 +189,9 @@ def simulate_command(
     queue: evaluation_pb2.Choice | None,
     network_path: str | None,
     link_mbps: float | None,
+    trace_path: str | None,
+    trace_semantics: str,
+    trace_ends: bool,
     rtt_ms: float | None,
     on_ms: float | None,
     on_bytes: float | None,
@@ -201,16 +222,21 @@ def simulate_command(
     each instant divided by the senders then on.
     """
     _check_files(record, plot)
-    needed = (
-        ["seconds"] if network_path is not None else ["link_mbps", "rtt_ms", "off_ms", "seconds"]
-    )
-    _require(click.get_current_context(), needed)
+    needed = [] if network_path is not None else ["rtt_ms", "off_ms"]
+    if network_path is None and trace_path is None:
+        needed.append("link_mbps")
+    _require(click.get_current_context(), [*needed, "seconds"])
     run = _Run(seconds or 0.0, seed, time_unit_ms, record, record_every_ms, plot, as_json)
     if network_path is not None:
         _refuse_beside_network(click.get_current_context())
         network = read_topology(network_path)
         _simulate(network, network.words, None, run, shows_kinds=True)
         return
+    if trace_path is not None and not (link_mbps is None and ack_bytes is None):
+        raise click.UsageError(
+            "--trace FILE says when the link delivers; leave out --link-mbps and --ack-bytes, or "
+            "describe the way back in --network FILE"
+        )
     if (on_ms is None) == (on_bytes is None):
         raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
     model = spec_pb2.MeasurementModel()
@@ -257,14 +283,30 @@ def simulate_command(
         group.MergeFrom(each.group(body))
         if starts_apart_ms is not None:
             group.first_on_ms = starts_apart_ms * (len(specimen.senders) - 1)
-    one_link = Topology(specimen, words, [])
+    traces = []
+    if trace_path is not None:
+        try:
+            traces = [follow_trace(specimen, trace_path, trace_semantics, ends=trace_ends)]
+        except ValueError as problem:
+            raise click.UsageError(str(problem)) from problem
+    one_link = Topology(specimen, words, [], traces)
     _simulate(one_link, in_order, body, run, shows_kinds=bool(sender))
 
 
 #: Parameters of the command that describe a network of one link.
 _ONE_LINK = (
     *("sender", "remyccs", "senders", "body", "queue", "link_mbps", "rtt_ms", "on_ms", "on_bytes"),
-    *("off_ms", "starts_apart_ms", "packet_bytes", "ack_bytes", "buffer_packets", "loss"),
+    *(
+        "trace_path",
+        "trace_semantics",
+        "trace_ends",
+        "off_ms",
+        "starts_apart_ms",
+        "packet_bytes",
+        "ack_bytes",
+        "buffer_packets",
+        "loss",
+    ),
     *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
     *("delayed_ack_ms", "preset"),
 )

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.measures import link_rate_packets_per_ms, unloaded_paths
@@ -25,7 +25,7 @@ from remy_services.specification.reading import Tree, fill, nearest
 from remy_services.specification.schema import Bounds, SpecError, Violation, show
 from remy_services.specification.traces import RecordedLink, read_trace
 from remy_simulator import registry
-from remy_simulator.messages import native_link
+from remy_simulator.messages import native_link, packet_bytes
 from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
@@ -58,6 +58,49 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     if reader.found:
         raise SpecError(source, reader.found)
     return topology
+
+
+#: What an opportunity of a trace is worth, by the names of docs/networks.md.
+SEMANTICS: Final = ("ns2", "mahimahi", "cellsim")
+
+
+def follow_trace(
+    specimen: evaluation_pb2.Specimen, path: str | os.PathLike[str], semantics: str, *, ends: bool
+) -> evaluation_pb2.Trace:
+    """Has the one link of a specimen follow the recording in a file, in place of its rate.
+
+    Half of the RTT lies on the way there: in Cellsim's semantics before the queue, for all senders
+    alike. Raises FileError, and ValueError where a sender has an RTT of its own in these.
+    """
+    trace = read_trace(path).message()
+    link = specimen.links.add(
+        loss_probability=specimen.loss_probability,
+        trace={
+            "sha256": trace.sha256,
+            "semantics": f"TRACE_SEMANTICS_{semantics.upper()}",
+            "ends": ends,
+        },
+    )
+    if specimen.HasField("buffer_packets"):
+        link.buffer_packets = specimen.buffer_packets
+    if specimen.bottleneck.HasField("queue"):
+        link.queue.CopyFrom(specimen.bottleneck.queue)
+    for name in ("loss_probability", "buffer_packets"):
+        specimen.ClearField(name)
+    specimen.bottleneck.ClearField("queue")
+    before_queue = semantics == "cellsim"
+    if before_queue:
+        link.delay_ms = specimen.rtt_ms / 2
+    for group in specimen.senders:
+        if not group.HasField("route"):
+            group.route.delay_ms = 0 if before_queue else specimen.rtt_ms / 2
+            group.route.return_delay_ms = specimen.rtt_ms / 2
+        elif before_queue:
+            raise ValueError("a link of Cellsim's semantics has one RTT for all senders")
+    native = native_link(link, Traces([trace]))
+    bytes_a_packet = packet_bytes(specimen.bottleneck)
+    specimen.link_rate_packets_per_ms = native.mean_rate_packets_per_ms(bytes_a_packet)
+    return trace
 
 
 class _NetworkReader:
@@ -127,9 +170,7 @@ class _NetworkReader:
         for number, trace in traces.items():
             if number < len(specimen.links):
                 specimen.links[number].trace.sha256 = trace.sha256
-            held[trace.sha256] = evaluation_pb2.Trace(
-                sha256=trace.sha256, opportunities_us=trace.opportunities_us
-            )
+            held[trace.sha256] = trace.message()
         self._check_routes(specimen)
         if len(set(names)) < len(names):
             self._refuse("links", "have the same name twice")

@@ -12,6 +12,7 @@ import os
 import sys
 from dataclasses import dataclass
 
+from remy_farm.v1 import evaluation_pb2
 from remy_services.files import FileError, read_file
 
 #: What a file may have, in bytes: some ten million deliveries.
@@ -36,6 +37,10 @@ class RecordedLink:
 
     def __len__(self) -> int:
         return len(self.opportunities_us) // 8
+
+    def message(self) -> evaluation_pb2.Trace:
+        """As requests hold it."""
+        return evaluation_pb2.Trace(sha256=self.sha256, opportunities_us=self.opportunities_us)
 
 
 def parse_trace(text: bytes, name: str) -> RecordedLink:
