@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remy_services.kernel.differential import c_compiler, compare_compiled
@@ -17,6 +17,7 @@ from remy_services.kernel.fixed_point import (
     TIME_BITS,
     UNREACHED,
     IntegerTable,
+    ShareAction,
     UnsuitableTable,
     header,
 )
@@ -30,6 +31,43 @@ from services.tests.kernel.tables import (
     needs_c,
 )
 from services.tests.remycc.tables import six_scale_free_rules
+
+# An absolute rule and a window a line, and what the window becomes.
+_ONE_RULE = r"""
+#include <stdio.h>
+#include "remy_table.h"
+int main(void) {
+  struct remy_state state;
+  struct remy_absolute action = {0, 0, 0, 0, 0, 0};
+  remy_start(&state);
+  while (scanf("%llu %llu %llu", &action.multiple, &action.multiple_rest, &action.shift) == 3 &&
+         scanf("%lld %llu", &action.increment, &action.increment_rest) == 2 &&
+         scanf("%u", &state.window) == 1) {
+    remy_apply_absolute(&state, &action);
+    printf("%u\n", state.window);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def one_rule(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("one-rule")
+    (folder / "remy_table.h").write_text(header(IntegerTable.of(absolute_rules())))
+    (folder / "one_rule.c").write_text(_ONE_RULE)
+    words = [*c_compiler(), "-std=c99", "-Wall", "-Werror", str(folder / "one_rule.c")]
+    subprocess.run([*words, "-o", str(folder / "one_rule")], check=True)
+    return folder / "one_rule"
+
+
+def _windows(program: Path, multiple: float, increment: float, windows: list[int]) -> list[int]:
+    """What the exported arithmetic makes of windows by one rule."""
+    action = IntegerTable.of(RuleTable([0], [([], (multiple, increment, 1.0))])).start_action
+    words = re.findall(r"-?\d+", action.row.replace("ull", "").replace("ll", ""))[:5]
+    said = "".join(f"{' '.join(words)} {window}\n" for window in windows)
+    done = subprocess.run([program], input=said, capture_output=True, text=True, check=True)
+    return list(map(int, done.stdout.split()))
 
 
 @pytest.mark.parametrize(
@@ -79,10 +117,53 @@ def test_a_threshold_is_the_least_number_of_units_that_reaches_it(threshold: flo
     assert limit == 0 or (limit - 1) / units_per_ms < threshold
 
 
-def test_multiples_are_rounded_up_so_that_whole_windows_stay_whole() -> None:
-    table = IntegerTable.of(RuleTable([0], [([], (0.9, 0.0, 1.0))]))
-    assert 10 * table.actions[0].multiple >> 40 == 9
-    assert 0 <= Fraction(table.actions[0].multiple, 1 << 40) - Fraction(0.9) < Fraction(1, 1 << 40)
+def test_multiples_beside_shares_are_rounded_up_so_that_whole_windows_stay_whole() -> None:
+    action = IntegerTable.of(six_scale_free_rules()).actions[1]
+    multiple = six_scale_free_rules().action(1)[0]
+    assert isinstance(action, ShareAction)
+    assert 0 <= Fraction(action.multiple, 1 << 40) - Fraction(multiple) < Fraction(1, 1 << 40)
+
+
+_DECIMALS = st.integers(1, 6).flatmap(
+    lambda digits: st.integers(0, 3 * 10**digits).map(lambda number: number / 10**digits)
+)
+
+
+@given(
+    st.one_of(_DECIMALS, st.floats(0, 8), st.floats(0.001, 1)),
+    st.one_of(_DECIMALS, _DECIMALS.map(lambda value: -value), st.floats(-500, 500)),
+)
+@settings(deadline=None)
+@needs_c
+def test_windows_of_absolute_rules_are_those_of_doubles(
+    one_rule: Path, multiple: float, increment: float
+) -> None:
+    windows = [*range(1200), *range(64_000, 64_200), *range(500_000, 500_200), 999_999, 1_000_000]
+    assert _windows(one_rule, multiple, increment, windows) == [
+        int(min(max(window * multiple + increment, 0.0), 1e6)) for window in windows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("multiple", "increment", "window", "found"),
+    [
+        (0.29, 0.0, 100, 28),
+        (0.57, 0.0, 100, 56),
+        (0.29, 10.0, 100, 39),
+        (0.7, 0.0, 10, 7),
+        (0.1291, 10.0, 500_000, 64_559),
+        (0.9, 0.0, 10, 9),
+        (0.0001, 0.0, 500_000, 50),
+        (1e-300, 5.0, 1_000_000, 5),
+        (1.0, -3.5, 2, 0),
+        (8.0, 0.0, 1_000_000, 1_000_000),
+    ],
+)
+@needs_c
+def test_a_product_falls_short_of_a_whole_where_doubles_do(
+    one_rule: Path, multiple: float, increment: float, window: int, found: int
+) -> None:
+    assert _windows(one_rule, multiple, increment, [window]) == [found]
 
 
 def test_axes_that_are_not_divided_on_have_a_threshold_that_nothing_reaches() -> None:

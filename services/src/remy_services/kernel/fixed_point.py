@@ -17,13 +17,15 @@ from remy_services.remycc import RemyCC, RemyCCError, signal_name, start_rule, t
 from remy_simulator import RuleTable
 from remy_simulator.messages import USUAL_AXES
 
-#: Fractional bits: of times in us, of ratios, of window multiples and absolute increments, of
-#: increments that are a share of the bandwidth-delay product, of paces in measured intervals.
+#: Fractional bits: of times in us, of ratios, of window multiples beside increments that are shares
+#: of the bandwidth-delay product, of these, of paces in measured intervals, and of multiples and
+#: increments of absolute rules, beside their integers.
 TIME_BITS: Final = 20
 RATIO_BITS: Final = 24
 MULTIPLE_BITS: Final = 40
 SHARE_BITS: Final = 30
 UNIT_BITS: Final = 28
+ABSOLUTE_BITS: Final = 64
 
 _RTT_RATIO: Final = 2
 _US_PER_MS: Final = 1000
@@ -36,6 +38,8 @@ _LARGEST_PACKETS: Final = 1 << 20
 _LARGEST_SHARE: Final = 16
 _LONGEST_US: Final = (1 << 30) - 1
 _A_LINE: Final = 98
+# Of the 53 bits of a double that is smaller, some are below 2^-64.
+_LEAST_WITH_ALL_BITS: Final = Fraction(1, 1 << 11)
 
 
 class UnsuitableTable(RemyCCError):
@@ -52,13 +56,39 @@ class IntegerNode:
 
 
 @dataclass(frozen=True)
-class IntegerAction:
-    """An action: the window multiple in 2^-40, and increment and interval as their rule needs them
-    (absolute: 2^-40 packets and 2^-20 us; scale-free: 2^-30 and 2^-28 of what was measured)."""
+class AbsoluteAction:
+    """An absolute action: multiple and increment as the doubles that they are, in 2^-64, and the
+    interval in 2^-20 us. The multiple is 2^shift times as large, so that it has all its bits."""
+
+    multiple: int
+    shift: int
+    increment: int
+    interval: int
+
+    @property
+    def row(self) -> str:
+        """As C has it."""
+        whole, rest = divmod(self.multiple, 1 << ABSOLUTE_BITS)
+        added, added_rest = divmod(self.increment, 1 << ABSOLUTE_BITS)
+        return (
+            f"{{{whole}ull, {rest}ull, {self.shift}ull, "
+            f"{added}ll, {added_rest}ull, {self.interval}ull}}"
+        )
+
+
+@dataclass(frozen=True)
+class ShareAction:
+    """A scale-free action: the window multiple in 2^-40, and increment and interval in 2^-30 and
+    2^-28 of what was measured."""
 
     multiple: int
     increment: int
     interval: int
+
+    @property
+    def row(self) -> str:
+        """As C has it."""
+        return f"{{{self.multiple}ull, {self.increment}ll, {self.interval}ull}}"
 
 
 @dataclass(frozen=True)
@@ -68,9 +98,9 @@ class IntegerTable:
 
     table: RuleTable
     nodes: tuple[IntegerNode, ...]
-    actions: tuple[IntegerAction, ...]
+    actions: tuple[AbsoluteAction | ShareAction, ...]
     start_rule: int
-    start_action: IntegerAction
+    start_action: AbsoluteAction
     depth: int
 
     @property
@@ -100,10 +130,15 @@ class IntegerTable:
         # A start rule is in packets and ms, which are no shares of anything.
         only_absolute = start_rule(table)
         actions = tuple(
-            _action(table, rule, relative=relative and rule != only_absolute)
+            _absolute(table, rule)
+            if not relative
+            # What is measured never leads to it.
+            else ShareAction(0, 0, 0)
+            if rule == only_absolute
+            else _share(table, rule)
             for rule in range(table.rule_count)
         )
-        return cls(table, nodes, actions, start, _action(table, start, relative=False), depth)
+        return cls(table, nodes, actions, start, _absolute(table, start), depth)
 
 
 def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
@@ -151,31 +186,49 @@ def _least_reaching(threshold: float, scale: int) -> int:
     return max(least - 1 if (least - 1) / scale >= threshold else least, 0)
 
 
-def _action(table: RuleTable, rule: int, *, relative: bool) -> IntegerAction:
+def _within(
+    table: RuleTable, rule: int, largest_increment: int, longest: int, unit: str
+) -> tuple[Fraction, Fraction, Fraction]:
+    """The action of a rule. Raises UnsuitableTable if 64 bits do not hold its numbers."""
     multiple, increment, intersend = (Fraction(value) for value in table.action(rule))
-    largest_increment = _LARGEST_SHARE * _PERCENT if relative else _LARGEST_PACKETS
-    longest = Fraction(_LARGEST_SHARE) if relative else Fraction(_LONGEST_US, _US_PER_MS)
-    for name, value, largest in (
-        ("multiple", multiple, Fraction(_LARGEST_MULTIPLE)),
-        ("increment", abs(increment), Fraction(largest_increment)),
-        ("intersend", intersend, longest),
+    for name, value, largest, of in (
+        ("a window multiple", multiple, _LARGEST_MULTIPLE, ""),
+        ("a window increment", abs(increment), largest_increment, ""),
+        ("an intersend time", intersend, longest, unit),
     ):
         if value > largest:
             raise UnsuitableTable(
-                f"rule {rule} has a window {name} of {float(value):g}; up to {float(largest):g} "
-                "can be computed in 64 bits"
-                if name != "intersend"
-                else f"rule {rule} has an intersend time of {float(value):g}"
-                f"{' measured intervals' if relative else ' ms'}; up to {float(largest):g} can be "
+                f"rule {rule} has {name} of {float(value):g}{of}; up to {float(largest):g} can be "
                 "computed in 64 bits"
             )
+    return multiple, increment, intersend
+
+
+def _absolute(table: RuleTable, rule: int) -> AbsoluteAction:
+    multiple, increment, intersend = _within(
+        table, rule, _LARGEST_PACKETS, _LONGEST_US // _US_PER_MS, " ms"
+    )
+    shift = 0
+    while 0 < multiple * (1 << shift) < _LEAST_WITH_ALL_BITS and shift < ABSOLUTE_BITS - 1:
+        shift += 1
+    return AbsoluteAction(
+        floor(multiple * (1 << ABSOLUTE_BITS + shift)),
+        shift,
+        floor(increment * (1 << ABSOLUTE_BITS)),
+        _nearest(intersend * _US_PER_MS * (1 << TIME_BITS)),
+    )
+
+
+def _share(table: RuleTable, rule: int) -> ShareAction:
+    multiple, increment, intersend = _within(
+        table, rule, _LARGEST_SHARE * _PERCENT, _LARGEST_SHARE, " measured intervals"
+    )
     # Upwards, as a product that would be whole must not fall short of it.
-    rounded = ceil(multiple * (1 << MULTIPLE_BITS))
-    if relative:
-        share = ceil(increment / _PERCENT * (1 << SHARE_BITS))
-        return IntegerAction(rounded, share, _nearest(intersend * (1 << UNIT_BITS)))
-    packets = ceil(increment * (1 << MULTIPLE_BITS))
-    return IntegerAction(rounded, packets, _nearest(intersend * _US_PER_MS * (1 << TIME_BITS)))
+    return ShareAction(
+        ceil(multiple * (1 << MULTIPLE_BITS)),
+        ceil(increment / _PERCENT * (1 << SHARE_BITS)),
+        _nearest(intersend * (1 << UNIT_BITS)),
+    )
 
 
 def _nearest(value: Fraction) -> int:
@@ -203,10 +256,6 @@ def _wrapped(items: Iterable[str]) -> list[str]:
     return [*lines, line]
 
 
-def _row(action: IntegerAction) -> str:
-    return f"{{{action.multiple}ull, {action.increment}ll, {action.interval}ull}}"
-
-
 def _node_rows(nodes: Sequence[IntegerNode]) -> list[str]:
     return [
         f"{{{{{', '.join(f'{each}ull' for each in node.thresholds)}}},\n"
@@ -219,6 +268,7 @@ def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
     """The C header of a table. RTTs up to `deadband_us` above the smallest count as it. The
     same table gives the same text."""
     rules, nodes = len(table.actions), len(table.nodes)
+    kind = "remy_share" if table.is_scale_free else "remy_absolute"
     lines = [
         f"/* The table with the SHA-256 {table.digest}. */",
         f"#define REMY_SCALE_FREE {int(table.is_scale_free)}",
@@ -233,14 +283,14 @@ def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
         *(f"    {row}," for row in _node_rows(table.nodes)),
         "};",
         "",
-        "REMY_DATA struct remy_action remy_actions[REMY_RULE_SLOTS] = {",
-        *_wrapped(_row(action) for action in table.actions),
+        f"REMY_DATA struct {kind} remy_actions[REMY_RULE_SLOTS] = {{",
+        *_wrapped(action.row for action in table.actions),
         "};",
     ]
     if table.is_scale_free:
         lines += [
             "",
-            f"REMY_DATA struct remy_action remy_start_action = {_row(table.start_action)};",
+            f"REMY_DATA struct remy_absolute remy_start_action = {table.start_action.row};",
         ]
     template = (SOURCES / "remy_table.h").read_text(encoding="utf-8")
     return template.replace("/*@TABLE@*/", "\n".join(lines))

@@ -15,6 +15,7 @@ from google.protobuf import json_format
 from remy_farm.v1 import spec_pb2
 from remy_services.files import FileError, read_file, write_file
 from remy_services.kernel.fixed_point import (
+    ABSOLUTE_BITS,
     MULTIPLE_BITS,
     RATIO_BITS,
     SHARE_BITS,
@@ -91,6 +92,7 @@ def ebpf_files(
             "window_multiples": MULTIPLE_BITS,
             "shares": SHARE_BITS,
             "units": UNIT_BITS,
+            "absolute_actions": ABSOLUTE_BITS,
         },
         "design": None if spec is None else _design(spec),
         "kernel_features": list(KERNEL_FEATURES),

@@ -31,10 +31,21 @@ struct remy_node {
   short children[16];
 };
 
-/* Of absolute rules the increment is in 2^-40 packets and the interval in 2^-20 us; of scale-free
- * ones they are shares, in 2^-30 of the packets that the smallest RTT holds and in 2^-28 of the
- * measured interval. */
-struct remy_action {
+/* Multiple and increment of an absolute rule: the integer below, and the rest in 2^-64 of one. The
+ * multiple is 2^shift times as large, so that what is small has all of its bits. The interval is in
+ * 2^-20 us. */
+struct remy_absolute {
+  remy_u64 multiple;
+  remy_u64 multiple_rest;
+  remy_u64 shift;
+  remy_s64 increment;
+  remy_u64 increment_rest;
+  remy_u64 interval;
+};
+
+/* Of a scale-free rule the increment is in 2^-30 of the packets that the smallest RTT holds, and the
+ * interval in 2^-28 of the measured one. */
+struct remy_share {
   remy_u64 multiple;
   remy_s64 increment;
   remy_u64 interval;
@@ -69,13 +80,13 @@ REMY_DATA struct remy_node remy_nodes[REMY_NODE_SLOTS] = {
      {-5, 0, 0, 0, 0, 0, 0, 0, -6, 0, 0, 0, 0, 0, 0, 0}},
 };
 
-REMY_DATA struct remy_action remy_actions[REMY_RULE_SLOTS] = {
-    {0ull, 32985348833280ll, 19660800ull}, {769658139444ull, 116958168ll, 731923421ull},
+REMY_DATA struct remy_share remy_actions[REMY_RULE_SLOTS] = {
+    {0ull, 0ll, 0ull}, {769658139444ull, 116958168ll, 731923421ull},
     {769658139444ull, 215188977ll, 397810441ull}, {769658139444ull, 299692807ll, 285640562ull},
     {769658139444ull, 345908456ll, 247477101ull}, {769658139444ull, 354334802ll, 241591910ull},
 };
 
-REMY_DATA struct remy_action remy_start_action = {0ull, 32985348833280ll, 19660800ull};
+REMY_DATA struct remy_absolute remy_start_action = {0ull, 0ull, 0ull, 30ll, 0ull, 19660800ull};
 
 struct remy_state {
   remy_u64 send_ewma; /* 2^-20 us, as the next two */
@@ -145,52 +156,89 @@ static inline remy_u64 remy_product(remy_u64 a, remy_u64 b) {
   return (a >> 28) * b + ((a & ((1ull << 28) - 1)) * b >> 28);
 }
 
-static inline void remy_set(struct remy_state* state, remy_u64 multiple, remy_u64 increment,
-                            int is_negative, remy_u64 interval) {
-  remy_u64 window = state->window * multiple;
-  state->is_clamped = 0;
-  if (is_negative) {
-    state->is_clamped = increment > window;
-    window = increment > window ? 0 : window - increment;
-  } else {
-    window += increment;
+/* How many bits a number has. */
+static inline remy_u32 remy_bits(remy_u64 value) {
+  remy_u32 bits = 0;
+  remy_u32 step;
+#define REMY_BITS_STEP(width)             \
+  step = value >> (width) ? (width) : 0u; \
+  bits += step;                           \
+  value >>= step;
+  REMY_BITS_STEP(32u)
+  REMY_BITS_STEP(16u)
+  REMY_BITS_STEP(8u)
+  REMY_BITS_STEP(4u)
+  REMY_BITS_STEP(2u)
+  REMY_BITS_STEP(1u)
+#undef REMY_BITS_STEP
+  return bits + (value ? 1u : 0u);
+}
+
+static inline void remy_set(struct remy_state* state, remy_s64 window, remy_u64 interval) {
+  state->is_clamped = window < 0 || window > (remy_s64)REMY_MOST_PACKETS;
+  if (window < 0) {
+    window = 0;
   }
-  window >>= REMY_MULTIPLE_BITS;
-  if (window > REMY_MOST_PACKETS) {
-    state->is_clamped = 1;
-    window = REMY_MOST_PACKETS;
-  }
-  state->window = (remy_u32)window;
+  state->window = state->is_clamped && window ? REMY_MOST_PACKETS : (remy_u32)window;
   state->interval = interval;
 }
 
+/* The window as doubles have it, to the last bit: 0.29 * 100 is below 29 there, and 0.7 * 10 is 7.
+ * The product is rounded to 53 bits; of the sum it only matters whether it comes to the next
+ * integer, which is nearer from half a unit of what 53 bits have below it (and even). */
 static inline void remy_apply_absolute(struct remy_state* state,
-                                       const struct remy_action* action) {
-  const int is_negative = action->increment < 0;
-  remy_set(state, action->multiple,
-           (remy_u64)(is_negative ? -action->increment : action->increment), is_negative,
-           action->interval);
+                                       const struct remy_absolute* action) {
+  const remy_u64 low = state->window * (action->multiple_rest & 0xffffffffull);
+  const remy_u64 high = state->window * (action->multiple_rest >> 32) + (low >> 32);
+  remy_u64 rest = high << 32 | (low & 0xffffffffull);
+  remy_s64 window = (remy_s64)(state->window * action->multiple + (high >> 32));
+  remy_u32 bits = window ? 64 + remy_bits((remy_u64)window) : remy_bits(rest);
+  if (bits > 53) {
+    const remy_u64 unit = 1ull << ((bits - 53) & 63);
+    const remy_u64 beyond = rest & (unit - 1);
+    rest -= beyond;
+    if (beyond > unit >> 1 || (beyond == unit >> 1 && (rest & unit))) {
+      rest += unit;
+      window += rest == 0;
+    }
+  }
+  if (action->shift) {
+    rest = rest >> (action->shift & 63) | (remy_u64)window << ((64 - action->shift) & 63);
+    window >>= action->shift & 63;
+  }
+  rest += action->increment_rest;
+  window += action->increment + (rest < action->increment_rest);
+  if (window >= 0 && ~rest >> ((10 + remy_bits((remy_u64)window)) & 63) == 0) {
+    ++window;
+  }
+  remy_set(state, window, action->interval);
 }
 
 /* The action of a rule that was found by what is measured. */
 static inline void remy_apply(struct remy_state* state, remy_u32 rule) {
-  const struct remy_action* action = &remy_actions[(remy_u64)rule & (REMY_RULE_SLOTS - 1)];
   state->rule = rule;
 #if REMY_SCALE_FREE
   {
+    const struct remy_share* action = &remy_actions[(remy_u64)rule & (REMY_RULE_SLOTS - 1)];
     const int is_negative = action->increment < 0;
     const remy_u64 held = remy_quotient((remy_u64)state->min_rtt_us << REMY_TIME_BITS,
                                         state->rec_ewma, REMY_UNIT_BITS / 2, 1ull << 24);
+    const remy_u64 product = state->window * action->multiple;
     remy_u64 share =
         remy_product(held, (remy_u64)(is_negative ? -action->increment : action->increment));
     if (share > 1ull << (21 + REMY_SHARE_BITS)) {
       share = 1ull << (21 + REMY_SHARE_BITS);
     }
-    remy_set(state, action->multiple, share << (REMY_MULTIPLE_BITS - REMY_SHARE_BITS), is_negative,
+    share <<= REMY_MULTIPLE_BITS - REMY_SHARE_BITS;
+    remy_set(state,
+             is_negative && share > product
+                 ? -1
+                 : (remy_s64)((is_negative ? product - share : product + share) >>
+                              REMY_MULTIPLE_BITS),
              remy_product(state->rec_ewma, action->interval));
   }
 #else
-  remy_apply_absolute(state, action);
+  remy_apply_absolute(state, &remy_actions[(remy_u64)rule & (REMY_RULE_SLOTS - 1)]);
 #endif
 }
 
