@@ -57,6 +57,12 @@ DEADBAND = click.IntRange(0, 1_000_000)
 @option(
     "--cells N", "Cells of the measured interval to an octave.", click.IntRange(1, 16), default=2
 )
+@option(
+    "--climb-steps N",
+    "Steps of a climb of the exported rules, the copies of one together.",
+    click.IntRange(0, 100_000),
+    default=0,
+)
 @option("--specimens N", "Networks to measure the loss on.", SPECIMEN_COUNT, default=64)
 @seed_option("Names these networks, as evaluate does.")
 @option(
@@ -76,6 +82,7 @@ def command(
     out: str,
     spec_path: str | None,
     cells: int,
+    climb_steps: int,
     specimens: int,
     seed: int,
     deadband_us: int,
@@ -89,7 +96,8 @@ def command(
     repeated for each cell of the interval between packets that senders measure on the
     specification's networks; each copy acts like the original somewhere in its cell, at the
     median RTT. Where is chosen on networks of another seed; what the export costs in score is
-    measured on those that evaluate draws.
+    measured on those that evaluate draws. With --climb-steps the copies of a rule are moved
+    together towards what scores best as an export; a step has 64 simulations of other networks.
 
     --c: any RemyCC as one C header, which needs no other and computes in 64-bit integers; for
     transports in user space. --ebpf: the same as congestion control of Linux: source, a manifest,
@@ -100,7 +108,7 @@ def command(
     if (for_ebpf is None) != (name is None):
         raise click.UsageError("--ebpf and --name go together")
     if dna is not None:
-        _export_dna(dna, out, spec_path, cells, specimens, seed, threads, as_json)
+        _export_dna(dna, out, spec_path, cells, climb_steps, specimens, seed, threads, as_json)
         return
     source = for_c or for_ebpf
     assert source is not None
@@ -135,6 +143,7 @@ def _export_dna(
     out: str,
     spec_path: str | None,
     cells: int,
+    climb_steps: int,
     specimens: int,
     seed: int,
     threads: int,
@@ -149,7 +158,13 @@ def _export_dna(
         evaluate = evaluator.evaluate
         try:
             absolute = best_export(
-                remycc.table, spec, cells, seed=seed ^ 1, specimens=specimens, evaluate=evaluate
+                remycc.table,
+                spec,
+                cells,
+                seed=seed ^ 1,
+                specimens=specimens,
+                evaluate=evaluate,
+                climb_steps=climb_steps,
             )
         except ExportError as error:
             raise RemyCCError(f"{source} cannot be exported: {error}") from error
