@@ -167,7 +167,8 @@ def _field_row(field: FieldDescriptor, comments: dict[str, str]) -> Sequence[str
     filled = default_text(field, NEWEST_EDITION).removeprefix("{}")
     default = "required" if constraint.required else _code(filled)
     if constraint.required_unless:
-        default = f"required unless there are {_code(constraint.required_unless)}"
+        others = ", ".join(_code(each) for each in constraint.required_unless.split())
+        default = f"required unless there are {others}"
     meaning = comments[field.full_name]
     if not meaning and is_submessage(field):
         meaning = comments[submessage_of(field).full_name]

@@ -26,12 +26,14 @@ from tests.waiting import wait_until
 
 MOST_FILES = 25
 STEPS = 3
-#: What names a design by its digest, and seals its state: met once, and no part of a step.
+#: What names a design by its digest, and seals its state: met once, and no part of a step. Nor are
+#: recordings where no link follows any.
 DIGESTS = {
     "services/src/remy_services/specification/writing.py",
     "services/src/remy_services/designer/checkpoint.py",
     "services/src/remy_services/designer/joint/divisions.py",
     "simulator/python/remy_simulator/fingerprint.py",
+    "simulator/python/remy_simulator/traces.py",
 }
 #: How a client finds its coordinator and knows a misspelt variable, and what is around calls and
 #: threads: no part of a job.

@@ -12,7 +12,7 @@ def test_fields_carry_their_declared_constraints() -> None:
     extensions: Any = field.GetOptions().Extensions
     constraint: constraints_pb2.Constraint = extensions[constraints_pb2.constraint]
     assert constraint.unit == "Mbit/s"
-    assert constraint.required
+    assert constraint.required_unless == "links"
     assert constraint.exclusive_minimum
     assert constraint.minimum == 0
 

@@ -15,7 +15,8 @@ from google.protobuf import json_format
 from remy_farm.dna.v1 import dna_pb2
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import FileError, read_file, write_file
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, outline
+from remy_services.specification.links import KILOBITS_PER_PACKET
+from remy_services.specification.networks import extent, outline
 from remy_services.specification.reading import integer
 from remy_services.specification.schema import short_name
 from remy_simulator import InvalidTable, RuleTable

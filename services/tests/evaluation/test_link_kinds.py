@@ -5,10 +5,10 @@ import hashlib
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import columns
 
-SEMANTICS = evaluation_pb2.TRACE_SEMANTICS_MAHIMAHI
+SEMANTICS = spec_pb2.TRACE_SEMANTICS_MAHIMAHI
 
 
 def recording(*times_us: int) -> evaluation_pb2.Trace:

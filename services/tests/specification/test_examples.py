@@ -23,6 +23,7 @@ def _load(name: str) -> spec_pb2.DesignSpec:
 
 def test_all_are_here() -> None:
     assert [path.stem for path in _PATHS] == [
+        "cellular",
         "datacenter",
         "demo-paper",
         "demo",
@@ -31,6 +32,7 @@ def test_all_are_here() -> None:
         "general-purpose-delta1",
         "general-purpose-delta10",
         "general-purpose-noise",
+        "incast",
         "learnability-1000x",
         "learnability-100x",
         "learnability-10x",
@@ -48,6 +50,7 @@ def test_all_are_here() -> None:
         "one-x",
         "tcp-aware",
         "ten-x",
+        "two-bottlenecks",
     ]
 
 

@@ -277,6 +277,7 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
         ("BUNCH", 12),
         ("DELAYED_ACK", 13),
         ("MODEL", 14),
+        ("ARRIVAL", 15),
     ]
 
 

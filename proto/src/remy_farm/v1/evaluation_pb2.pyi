@@ -9,13 +9,6 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class TraceSemantics(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    TRACE_SEMANTICS_UNSPECIFIED: _ClassVar[TraceSemantics]
-    TRACE_SEMANTICS_NS2: _ClassVar[TraceSemantics]
-    TRACE_SEMANTICS_MAHIMAHI: _ClassVar[TraceSemantics]
-    TRACE_SEMANTICS_CELLSIM: _ClassVar[TraceSemantics]
-
 class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RECORDING_UNSPECIFIED: _ClassVar[Recording]
@@ -23,10 +16,6 @@ class Recording(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECORDING_MEMORY: _ClassVar[Recording]
     RECORDING_USED: _ClassVar[Recording]
     RECORDING_SHARES: _ClassVar[Recording]
-TRACE_SEMANTICS_UNSPECIFIED: TraceSemantics
-TRACE_SEMANTICS_NS2: TraceSemantics
-TRACE_SEMANTICS_MAHIMAHI: TraceSemantics
-TRACE_SEMANTICS_CELLSIM: TraceSemantics
 RECORDING_UNSPECIFIED: Recording
 RECORDING_USES: Recording
 RECORDING_MEMORY: Recording
@@ -265,16 +254,16 @@ class Link(_message.Message):
         SEMANTICS_FIELD_NUMBER: _ClassVar[int]
         ENDS_FIELD_NUMBER: _ClassVar[int]
         sha256: bytes
-        semantics: TraceSemantics
+        semantics: _spec_pb2.TraceSemantics
         ends: bool
-        def __init__(self, sha256: _Optional[bytes] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ..., ends: _Optional[bool] = ...) -> None: ...
+        def __init__(self, sha256: _Optional[bytes] = ..., semantics: _Optional[_Union[_spec_pb2.TraceSemantics, str]] = ..., ends: _Optional[bool] = ...) -> None: ...
     class Generated(_message.Message):
         __slots__ = ("generator", "semantics")
         GENERATOR_FIELD_NUMBER: _ClassVar[int]
         SEMANTICS_FIELD_NUMBER: _ClassVar[int]
         generator: TraceGenerator
-        semantics: TraceSemantics
-        def __init__(self, generator: _Optional[_Union[TraceGenerator, _Mapping]] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ...) -> None: ...
+        semantics: _spec_pb2.TraceSemantics
+        def __init__(self, generator: _Optional[_Union[TraceGenerator, _Mapping]] = ..., semantics: _Optional[_Union[_spec_pb2.TraceSemantics, str]] = ...) -> None: ...
     RATE_PACKETS_PER_MS_FIELD_NUMBER: _ClassVar[int]
     DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]

@@ -9,6 +9,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class TraceSemantics(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRACE_SEMANTICS_UNSPECIFIED: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_NS2: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_MAHIMAHI: _ClassVar[TraceSemantics]
+    TRACE_SEMANTICS_CELLSIM: _ClassVar[TraceSemantics]
+
 class ThroughputMeasure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     THROUGHPUT_MEASURE_UNSPECIFIED: _ClassVar[ThroughputMeasure]
@@ -34,6 +41,10 @@ class JointSplits(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     JOINT_SPLITS_UNSPECIFIED: _ClassVar[JointSplits]
     JOINT_SPLITS_ORTHANTS: _ClassVar[JointSplits]
     JOINT_SPLITS_DISAGREEMENT: _ClassVar[JointSplits]
+TRACE_SEMANTICS_UNSPECIFIED: TraceSemantics
+TRACE_SEMANTICS_NS2: TraceSemantics
+TRACE_SEMANTICS_MAHIMAHI: TraceSemantics
+TRACE_SEMANTICS_CELLSIM: TraceSemantics
 THROUGHPUT_MEASURE_UNSPECIFIED: ThroughputMeasure
 THROUGHPUT_MEASURE_EQUAL_SHARE: ThroughputMeasure
 THROUGHPUT_MEASURE_ON_TIME: ThroughputMeasure
@@ -130,8 +141,160 @@ class MeasurementModel(_message.Message):
     delayed_ack_ms: Distribution
     def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ..., bunch_packets: _Optional[_Union[Distribution, _Mapping]] = ..., delayed_ack_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
+class TraceModel(_message.Message):
+    __slots__ = ("path", "sha256", "semantics", "ends", "mean_rate_mbps")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SEMANTICS_FIELD_NUMBER: _ClassVar[int]
+    ENDS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    sha256: str
+    semantics: TraceSemantics
+    ends: bool
+    mean_rate_mbps: float
+    def __init__(self, path: _Optional[str] = ..., sha256: _Optional[str] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ..., ends: _Optional[bool] = ..., mean_rate_mbps: _Optional[float] = ...) -> None: ...
+
+class CellularModel(_message.Message):
+    __slots__ = ("maximum_packets_per_s", "volatility_packets_per_s", "outage_escape_per_s", "tick_ms", "semantics", "seed")
+    MAXIMUM_PACKETS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    VOLATILITY_PACKETS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    OUTAGE_ESCAPE_PER_S_FIELD_NUMBER: _ClassVar[int]
+    TICK_MS_FIELD_NUMBER: _ClassVar[int]
+    SEMANTICS_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    maximum_packets_per_s: Distribution
+    volatility_packets_per_s: Distribution
+    outage_escape_per_s: Distribution
+    tick_ms: Distribution
+    semantics: TraceSemantics
+    seed: int
+    def __init__(self, maximum_packets_per_s: _Optional[_Union[Distribution, _Mapping]] = ..., volatility_packets_per_s: _Optional[_Union[Distribution, _Mapping]] = ..., outage_escape_per_s: _Optional[_Union[Distribution, _Mapping]] = ..., tick_ms: _Optional[_Union[Distribution, _Mapping]] = ..., semantics: _Optional[_Union[TraceSemantics, str]] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class LinkScheduleModel(_message.Message):
+    __slots__ = ("steps", "repeat_after_ms")
+    class Step(_message.Message):
+        __slots__ = ("at_ms", "rate_mbps", "delay_ms", "loss_probability")
+        AT_MS_FIELD_NUMBER: _ClassVar[int]
+        RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+        DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+        LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+        at_ms: float
+        rate_mbps: float
+        delay_ms: float
+        loss_probability: float
+        def __init__(self, at_ms: _Optional[float] = ..., rate_mbps: _Optional[float] = ..., delay_ms: _Optional[float] = ..., loss_probability: _Optional[float] = ...) -> None: ...
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    REPEAT_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    steps: _containers.RepeatedCompositeFieldContainer[LinkScheduleModel.Step]
+    repeat_after_ms: float
+    def __init__(self, steps: _Optional[_Iterable[_Union[LinkScheduleModel.Step, _Mapping]]] = ..., repeat_after_ms: _Optional[float] = ...) -> None: ...
+
+class LinkWalkModel(_message.Message):
+    __slots__ = ("every_ms", "rate_mbps", "delay_ms", "loss_probability", "step")
+    EVERY_MS_FIELD_NUMBER: _ClassVar[int]
+    RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    every_ms: float
+    rate_mbps: Distribution.Uniform
+    delay_ms: Distribution.Uniform
+    loss_probability: Distribution.Uniform
+    step: float
+    def __init__(self, every_ms: _Optional[float] = ..., rate_mbps: _Optional[_Union[Distribution.Uniform, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution.Uniform, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution.Uniform, _Mapping]] = ..., step: _Optional[float] = ...) -> None: ...
+
+class GilbertElliottModel(_message.Message):
+    __slots__ = ("good_to_bad", "bad_to_good", "loss_in_good", "loss_in_bad")
+    GOOD_TO_BAD_FIELD_NUMBER: _ClassVar[int]
+    BAD_TO_GOOD_FIELD_NUMBER: _ClassVar[int]
+    LOSS_IN_GOOD_FIELD_NUMBER: _ClassVar[int]
+    LOSS_IN_BAD_FIELD_NUMBER: _ClassVar[int]
+    good_to_bad: Distribution
+    bad_to_good: Distribution
+    loss_in_good: Distribution
+    loss_in_bad: Distribution
+    def __init__(self, good_to_bad: _Optional[_Union[Distribution, _Mapping]] = ..., bad_to_good: _Optional[_Union[Distribution, _Mapping]] = ..., loss_in_good: _Optional[_Union[Distribution, _Mapping]] = ..., loss_in_bad: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+
+class PolicerModel(_message.Message):
+    __slots__ = ("rate_mbps", "burst_packets")
+    RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    BURST_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    rate_mbps: Distribution
+    burst_packets: Distribution
+    def __init__(self, rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., burst_packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+
+class JitterBoxModel(_message.Message):
+    __slots__ = ("periodic", "batches", "random")
+    class Periodic(_message.Message):
+        __slots__ = ("period_ms",)
+        PERIOD_MS_FIELD_NUMBER: _ClassVar[int]
+        period_ms: Distribution
+        def __init__(self, period_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Batches(_message.Message):
+        __slots__ = ("packets", "longest_wait_ms")
+        PACKETS_FIELD_NUMBER: _ClassVar[int]
+        LONGEST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+        packets: Distribution
+        longest_wait_ms: Distribution
+        def __init__(self, packets: _Optional[_Union[Distribution, _Mapping]] = ..., longest_wait_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Random(_message.Message):
+        __slots__ = ("longest_hold_ms", "probability", "reorders")
+        LONGEST_HOLD_MS_FIELD_NUMBER: _ClassVar[int]
+        PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+        REORDERS_FIELD_NUMBER: _ClassVar[int]
+        longest_hold_ms: Distribution
+        probability: Distribution
+        reorders: bool
+        def __init__(self, longest_hold_ms: _Optional[_Union[Distribution, _Mapping]] = ..., probability: _Optional[_Union[Distribution, _Mapping]] = ..., reorders: _Optional[bool] = ...) -> None: ...
+    PERIODIC_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    RANDOM_FIELD_NUMBER: _ClassVar[int]
+    periodic: JitterBoxModel.Periodic
+    batches: JitterBoxModel.Batches
+    random: JitterBoxModel.Random
+    def __init__(self, periodic: _Optional[_Union[JitterBoxModel.Periodic, _Mapping]] = ..., batches: _Optional[_Union[JitterBoxModel.Batches, _Mapping]] = ..., random: _Optional[_Union[JitterBoxModel.Random, _Mapping]] = ...) -> None: ...
+
+class LinkModel(_message.Message):
+    __slots__ = ("name", "rate_mbps", "trace", "generated", "delay_ms", "buffer_packets", "queue", "loss_probability", "gilbert_elliott", "schedule", "walk", "policer", "jitter_box")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    GENERATED_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    GILBERT_ELLIOTT_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    WALK_FIELD_NUMBER: _ClassVar[int]
+    POLICER_FIELD_NUMBER: _ClassVar[int]
+    JITTER_BOX_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    rate_mbps: Distribution
+    trace: TraceModel
+    generated: CellularModel
+    delay_ms: Distribution
+    buffer_packets: Distribution
+    queue: str
+    loss_probability: Distribution
+    gilbert_elliott: GilbertElliottModel
+    schedule: LinkScheduleModel
+    walk: LinkWalkModel
+    policer: PolicerModel
+    jitter_box: JitterBoxModel
+    def __init__(self, name: _Optional[str] = ..., rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., trace: _Optional[_Union[TraceModel, _Mapping]] = ..., generated: _Optional[_Union[CellularModel, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution, _Mapping]] = ..., buffer_packets: _Optional[_Union[Distribution, _Mapping]] = ..., queue: _Optional[str] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., gilbert_elliott: _Optional[_Union[GilbertElliottModel, _Mapping]] = ..., schedule: _Optional[_Union[LinkScheduleModel, _Mapping]] = ..., walk: _Optional[_Union[LinkWalkModel, _Mapping]] = ..., policer: _Optional[_Union[PolicerModel, _Mapping]] = ..., jitter_box: _Optional[_Union[JitterBoxModel, _Mapping]] = ...) -> None: ...
+
+class RouteModel(_message.Message):
+    __slots__ = ("links", "return_links")
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_LINKS_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedScalarFieldContainer[str]
+    return_links: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, links: _Optional[_Iterable[str]] = ..., return_links: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class NetworkModel(_message.Message):
-    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "groups", "queue")
+    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "groups", "queue", "links", "ack_bytes")
     LINK_RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +303,8 @@ class NetworkModel(_message.Message):
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    ACK_BYTES_FIELD_NUMBER: _ClassVar[int]
     link_rate_mbps: Distribution
     rtt_ms: Distribution
     senders: Distribution
@@ -148,25 +313,41 @@ class NetworkModel(_message.Message):
     measurement: MeasurementModel
     groups: _containers.RepeatedCompositeFieldContainer[GroupModel]
     queue: str
-    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ...) -> None: ...
+    links: _containers.RepeatedCompositeFieldContainer[LinkModel]
+    ack_bytes: float
+    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ...) -> None: ...
+
+class GivenTable(_message.Message):
+    __slots__ = ("path", "json")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    json: str
+    def __init__(self, path: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...
 
 class GroupModel(_message.Message):
-    __slots__ = ("design", "protocol", "count", "traffic", "body", "weight", "objective")
+    __slots__ = ("design", "protocol", "table", "count", "traffic", "body", "weight", "objective", "rtt_ms", "route")
     DESIGN_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_FIELD_NUMBER: _ClassVar[int]
     design: str
     protocol: str
+    table: GivenTable
     count: Distribution
     traffic: TrafficModel
     body: str
     weight: float
     objective: Objective
-    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., body: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ...) -> None: ...
+    rtt_ms: Distribution
+    route: RouteModel
+    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., body: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ...) -> None: ...
 
 class WeightedModel(_message.Message):
     __slots__ = ("weight", "network", "traffic")
@@ -179,7 +360,7 @@ class WeightedModel(_message.Message):
     def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ...) -> None: ...
 
 class TrafficModel(_message.Message):
-    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms")
+    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "mean_off_ms", "poisson", "periodic", "barrier")
     class ExponentialTime(_message.Message):
         __slots__ = ("mean_ms",)
         MEAN_MS_FIELD_NUMBER: _ClassVar[int]
@@ -203,15 +384,57 @@ class TrafficModel(_message.Message):
         extra_bytes: float
         maximum_bytes: float
         def __init__(self, scale_bytes: _Optional[float] = ..., shape: _Optional[float] = ..., shift_bytes: _Optional[float] = ..., extra_bytes: _Optional[float] = ..., maximum_bytes: _Optional[float] = ...) -> None: ...
+    class EmpiricalBytes(_message.Message):
+        __slots__ = ("name", "extra_bytes")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        EXTRA_BYTES_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        extra_bytes: float
+        def __init__(self, name: _Optional[str] = ..., extra_bytes: _Optional[float] = ...) -> None: ...
+    class ConstantBytes(_message.Message):
+        __slots__ = ("bytes",)
+        BYTES_FIELD_NUMBER: _ClassVar[int]
+        bytes: Distribution
+        def __init__(self, bytes: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Always(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    class Poisson(_message.Message):
+        __slots__ = ("mean_interval_ms",)
+        MEAN_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+        mean_interval_ms: Distribution
+        def __init__(self, mean_interval_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Periodic(_message.Message):
+        __slots__ = ("interval_ms",)
+        INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+        interval_ms: Distribution
+        def __init__(self, interval_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Barrier(_message.Message):
+        __slots__ = ("pause_ms",)
+        PAUSE_MS_FIELD_NUMBER: _ClassVar[int]
+        pause_ms: Distribution
+        def __init__(self, pause_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
     EXPONENTIAL_TIME_FIELD_NUMBER: _ClassVar[int]
     EXPONENTIAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     FLOW_LENGTHS_FIELD_NUMBER: _ClassVar[int]
+    EMPIRICAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONSTANT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ALWAYS_FIELD_NUMBER: _ClassVar[int]
     MEAN_OFF_MS_FIELD_NUMBER: _ClassVar[int]
+    POISSON_FIELD_NUMBER: _ClassVar[int]
+    PERIODIC_FIELD_NUMBER: _ClassVar[int]
+    BARRIER_FIELD_NUMBER: _ClassVar[int]
     exponential_time: TrafficModel.ExponentialTime
     exponential_bytes: TrafficModel.ExponentialBytes
     flow_lengths: TrafficModel.FlowLengths
+    empirical_bytes: TrafficModel.EmpiricalBytes
+    constant_bytes: TrafficModel.ConstantBytes
+    always: TrafficModel.Always
     mean_off_ms: Distribution
-    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    poisson: TrafficModel.Poisson
+    periodic: TrafficModel.Periodic
+    barrier: TrafficModel.Barrier
+    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ...) -> None: ...
 
 class Objective(_message.Message):
     __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens")

@@ -107,9 +107,15 @@ class Member:
 
 
 def members_of(
-    tree: Tree, sweeps: Sequence[Sweep], *, source: str = "the specification"
+    tree: Tree,
+    sweeps: Sequence[Sweep],
+    *,
+    source: str = "the specification",
+    folder: Path | None = None,
 ) -> list[Member]:
     """The Cartesian product of the sweeps of a specification; the last one changes fastest.
+
+    What it names of files counts from `folder`.
 
     All specifications are checked before any is designed. Raises SpecError, whose source is
     `source` with the member's settings.
@@ -124,7 +130,9 @@ def members_of(
         varied = tree
         for path, value in settings:
             varied = vary(varied, path, value, source=source)
-        members.append(Member(name, settings, spec_of_tree(varied, f"{source} with {name}")))
+        members.append(
+            Member(name, settings, spec_of_tree(varied, f"{source} with {name}", folder=folder))
+        )
     return _with_usable_names(members)
 
 

@@ -23,7 +23,8 @@ from remy_services.designer.joint.gradient import (
 from remy_services.designer.joint.schedule import Settings
 from remy_services.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_services.remycc import start_rule
-from remy_services.specification.networks import KILOBITS_PER_PACKET, extent, outline, quantile
+from remy_services.specification.links import KILOBITS_PER_PACKET
+from remy_services.specification.networks import extent, outline, quantile
 from remy_simulator import RuleTable, log2, perturbation_noise, power
 from remy_simulator.messages import ActionTuple as Action
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
-from remy_services.specification.networks import KILOBITS_PER_PACKET
+from remy_services.specification.links import KILOBITS_PER_PACKET
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
 from remy_simulator.messages import native_bounds
 

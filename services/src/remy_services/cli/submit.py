@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
@@ -60,7 +61,12 @@ def submissions(
     # Campaigns are also compared, and what compares takes long to import.
     from remy_services.analysis.campaign import members_of, parse_sweep
 
-    members = members_of(load_tree(path), [parse_sweep(each) for each in sweeps], source=path)
+    members = members_of(
+        load_tree(path),
+        [parse_sweep(each) for each in sweeps],
+        source=path,
+        folder=Path(path).parent,
+    )
     base = name or members[0].spec.name
     campaign = f"{base[: _LONGEST_NAME - 7]}-{secrets.token_hex(3)}"
     return [

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from remy_farm.completion import FIRST_EDITION, edition_of
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_services.specification.links import KILOBITS_PER_PACKET
 from remy_services.specification.networks import (
-    KILOBITS_PER_PACKET,
     Model,
     extent,
     outline,
@@ -297,8 +297,13 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
     match traffic.WhichOneof("on"):
         case "exponential_time":
             on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)
-        case "exponential_bytes":
-            packets = quantile(traffic.exponential_bytes.mean_bytes, _MEDIAN) / 1500
+        case "always":
+            return spec.search.simulated_seconds * 1000
+        case "exponential_bytes" | "constant_bytes":
+            size = traffic.exponential_bytes.mean_bytes
+            if traffic.HasField("constant_bytes"):
+                size = traffic.constant_bytes.bytes
+            packets = quantile(size, _MEDIAN) / 1500
             rate = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
             on_ms = packets / rate * _senders_on(model)
         case _:
@@ -308,6 +313,8 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
 
 def _share_of_time_on(traffic: spec_pb2.TrafficModel) -> float:
     """Half where it depends on the congestion control."""
+    if traffic.HasField("always"):
+        return 1.0
     if traffic.WhichOneof("on") != "exponential_time":
         return 0.5
     on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)

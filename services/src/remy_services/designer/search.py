@@ -23,6 +23,7 @@ from remy_services.designer import actions, scoring
 from remy_services.designer.actions import is_mended
 from remy_services.designer.scoring import CheckpointError, DesignerError
 from remy_services.specification import draw_specimen_columns
+from remy_services.specification.networks import given_tables
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 
@@ -239,6 +240,8 @@ class Strategy(ABC, Generic[S]):
         """What the specification fixes, and the table to begin with if there is one."""
         self.spec = spec
         self.given = given
+        #: The tables that are given, and stay as they are.
+        self.fixed = given_tables(spec)
         self.search = getattr(spec.search, self.field)
         #: Whether it is the search as mended since the first edition.
         self.mended = is_mended(spec)
@@ -307,7 +310,7 @@ class Strategy(ABC, Generic[S]):
         """
         search = self.spec.search
         request = Request(
-            tables=[from_native(table)],
+            tables=[from_native(table), *self.fixed],
             candidates=candidates or [actions.unchanged()],
             specimen_columns=draw_specimen_columns(
                 self.spec,

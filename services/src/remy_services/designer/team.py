@@ -227,14 +227,18 @@ class TeamStrategy(Strategy[TeamState]):
 
 
 def with_companions(request: Request, turn: int, tables: Sequence[RuleTable]) -> Request:
-    """A request of one table's search, whose first table is its own, with the others behind it.
+    """A request of one table's search, whose first table is its own, with the others behind it, and
+    those that are given last.
 
     Groups of senders name their tables by their places in the specification.
     """
-    request.tables.extend(from_native(each) for number, each in enumerate(tables) if number != turn)
+    own, *fixed = request.tables
+    others = [from_native(each) for number, each in enumerate(tables) if number != turn]
+    del request.tables[:]
+    request.tables.extend([own, *others, *fixed])
     for kind in request.specimen_columns.kinds:
         for group in kind.senders:
-            if not group.HasField("protocol"):
+            if not group.HasField("protocol") and group.table < len(tables):
                 group.table = 0 if group.table == turn else group.table + (group.table < turn)
     return request
 

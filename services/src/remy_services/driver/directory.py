@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,9 @@ from remy_services.evaluation.interface import Evaluation, EvaluationProgress, O
 from remy_services.files import FileError, read_file, reason, write_file
 from remy_services.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_services.specification import content_digest, to_yaml
+from remy_services.specification.enclosures import TRACES_FOLDER, recordings_of
 from remy_services.specification.networks import designs
+from remy_services.specification.traces import RecordedLink
 from remy_simulator import RuleTable, _native
 
 _DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
@@ -69,6 +71,8 @@ class OutDirectory:
         self.first_table = self.path / "first.json"
         #: The specification in canonical form, with all defaults and the run's budgets.
         self.spec = self.path / "spec.yaml"
+        #: What links follow that are recorded, by the hashes that the specification names.
+        self.traces = self.path / TRACES_FOLDER
         #: Seed, digests and versions of what made the design.
         self.provenance = self.path / "provenance.json"
 
@@ -77,6 +81,17 @@ class OutDirectory:
         stem = self.remycc_json.stem
         together = len(designs(spec)) > 1
         return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
+
+    def keep_recordings(self, recordings: Iterable[RecordedLink]) -> None:
+        """Writes what the specification names of them and that is not here. Raises FileError."""
+        for recording in recordings:
+            file = self.traces / f"{recording.sha256.hex()}.trace"
+            if not file.exists():
+                try:
+                    self.traces.mkdir(exist_ok=True)
+                except OSError as error:
+                    raise FileError(f"{self.traces}: cannot be made ({reason(error)})") from error
+                write_file(file, recording.text())
 
     @property
     def is_begun(self) -> bool:
@@ -129,6 +144,7 @@ class OutDirectory:
         ours = {_LOCK}
         if self.is_begun and not (self.progress.exists() and self.progress.stat().st_size):
             early = (self.first_table, self.spec, self.provenance, self.pareto, self.progress)
+            ours.add(self.traces.name)
             ours.update(each.name for each in early)
             for file in self._written():
                 ours.update(each.name for each in self.path.glob(f".{file.name}.*.tmp"))
@@ -219,6 +235,7 @@ class DirectorySink:
             # specification beside it how long the design is.
             if first_table is not None:
                 write_remycc(out.first_table, RemyCC(first_table))
+            out.keep_recordings(recordings_of(spec))
             write_file(out.spec, to_yaml(spec))
             write_file(out.provenance, provenance_json(spec))
             self.save()

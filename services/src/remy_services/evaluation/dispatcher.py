@@ -30,6 +30,7 @@ from remy_services.evaluation.scheduler.records import (
 )
 from remy_services.evaluation.scheduler.scheduler import TaskScheduler
 from remy_services.files import write_file
+from remy_services.specification.enclosures import recording_of
 from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed
 from remy_simulator.traces import RecordedTrace, TraceCache, named_traces
@@ -53,8 +54,10 @@ class _Waiting:
     reported: EvaluationProgress | None = None
 
 
-async def _knows_none(sha256: bytes) -> bytes | None:
-    return None
+async def _read_here(sha256: bytes) -> bytes | None:
+    """One that this process has read with a specification."""
+    recording = recording_of(sha256)
+    return None if recording is None else recording.opportunities_us
 
 
 class Dispatcher(ABC):
@@ -72,7 +75,7 @@ class Dispatcher(ABC):
         scheduler: TaskScheduler,
         *,
         reproductions: str | Path | None = None,
-        load_trace: LoadTrace = _knows_none,
+        load_trace: LoadTrace = _read_here,
     ) -> None:
         """Requests of tasks that are given up are written to the folder or URL `reproductions`.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import draw_specimen_columns
+from remy_services.specification.networks import given_tables
 from remy_simulator import RuleTable, columns, log2
 from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
 from remy_simulator.objective import specimen_score
@@ -309,7 +310,10 @@ def trial_request(
         for group in (group for kind in drawn.kinds for group in kind.senders):
             group.MergeFrom(senders)
     return evaluation_pb2.EvaluationRequest(
-        tables=[from_native(each) for each in (table, *companions) if each is not None],
+        tables=[
+            *(from_native(each) for each in (table, *companions) if each is not None),
+            *given_tables(spec),
+        ],
         candidates=[evaluation_pb2.Candidate()],
         specimen_columns=drawn,
         duration_ms=seconds * _MS_PER_SECOND,

@@ -15,8 +15,8 @@ from remy_services.evaluation.measures import Evaluate, try_table
 from remy_services.files import FileError, read_file
 from remy_services.kernel.fixed_point import IntegerTable, UnsuitableTable
 from remy_services.remycc import start_rule
+from remy_services.specification.links import KILOBITS_PER_PACKET
 from remy_services.specification.networks import (
-    KILOBITS_PER_PACKET,
     extent,
     models,
     outline,

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -14,6 +15,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
+from remy_services.specification.enclosures import enclose
 from remy_services.specification.networks import designs, extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
@@ -32,7 +34,11 @@ from remy_services.specification.schema import (
     short_name,
     show,
 )
-from remy_services.specification.soundness import mixture_is_sound, network_is_sound
+from remy_services.specification.soundness import (
+    load_is_sound,
+    mixture_is_sound,
+    network_is_sound,
+)
 from remy_simulator.messages import AXES, axis_of, signal_of
 
 
@@ -68,6 +74,7 @@ _MAY_BE_0: Final = (
     axis_of(rule_table_pb2.SIGNAL_QUEUE_LENGTH),
 )
 
+_USUAL_LOAD: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -172,15 +179,21 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
 def _senders_are_sound(
     network: spec_pb2.NetworkModel, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
-    if network.groups or network.queue:
+    if network.groups or network.queue or network.links or network.ack_bytes:
         yield from network_is_sound(network, path, bounds)
+
+
+def _load_is_sound(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+    given = {field.name for field, _ in load.ListFields()}
+    if not given <= _USUAL_LOAD:
+        yield from load_is_sound(load, path, bounds)
 
 
 def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
     """Whether it has more to say of networks than how many senders share them."""
     network = spec.network
     by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-    return bool(spec.models or network.groups or network.queue or by_flows)
+    return bool(spec.models or network.groups or network.queue or network.links or by_flows)
 
 
 def problem_with_name(name: str) -> str | None:
@@ -267,6 +280,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
     _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
     _full_name(spec_pb2.NetworkModel): _senders_are_sound,
+    _full_name(spec_pb2.TrafficModel): _load_is_sound,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,
     _full_name(spec_pb2.Search): _workers_are_followed,
@@ -342,7 +356,8 @@ def _check_string(value: str, field: FieldDescriptor, path: str) -> Iterator[Vio
 def _must_be_present(message: Message, field: FieldDescriptor) -> bool:
     constraint = constraint_of(field)
     if constraint.required_unless:
-        return not getattr(message, constraint.required_unless)
+        others = {each.name for each, _ in message.ListFields()}
+        return others.isdisjoint(constraint.required_unless.split())
     if is_submessage(field):
         return constraint.required or bool(constraint.default)
     return not constraint.may_be_absent and not is_alternative(field)
@@ -359,7 +374,7 @@ def load_spec(
     It is complete, of `edition` if it names none, and every constraint holds. Raises SpecError, or
     FileError if the file cannot be read.
     """
-    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition)
+    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition, folder=Path(path).parent)
 
 
 def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
@@ -395,14 +410,21 @@ def parse_spec(
 
 
 def spec_of_tree(
-    tree: Tree, source: str = "the specification", *, edition: int = NEWEST_EDITION
+    tree: Tree,
+    source: str = "the specification",
+    *,
+    edition: int = NEWEST_EDITION,
+    folder: Path | None = None,
 ) -> spec_pb2.DesignSpec:
-    """The specification that a tree describes; see `parse_spec`."""
+    """The specification that a tree describes; see `parse_spec`. What it names of files counts from
+    `folder`; without one it may not name any."""
     if tree is None:
         raise SpecError(source, [Violation("", "is empty")])
     spec = spec_pb2.DesignSpec()
     found = fill(spec, tree)
     complete(spec, edition=edition)
+    if not found and _names_files(spec):
+        found = list(enclose(spec, folder))
     known = [violation.path for violation in found]
     found += [
         violation
@@ -412,6 +434,14 @@ def spec_of_tree(
     if found:
         raise SpecError(source, found)
     return spec
+
+
+def _names_files(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether it may: links follow recordings, and groups run tables that are given."""
+    return any(
+        network.links or any(group.HasField("table") for group in network.groups)
+        for network in (spec.network, *(model.network for model in spec.models))
+    )
 
 
 def check_spec(spec: spec_pb2.DesignSpec, *, source: str = "the specification") -> None:

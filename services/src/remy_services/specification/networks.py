@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf import json_format
+
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_simulator import registry
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_services.specification.links import (
+    DROP_TAIL,
+    KILOBITS_PER_PACKET,
+    as_dumbbell,
+    chosen,
+    distributions,
+    link_message,
+    mean_rate_mbps,
+    numbers_of,
+    with_each,
+    with_values,
+)
 from remy_simulator.registry import Registry
 
-# A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
-KILOBITS_PER_PACKET: Final = 12
 #: What the one table of a specification without groups is called.
 USUAL_TABLE: Final = "remycc"
 
-_USUAL_BODIES: Final = {"design": "datagram", "protocol": "tcp"}
+_USUAL_BODIES: Final = {"design": "datagram", "table": "datagram", "protocol": "tcp"}
 _MEDIAN: Final = 0.5
 _BELOW_ONE: Final = 1 - 2**-53
 _NOTHING: Final = spec_pb2.Distribution()
-_DROP_TAIL: Final = evaluation_pb2.Choice(name="drop-tail")
 
 # Numpy is loaded by who draws: most commands only read what a specification says.
 if TYPE_CHECKING:
@@ -59,17 +68,36 @@ class Model:
 def models(spec: spec_pb2.DesignSpec) -> list[Model]:
     """What networks are drawn from, in the specification's order."""
     if not spec.models:
-        return [Model(1.0, spec.network, spec.traffic)]
+        return [Model(1.0, _without_one_link(spec.network), spec.traffic)]
     return [
-        Model(each.weight, each.network, each.traffic if each.HasField("traffic") else spec.traffic)
+        Model(
+            each.weight,
+            _without_one_link(each.network),
+            each.traffic if each.HasField("traffic") else spec.traffic,
+        )
         for each in spec.models
     ]
+
+
+def _without_one_link(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
+    return as_dumbbell(network) if network.links else network
 
 
 def designs(spec: spec_pb2.DesignSpec) -> list[str]:
     """The names of the tables that are designed, in the order of their first mention."""
     groups = chain.from_iterable(model.groups for model in models(spec))
     return list(dict.fromkeys(group.design for group in groups if group.HasField("design")))
+
+
+def given_tables(spec: spec_pb2.DesignSpec) -> list[rule_table_pb2.RuleTable]:
+    """The tables that groups run and nobody designs: those of requests behind the designed ones."""
+    return [json_format.Parse(text, rule_table_pb2.RuleTable()) for text in _given(spec)]
+
+
+def _given(spec: spec_pb2.DesignSpec) -> list[str]:
+    """As text, each once, in the order of their first mention."""
+    groups = chain.from_iterable(model.groups for model in models(spec))
+    return list(dict.fromkeys(group.table.json for group in groups if group.HasField("table")))
 
 
 def body_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
@@ -81,12 +109,6 @@ def body_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
     return None if body == evaluation_pb2.Choice(name=usual) else body
 
 
-@cache
-def chosen(kind: Registry, text: str) -> evaluation_pb2.Choice:
-    """What words stand for; not to be changed. Raises ValueError with one sentence."""
-    return registry.parse(kind, text)
-
-
 def outline(spec: spec_pb2.DesignSpec) -> Model:
     """All models as one that has a number of senders: for guesses, bounds and descriptions.
 
@@ -94,19 +116,80 @@ def outline(spec: spec_pb2.DesignSpec) -> Model:
     """
     every = models(spec)
     first = every[0]
-    if len(every) == 1 and not first.network.groups:
+    if len(every) == 1 and not first.network.groups and not first.network.links:
         return first
     network = spec_pb2.NetworkModel()
     network.CopyFrom(first.network)
     network.ClearField("groups")
+    network.ClearField("links")
+    if first.network.links:
+        network.loss_probability.CopyFrom(first.network.links[0].loss_probability)
+        network.buffer.infinite.SetInParent()
+    outlines = [_paths(each.network) for each in every]
     for name in ("link_rate_mbps", "rtt_ms", "loss_probability"):
         network.ClearField(name)
-        getattr(network, name).CopyFrom(_any_of([getattr(each.network, name) for each in every]))
+        getattr(network, name).CopyFrom(_any_of([getattr(each, name) for each in outlines]))
     network.senders.list.values.extend(
         chain.from_iterable(map(sorted, zip(*map(_senders, every), strict=True)))
     )
     designed = [group for group in first.groups if group.HasField("design")]
     return Model(1.0, network, first.traffic_of((designed or first.groups)[0]))
+
+
+def _paths(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
+    """A network whose paths differ as one bottleneck: the slowest link, and the ends and the median
+    of what RTTs may be."""
+    takes: list[Callable[[spec_pb2.Distribution], float]] = [
+        lambda each: extent(each)[0],
+        lambda each: quantile(each, _MEDIAN),
+        lambda each: extent(each)[1],
+    ]
+    rtts = [group.rtt_ms for group in network.groups if group.HasField("rtt_ms")]
+    if not network.links and not rtts:
+        return network
+    found = spec_pb2.NetworkModel()
+    found.link_rate_mbps.CopyFrom(network.link_rate_mbps)
+    found.loss_probability.CopyFrom(network.loss_probability)
+    shortest, usual, longest = ([path.rtt_ms(take) for path in paths_of(network)] for take in takes)
+    ends = [min(shortest), sorted(usual)[len(usual) // 2], max(longest)]
+    found.rtt_ms.list.values.extend(ends)
+    if network.links:
+        each = [[mean_rate_mbps(with_each(link, take)) for link in network.links] for take in takes]
+        found.link_rate_mbps.list.values.extend(sorted(map(min, each)))
+        found.loss_probability.CopyFrom(network.links[0].loss_probability)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The way of a group's packets and of the ACKs for them."""
+
+    rtt: spec_pb2.Distribution
+    """Without that of links."""
+    links: list[int]
+    return_links: list[int]
+    delays: list[spec_pb2.Distribution]
+    """Of the links that packets and ACKs cross."""
+
+    def rtt_ms(self, take: Callable[[spec_pb2.Distribution], float]) -> float:
+        """Without queueing and service."""
+        return take(self.rtt) + sum(map(take, self.delays))
+
+
+def paths_of(network: spec_pb2.NetworkModel) -> list[Path]:
+    """Of each group; of all senders where there are no groups. Raises ValueError for a route over a
+    link that is not there."""
+    paths = []
+    for group in network.groups or [spec_pb2.GroupModel()]:
+        rtt = group.rtt_ms if group.HasField("rtt_ms") else network.rtt_ms
+        if not network.links:
+            paths.append(Path(rtt, [], [], []))
+            continue
+        there = numbers_of(group.route.links, network.links) or range(len(network.links))
+        back = numbers_of(group.route.return_links, network.links)
+        delays = [network.links[number].delay_ms for number in (*there, *back)]
+        paths.append(Path(rtt, list(there), back, delays))
+    return paths
 
 
 def _senders(model: Model) -> tuple[float, float, float]:
@@ -210,11 +293,22 @@ class Quantity(IntEnum):
     BUNCH = 12
     DELAYED_ACK = 13
     MODEL = 14
+    ARRIVAL = 15
 
 
 # Quantities of a group are numbered behind these, and behind those of the groups before.
 _GROUPS: Final = 1000
 _A_GROUP: Final = 100
+# Those of links behind these of all groups. The first link of a network has the draws of the one
+# link of a dumbbell.
+_LINKS: Final = 1_000_000
+_A_LINK: Final = 100_000
+_DELAY: Final = spec_pb2.LinkModel.DELAY_MS_FIELD_NUMBER
+_FIRST_LINK: Final = {
+    spec_pb2.LinkModel.RATE_MBPS_FIELD_NUMBER: Quantity.LINK_RATE,
+    spec_pb2.LinkModel.BUFFER_PACKETS_FIELD_NUMBER: Quantity.BUFFER,
+    spec_pb2.LinkModel.LOSS_PROBABILITY_FIELD_NUMBER: Quantity.LOSS,
+}
 
 
 def draw_specimen_columns(
@@ -391,19 +485,59 @@ class _Drawn:
         self.number = number
         self._model = model
         self._designs = designs(spec)
+        self._given = _given(spec)
         self._groups = model.groups
         network = self._network = model.network
         self._counts_flows = any(
             objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
             for objective in (spec.objective, *(group.objective for group in self._groups))
         )
-        self.rates_mbps = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
-        self.rtts_ms = draws.values(network.rtt_ms, Quantity.RTT)
-        self.losses = draws.values(network.loss_probability, Quantity.LOSS)
         #: One more than the packets of each, 0 where it is infinite.
         self.buffers = np.zeros(draws.count)
-        if network.buffer.HasField("packets"):
-            self.buffers = draws.values(network.buffer.packets, Quantity.BUFFER) + 1
+        self.losses = np.zeros(draws.count)
+        # By link and by group, what was drawn for it.
+        self._links = [
+            {
+                number: draws.values(
+                    each,
+                    _FIRST_LINK.get(number, number + _LINKS)
+                    if place == 0
+                    else number + _LINKS + _A_LINK * place,
+                )
+                for number, each in distributions(link)
+            }
+            for place, link in enumerate(network.links)
+        ]
+        if network.links:
+            self.rates_mbps = np.minimum.reduce(
+                [
+                    self._mean_rates_mbps(*each)
+                    for each in zip(network.links, self._links, strict=True)
+                ]
+            )
+        else:
+            self.rates_mbps = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
+            self.losses = draws.values(network.loss_probability, Quantity.LOSS)
+            if network.buffer.HasField("packets"):
+                self.buffers = draws.values(network.buffer.packets, Quantity.BUFFER) + 1
+        self.rtts_ms = draws.values(network.rtt_ms, Quantity.RTT)
+        own_rtts = [
+            draws.values(group.rtt_ms, _GROUPS + _A_GROUP * place + Quantity.RTT)
+            if group.HasField("rtt_ms")
+            else self.rtts_ms
+            for place, group in enumerate(self._groups)
+        ]
+        self._paths = paths_of(network)
+        if network.links or not network.HasField("rtt_ms"):
+            self.rtts_ms = np.maximum.reduce(
+                [
+                    rtt
+                    + sum(
+                        self._links[number][_DELAY] for number in (*path.links, *path.return_links)
+                    )
+                    for rtt, path in zip(own_rtts, self._paths, strict=True)
+                ]
+            )
         packet_ms = KILOBITS_PER_PACKET / self.rates_mbps
         self._quantities = [*_noise(network.measurement, draws.values, packet_ms)]
         #: The model's load, then those of groups that have their own; each with what its quantities
@@ -414,12 +548,16 @@ class _Drawn:
             if group.HasField("traffic")
         ]
         for load, behind in ((model.traffic, 0), *own):
-            on = {
-                "exponential_time": load.exponential_time.mean_ms,
-                "exponential_bytes": load.exponential_bytes.mean_bytes,
-            }.get(load.WhichOneof("on") or "", _NOTHING)
-            self._quantities.append(draws.values(on, behind + Quantity.ON))
-            self._quantities.append(draws.values(load.mean_off_ms, behind + Quantity.OFF))
+            for of, quantity in zip(_quantities_of(load), _LOAD, strict=True):
+                self._quantities.append(draws.values(of, behind + quantity))
+        self._first_link = len(self._quantities)
+        self._quantities += [column for link in self._links for column in link.values()]
+        self._first_rtt = len(self._quantities)
+        #: The groups that have a way of their own.
+        self._routed = [bool(network.links) or group.HasField("rtt_ms") for group in self._groups]
+        self._quantities += [
+            rtt for rtt, is_routed in zip(own_rtts, self._routed, strict=True) if is_routed
+        ]
         #: By group, the senders of each specimen.
         self.counts = [
             draws.values(
@@ -428,6 +566,21 @@ class _Drawn:
             ).astype(np.int64)
             for place, group in enumerate(self._groups)
         ]
+
+    def _mean_rates_mbps(self, link: spec_pb2.LinkModel, drawn: dict[int, Numbers]) -> Numbers:
+        import numpy as np
+
+        plain = link.HasField("rate_mbps") and not (
+            link.HasField("schedule") or link.HasField("walk")
+        )
+        if plain:
+            return drawn[spec_pb2.LinkModel.RATE_MBPS_FIELD_NUMBER]
+        rows = [*zip(*(column.tolist() for column in drawn.values()), strict=True)]
+        means: dict[tuple[float, ...], float] = {}
+        for row in rows:
+            if row not in means:
+                means[row] = mean_rate_mbps(with_values(link, row))
+        return np.array([means[row] for row in rows])
 
     def are_of_one_kind(self) -> bool:
         """Whether specimens differ in numbers only, and all have senders of all groups."""
@@ -448,27 +601,40 @@ class _Drawn:
         counts: Sequence[int],
     ) -> None:
         """What specimens have in common that have such quantities, and groups where counts are."""
-        measured, loads = quantities[:_NOISES], quantities[_NOISES:]
+        measured, loads = quantities[:_NOISES], quantities[_NOISES : self._first_link]
         network = self._network
         if network.HasField("measurement"):
             message.measurement.SetInParent()
             _set_measurement(message.measurement, network.measurement, measured)
-        if network.queue and (queue := chosen(Registry.QUEUE, network.queue)) != _DROP_TAIL:
+        if network.queue and (queue := chosen(Registry.QUEUE, network.queue)) != DROP_TAIL:
             message.bottleneck.queue.CopyFrom(queue)
+        if network.ack_bytes:
+            message.bottleneck.ack_bytes = network.ack_bytes
         if self._counts_flows:
             # Where flows are counted is the general network, which has a bottleneck of any kind.
             message.bottleneck.SetInParent()
-        of_model, *own = zip(loads[::2], loads[1::2], strict=True)
-        for group, count in zip(self._groups, counts, strict=True):
-            on, mean_off_ms = own.pop(0) if group.HasField("traffic") else of_model
+        values = iter(quantities[self._first_link :])
+        for link, drawn in zip(network.links, self._links, strict=True):
+            exact = with_values(link, [next(values) for _ in drawn])
+            message.links.add().CopyFrom(link_message(exact))
+        size = len(_LOAD)
+        of_model, *own = (loads[place : place + size] for place in range(0, len(loads), size))
+        groups = zip(self._groups, counts, self._paths, self._routed, strict=True)
+        for group, count, path, is_routed in groups:
+            load = own.pop(0) if group.HasField("traffic") else of_model
+            rtt_ms = next(values) if is_routed else None
             if count > 0:
                 senders = message.senders.add()
                 self._set_group(senders, group)
-                _set_traffic(senders.traffic, self._model.traffic_of(group), on, mean_off_ms)
+                _set_traffic(senders.traffic, self._model.traffic_of(group), *load)
+                if rtt_ms is not None:
+                    _set_route(senders.route, path, rtt_ms)
 
     def _set_group(self, message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
         if group.HasField("design"):
             message.table = self._designs.index(group.design)
+        elif group.HasField("table"):
+            message.table = len(self._designs) + self._given.index(group.table.json)
         else:
             message.protocol.CopyFrom(chosen(Registry.PROTOCOL, group.protocol))
         if (body := body_of(group)) is not None:
@@ -521,16 +687,66 @@ def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Meas
     return message
 
 
+# Of a load, in the order of `_quantities_of`.
+_LOAD: Final = (Quantity.ON, Quantity.OFF, Quantity.ARRIVAL)
+
+
+def _quantities_of(load: spec_pb2.TrafficModel) -> tuple[spec_pb2.Distribution, ...]:
+    """Mean time or bytes on, mean time off, and time from one flow to the next."""
+    on = {
+        "exponential_time": load.exponential_time.mean_ms,
+        "exponential_bytes": load.exponential_bytes.mean_bytes,
+        "constant_bytes": load.constant_bytes.bytes,
+    }.get(load.WhichOneof("on") or "", _NOTHING)
+    arrival = {
+        "poisson": load.poisson.mean_interval_ms,
+        "periodic": load.periodic.interval_ms,
+        "barrier": load.barrier.pause_ms,
+    }.get(arrivals_of(load) or "", _NOTHING)
+    return on, load.mean_off_ms, arrival
+
+
+def arrivals_of(load: spec_pb2.TrafficModel) -> str | None:
+    """What says when flows come in place of an off time; None where that says it."""
+    given = (name for name in ("poisson", "periodic", "barrier") if load.HasField(name))
+    return next(given, None)
+
+
 def _set_traffic(
-    message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, on: float, mean_off_ms: float
+    message: evaluation_pb2.Traffic,
+    load: spec_pb2.TrafficModel,
+    on: float,
+    mean_off_ms: float,
+    arrival_ms: float,
 ) -> None:
     match load.WhichOneof("on"):
         case "exponential_time":
             message.exponential_time.mean_ms = on
         case "exponential_bytes":
             message.exponential_bytes.mean_bytes = on
+        case "constant_bytes":
+            message.constant_bytes.bytes = on
+        case "empirical_bytes":
+            message.empirical_bytes.name = load.empirical_bytes.name
+            message.empirical_bytes.extra_bytes = load.empirical_bytes.extra_bytes
+        case "always":
+            message.always.SetInParent()
         case _:
             flows = load.flow_lengths
             for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
                 setattr(message.pareto_bytes, name, getattr(flows, name))
+    match arrivals_of(load):
+        case "poisson":
+            message.poisson.mean_interval_ms = arrival_ms
+        case "periodic":
+            message.periodic.interval_ms = arrival_ms
+        case "barrier":
+            message.barrier.pause_ms = arrival_ms
     message.mean_off_ms = mean_off_ms
+
+
+def _set_route(message: evaluation_pb2.Route, path: Path, rtt_ms: float) -> None:
+    message.links.extend(path.links)
+    message.return_links.extend(path.return_links)
+    message.delay_ms = rtt_ms / 2
+    message.return_delay_ms = rtt_ms - message.delay_ms

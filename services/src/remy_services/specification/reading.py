@@ -197,6 +197,7 @@ _RANGES = frozenset(
     )
 )
 _BUFFER = descriptor_of(spec_pb2.Buffer)
+_GIVEN_TABLE = descriptor_of(spec_pb2.GivenTable)
 
 _ELIDED = frozenset(
     field.full_name
@@ -207,6 +208,7 @@ _FORMS = {
     _DISTRIBUTION.full_name: "a number, a list of numbers or a mapping",
     _VALUE_LIST.full_name: "a list of numbers",
     _BUFFER.full_name: "infinite, a number or a mapping",
+    _GIVEN_TABLE.full_name: "a file's name or a mapping",
     descriptor_of(spec_pb2.MeasurementModel).full_name: "realistic or a mapping",
     **dict.fromkeys(_RANGES, "[low, high] or a mapping"),
 }
@@ -222,6 +224,8 @@ def words_for(message: Descriptor) -> dict[str, Tree]:
 
 def expand(tree: Tree, message: Descriptor) -> Tree:
     """The mapping that a shorthand for a message stands for; anything else as it is."""
+    if isinstance(tree, str) and message.full_name == _GIVEN_TABLE.full_name:
+        return {"path": tree}
     if isinstance(tree, str):
         return words_for(message).get(tree, tree)
     number_or_list = isinstance(tree, int | float | list) and not isinstance(tree, bool)

@@ -6,15 +6,28 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from remy_farm.v1 import spec_pb2
-from remy_services.specification.networks import body_of, chosen, designs, extent, models
+import remy_simulator
+from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_services.specification.enclosures import problem_with_table
+from remy_services.specification.links import chosen, link_message, names_of, with_each
+from remy_services.specification.networks import (
+    Model,
+    arrivals_of,
+    body_of,
+    designs,
+    extent,
+    models,
+    paths_of,
+)
 from remy_services.specification.schema import Bounds, Violation, child_path, show
+from remy_services.specification.traces import RecordedLink
 from remy_simulator import registry
-from remy_simulator.messages import USUAL_AXES, axis_of
+from remy_simulator.messages import USUAL_AXES, axis_of, native_traffic
 from remy_simulator.registry import Registry
 
 _MOST_SENDERS: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PLAIN_QUEUE: Final = "drop-tail"
 _KINDS: Final = {
     "queue": Registry.QUEUE,
@@ -28,12 +41,136 @@ def network_is_sound(network: spec_pb2.NetworkModel, path: str, _: Bounds) -> It
     if network.HasField("senders") and network.groups:
         yield Violation(path, "has senders and groups, but must have one of them")
     yield from _can_be_chosen(network, "queue", path)
+    if network.links:
+        found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
+        yield from found
+        if not found:
+            yield from _paths_take_time(network, path)
+            yield from _links_can_be_simulated(network, child_path(path, "links"))
+    elif any(group.HasField("route") for group in network.groups):
+        yield Violation(
+            child_path(path, "groups"), "have a route, but the network has no links to go over"
+        )
     if network.groups:
         yield from _senders_fit(network, child_path(path, "groups"))
 
 
+def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """Links are named each by its own name, and say in one way what they are."""
+    own = {
+        "link_rate_mbps": network.HasField("link_rate_mbps"),
+        "buffer": network.buffer.HasField("packets"),
+        "loss_probability": extent(network.loss_probability)[1] > 0,
+        "queue": bool(network.queue),
+    }
+    if given := [name for name, is_given in own.items() if is_given]:
+        yield Violation(
+            path, f"has links and {' and '.join(given)}, but each link has what is its own"
+        )
+    names = names_of(network.links)
+    for number, link in enumerate(network.links):
+        where = f"{child_path(path, 'links')}[{number}]"
+        if names.index(names[number]) < number:
+            yield Violation(child_path(where, "name"), f"is {show(names[number])} as another's is")
+        yield from _can_be_chosen(link, "queue", where)
+        if link.HasField("schedule") and link.HasField("walk"):
+            yield Violation(where, "has schedule and walk, but must have one of them")
+        if link.HasField("trace"):
+            yield from _trace_is_known(link.trace, child_path(where, "trace"))
+
+
+def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
+    if not trace.sha256:
+        yield Violation(path, "must have path, the file of a recording, or sha256")
+    elif not _SHA256.fullmatch(trace.sha256):
+        yield Violation(
+            child_path(path, "sha256"),
+            f"is {show(trace.sha256)}, but must be 64 hexadecimal digits",
+        )
+    elif not trace.HasField("mean_rate_mbps"):
+        yield Violation(
+            child_path(path, "sha256"),
+            f"is {show(trace.sha256)}, but no such recording is in the folder traces beside the "
+            "specification, nor is its mean_rate_mbps given",
+        )
+
+
+def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    known = names_of(network.links)
+    for number, group in enumerate(network.groups):
+        where = f"{child_path(path, 'groups')}[{number}].route"
+        for key in ("links", "return_links"):
+            for name in getattr(group.route, key):
+                if name not in known:
+                    yield Violation(
+                        f"{where}.{key}",
+                        f"has {show(name)}, but the network's links are {', '.join(known)}",
+                    )
+        if group.route.return_links and not group.route.links:
+            yield Violation(f"{where}.links", "is missing, and must be given beside return_links")
+
+
+def _paths_take_time(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    for number, each in enumerate(paths_of(network)):
+        if not each.rtt_ms(lambda quantity: extent(quantity)[0]) > 0:
+            group = child_path(path, f"groups[{number}]") if network.groups else path
+            yield Violation(
+                group, "may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms"
+            )
+
+
+def _links_can_be_simulated(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """The simulator takes the links that have the least of everything, and the most."""
+    # Whatever was recorded: that is looked at where it is read.
+    recording = RecordedLink((1000).to_bytes(8, "little"))
+    for place in (0, 1):
+        links = []
+        for link in network.links:
+            message = link_message(with_each(link, lambda each: extent(each)[place]))  # noqa: B023
+            if message.HasField("trace"):
+                message.trace.sha256 = recording.sha256
+            links.append(message)
+        sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"})
+        sender.traffic.always.SetInParent()
+        request = evaluation_pb2.EvaluationRequest(
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[
+                evaluation_pb2.Specimen(
+                    link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
+                )
+            ],
+            duration_ms=0.001,
+            traces=[recording.message()],
+        )
+        try:
+            remy_simulator.evaluate_columns(request)
+        except remy_simulator.InvalidRequest as problem:
+            yield Violation(path, f"cannot be simulated: {problem}")
+            return
+
+
+def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """It says in one way when senders are on, and what the simulator knows."""
+    kinds = [name for name in ("poisson", "periodic", "barrier") if load.HasField(name)]
+    if len(kinds) > 1:
+        yield Violation(path, f"has {' and '.join(kinds)}, but must have one of them")
+    on = load.WhichOneof("on")
+    if kinds and on in ("exponential_time", "always"):
+        yield Violation(path, f"has {kinds[0]} and {on}, but only flows by bytes come so")
+    if load.HasField("mean_off_ms") and (kinds or on == "always"):
+        other = arrivals_of(load) or on
+        yield Violation(path, f"has mean_off_ms and {other}, but must have one of them")
+    if on == "empirical_bytes":
+        name = load.empirical_bytes.name
+        try:
+            native_traffic(evaluation_pb2.Traffic(empirical_bytes={"name": name}, mean_off_ms=1.0))
+        except ValueError as problem:
+            where = child_path(child_path(path, "empirical_bytes"), "name")
+            yield Violation(where, f"is {show(name)}: {problem}")
+
+
 def _can_be_chosen(
-    message: spec_pb2.NetworkModel | spec_pb2.GroupModel, name: str, path: str
+    message: spec_pb2.NetworkModel | spec_pb2.GroupModel | spec_pb2.LinkModel, name: str, path: str
 ) -> Iterator[Violation]:
     """A violation if a registry does not have what a field says in words."""
     words = getattr(message, name)
@@ -71,6 +208,11 @@ def _group_fits(
     yield from (each for each in broken if not each.path.endswith("queue"))
     if broken or group.WhichOneof("controller") is None:
         return
+    if group.HasField("table"):
+        problem = problem_with_table(group.table.json) if group.table.json else "is missing"
+        if problem is not None:
+            where = child_path(child_path(path, "table"), "json")
+            yield Violation(where, problem)
     is_protocol = group.HasField("protocol")
     body = body_of(group)
     name = body.name if body is not None else "tcp" if is_protocol else "datagram"
@@ -89,8 +231,12 @@ def _group_fits(
     needs = registry.entries(Registry.PROTOCOL)[
         chosen(Registry.PROTOCOL, group.protocol).name
     ].traits
-    queue = chosen(Registry.QUEUE, network.queue or _PLAIN_QUEUE).name
-    is_router = registry.IS_XCP_ROUTER in registry.entries(Registry.QUEUE)[queue].traits
+    words = [link.queue for link in network.links] or [network.queue]
+    queues = [chosen(Registry.QUEUE, each or _PLAIN_QUEUE).name for each in words]
+    queue = " and ".join(dict.fromkeys(queues))
+    is_router = any(
+        registry.IS_XCP_ROUTER in registry.entries(Registry.QUEUE)[each].traits for each in queues
+    )
     if registry.NEEDS_XCP_ROUTER in needs and not is_router:
         yield Violation(
             child_path(path, "protocol"),
@@ -151,7 +297,7 @@ def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
             objective = group.objective if group.HasField("objective") else spec.objective
             if (
                 objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-                and model.traffic_of(group).WhichOneof("on") == "exponential_time"
+                and model.traffic_of(group).WhichOneof("on") in ("exponential_time", "always")
                 and _counts(group)
             ):
                 yield Violation(
@@ -164,7 +310,7 @@ def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
 
 def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     others = [signal for signal in spec.signals if signal and axis_of(signal) >= USUAL_AXES]
-    if others and not all(_is_plain(spec, model.network) for model in models(spec)):
+    if others and not all(_is_plain(spec, model) for model in models(spec)):
         yield Violation(
             child_path(path, "signals"),
             "has other than the usual ones, but these are seen by datagrams before a drop-tail "
@@ -172,9 +318,16 @@ def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
         )
 
 
-def _is_plain(spec: spec_pb2.DesignSpec, network: spec_pb2.NetworkModel) -> bool:
+def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
+    network = model.network
     return (
         network.queue in ("", _PLAIN_QUEUE)
+        and not network.links
+        and not network.ack_bytes
+        and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
         and spec.objective.throughput != spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-        and all(group.HasField("design") and not group.body for group in network.groups)
+        and not any(
+            group.HasField("protocol") or group.body or group.HasField("rtt_ms")
+            for group in network.groups
+        )
     )

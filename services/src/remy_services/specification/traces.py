@@ -12,8 +12,10 @@ import os
 import sys
 from dataclasses import dataclass
 
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.files import FileError, read_file
+from remy_simulator.messages import native_link
+from remy_simulator.traces import Traces
 
 #: What a file may have, in bytes: some ten million deliveries.
 LARGEST_TRACE_BYTES = 64 * 2**20
@@ -37,6 +39,20 @@ class RecordedLink:
 
     def __len__(self) -> int:
         return len(self.opportunities_us) // 8
+
+    def text(self) -> bytes:
+        """A file of the recording."""
+        times_us = array.array("Q", self.opportunities_us)
+        if sys.byteorder == "big":
+            times_us.byteswap()
+        return b"".join(b"%d\n" % (time_us // _US_PER_MS) for time_us in times_us)
+
+    def mean_rate_mbps(self, semantics: spec_pb2.TraceSemantics) -> float:
+        """Of packets of 1500 bytes, in what its opportunities are worth."""
+        link = evaluation_pb2.Link()
+        link.trace.sha256, link.trace.semantics = self.sha256, semantics
+        native = native_link(link, Traces([self.message()]))
+        return native.mean_rate_packets_per_ms(1500.0) * 12
 
     def message(self) -> evaluation_pb2.Trace:
         """As requests hold it."""
