@@ -23,6 +23,12 @@ def test_is_the_general_purpose_network_of_the_examples() -> None:
         assert ours.objective == example.objective
 
 
+def test_the_generalist_s_networks_are_those_of_its_example() -> None:
+    example, ours = load_spec(EXAMPLES / "generalist.yaml"), benchmark_spec(network="generalist")
+    ours.name = example.name
+    assert ours == example
+
+
 def test_settings_change_the_search() -> None:
     spec = benchmark_spec(1, [("search.seed", 4), ("signals", ["rtt_ratio"])])
     assert spec.search.seed == 4

@@ -32,6 +32,7 @@ def test_all_are_here() -> None:
         "general-purpose-delta1",
         "general-purpose-delta10",
         "general-purpose-noise",
+        "generalist",
         "incast",
         "learnability-1000x",
         "learnability-100x",
@@ -126,6 +127,16 @@ def test_a_general_purpose_design_for_real_clocks() -> None:
     noisy.network.ClearField("measurement")
     noisy.name = exact.name
     assert noisy == exact
+
+
+def test_one_table_for_many_networks() -> None:
+    """The ranges of the learnability study at once, with clocks as kernels have them."""
+    network = _load("generalist").network
+    assert extent(network.link_rate_mbps) == (1, 1000)
+    assert extent(network.rtt_ms) == (10, 300)
+    assert extent(network.senders) == (1, 100)
+    assert extent(network.measurement.bunch_packets) == (1, 4)
+    assert extent(network.measurement.delayed_ack_ms) == (0, 1)
 
 
 def test_designs_for_known_and_tenfold_link_rates() -> None:

@@ -91,6 +91,26 @@ def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
     return BenchmarkNetwork(model, 256, 30.0, _EVALUATION)
 
 
+# The ranges of the learnability study (Tables 2 to 4) at once, with clocks as kernels have them.
+_GENERALIST: Tree = {
+    "name": "generalist",
+    "network": {
+        "link_rate_mbps": {"log_uniform": [1, 1000]},
+        "rtt_ms": {"log_uniform": [10, 300]},
+        "senders": [1, 2, 4, 8, 16, 32, 64, 100],
+        "buffer": "infinite",
+        "measurement": {
+            "jitter": {"exponential_mean_packets": {"log_uniform": [0.01, 3]}},
+            "timestamp_resolution_ms": 0.001,
+            "bunch_packets": [1, 2, 4],
+            "delayed_ack_ms": [0, 1],
+        },
+    },
+    "traffic": {"exponential_time": {"mean_ms": 2000}, "mean_off_ms": 2000},
+    "objective": {"minimum_on_ms": MINIMUM_ON_MS},
+    "search": {"mode": "joint", "specimens": 32, "simulated_seconds": 12},
+}
+
 GENERAL_PURPOSE: Final = "general-purpose"
 #: By name.
 NETWORKS: Final = {
@@ -110,6 +130,7 @@ NETWORKS: Final = {
         _EVALUATION,
         True,
     ),
+    "generalist": BenchmarkNetwork(_GENERALIST, 256, 12.0, _EVALUATION, True),
     "learnability-2x": _learnability(22, 44),
     "learnability-10x": _learnability(10, 100),
     "learnability-100x": _learnability(3.2, 320),
