@@ -170,10 +170,10 @@ BAD = {
         ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
         "the same name twice",
     ),
-    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "must name the file"),
+    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "semantics is missing"),
     "a policer that holds nothing": (
-        ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 12, policer: {rate_packets_per_ms: 1}"),
-        "burst_packets is 0",
+        ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 12, policer: {rate_mbps: 1}"),
+        "burst_packets is missing",
     ),
     "not a mapping": ("- 1", "must be a network"),
     "not YAML": ("links: [", "is not YAML"),
@@ -209,8 +209,8 @@ def test_a_trace_in_options_is_the_one_in_a_file(
     text = f"""
 links:
   - trace:
-      file: link.trace
-      semantics: TRACE_SEMANTICS_{semantics.upper()}
+      path: link.trace
+      semantics: {semantics}
       ends: {str(ends).lower()}
     delay_ms: {delays[0]}
     buffer_packets: 40

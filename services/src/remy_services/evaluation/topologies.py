@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from remy_farm.v1 import evaluation_pb2
+from remy_farm.completion import complete
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.evaluation.measures import link_rate_packets_per_ms, unloaded_paths
 from remy_services.evaluation.senders import (
     MOST_SENDERS,
@@ -20,17 +22,17 @@ from remy_services.evaluation.senders import (
     Words,
     parse_sender,
 )
-from remy_services.specification.checking import load_tree
+from remy_services.specification.checking import check, load_tree
+from remy_services.specification.enclosures import enclose_trace, recording_of
+from remy_services.specification.links import distributions, link_message, names_of
+from remy_services.specification.networks import is_varied
 from remy_services.specification.reading import Tree, fill, nearest
 from remy_services.specification.schema import Bounds, SpecError, Violation, show
-from remy_services.specification.traces import RecordedLink, read_trace
-from remy_simulator import registry
+from remy_services.specification.traces import read_trace
 from remy_simulator.messages import native_link, packet_bytes
-from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
 _KEYS = ["links", "senders", "packet_bytes", "ack_bytes", "rtt_ms", "measurement"]
-_RATE = Bounds(unit="Mbit/s", minimum=0, exclusive_minimum=True)
 _BYTES = Bounds(unit="bytes", minimum=0, maximum=1_000_000, integral=True)
 
 
@@ -121,27 +123,10 @@ class _NetworkReader:
         plain: dict[str, Tree] = {
             key: tree[key] for key in ("rtt_ms", "measurement") if key in tree
         }
-        names: list[str] = []
-        queues: dict[int, evaluation_pb2.Choice] = {}
-        traces: dict[int, RecordedLink] = {}
-        links: list[Tree] = []
-        for number, link in self._mappings(tree, "links"):
-            path = f"links[{number}]"
-            names.append(self._taken(link, "name", path, self._text) or str(number))
-            queue = self._taken(link, "queue", path, self._queue)
-            if queue is not None:
-                queues[number] = queue
-            rate = self._taken(link, "rate_mbps", path, self._number(_RATE))
-            if rate is not None:
-                link["rate_packets_per_ms"] = link_rate_packets_per_ms(rate, packet_bytes)
-            if isinstance(driver := link.get("trace"), dict):
-                link["trace"] = driver = dict(driver)
-                trace = self._taken(driver, "file", f"{path}.trace", self._trace)
-                if trace is not None:
-                    traces[number] = trace
-                elif not any(each.path.startswith(f"{path}.trace") for each in self.found):
-                    self._refuse(f"{path}.trace.file", "must name the file of a recording")
-            links.append(link)
+        models = [
+            self._link(link, f"links[{number}]") for number, link in self._mappings(tree, "links")
+        ]
+        names = names_of(models)
         words: list[Words] = []
         groups: list[Tree] = []
         for number, group in self._mappings(tree, "senders"):
@@ -154,37 +139,48 @@ class _NetworkReader:
             for key in ("table", "protocol", "body"):
                 if key in group:
                     self._refuse(f"{path}.{key}", "is not a known key; say it in sender")
+            if isinstance(route := group.get("route"), dict):
+                group["route"] = {key: _numbered(route[key], names) for key in route}
             groups.append(group)
             if said is not None:
                 words.append(replace(said, name=name or said.name))
         specimen = evaluation_pb2.Specimen()
-        self.found += fill(
-            specimen, {**plain, "links": links, "senders": groups}, needs_alternatives=False
-        )
+        self.found += fill(specimen, {**plain, "senders": groups}, needs_alternatives=False)
         specimen.bottleneck.packet_bytes = packet_bytes
         specimen.bottleneck.ack_bytes = sizes.get("ack_bytes", 0)
-        for number, queue in queues.items():
-            if number < len(specimen.links):
-                specimen.links[number].queue.CopyFrom(queue)
-        held: dict[bytes, evaluation_pb2.Trace] = {}
-        for number, trace in traces.items():
-            if number < len(specimen.links):
-                specimen.links[number].trace.sha256 = trace.sha256
-            held[trace.sha256] = trace.message()
-        self._check_routes(specimen)
+        if not self.found:
+            rate = partial(link_rate_packets_per_ms, bytes_a_packet=packet_bytes)
+            specimen.links.extend(link_message(model, rate) for model in models)
+        followed = (link.trace.sha256 for link in specimen.links if link.HasField("trace"))
+        read = (recording_of(each) for each in dict.fromkeys(followed))
+        traces = [recording.message() for recording in read if recording is not None]
+        self._check_routes(specimen, len(models))
         if len(set(names)) < len(names):
             self._refuse("links", "have the same name twice")
         if not self.found:
             groups_of = zip(words, specimen.senders, strict=True)
             words = [replace(said, count=group.count) for said, group in groups_of]
             try:
-                _complete(specimen, words, Traces(held.values()))
+                _complete(specimen, words, Traces(traces))
             except ValueError as problem:
                 self._refuse("links", str(problem))
-        return Topology(specimen, words, names, list(held.values()))
+        return Topology(specimen, words, names, traces)
 
-    def _check_routes(self, specimen: evaluation_pb2.Specimen) -> None:
-        links = len(specimen.links)
+    def _link(self, tree: dict[str, Tree], path: str) -> spec_pb2.LinkModel:
+        """A link as specifications have it, of which everything must have a value here."""
+        link = spec_pb2.LinkModel()
+        found = fill(link, tree)
+        complete(link)
+        if not found and link.HasField("trace"):
+            found += enclose_trace(link.trace, self._folder, "trace")
+        found = found or [*check(link)]
+        if not found and any(is_varied(each) for _, each in distributions(link)):
+            found = [Violation("", "has a distribution, but must have one value for everything")]
+        for each in found:
+            self._refuse(f"{path}.{each.path}" if each.path else path, each.problem)
+        return link
+
+    def _check_routes(self, specimen: evaluation_pb2.Specimen, links: int) -> None:
         for number, group in enumerate(specimen.senders):
             for name in ("links", "return_links"):
                 for link in getattr(group.route, name):
@@ -254,17 +250,15 @@ class _NetworkReader:
             raise ValueError(f"is {show(value)}; count and route have keys of their own")
         return said
 
-    def _queue(self, value: Tree) -> evaluation_pb2.Choice:
-        try:
-            return registry.parse(Registry.QUEUE, self._text(value))
-        except ValueError as problem:
-            raise ValueError(f"is {show(value)}: {problem}") from problem
-
-    def _trace(self, value: Tree) -> RecordedLink:
-        return read_trace(self._folder / self._text(value))
-
     def _refuse(self, path: str, problem: str) -> None:
         self.found.append(Violation(path, problem))
+
+
+def _numbered(route: Tree, names: list[str]) -> Tree:
+    """The links of a route by their numbers, whether it has names or numbers."""
+    if not isinstance(route, list):
+        return route
+    return [names.index(each) if each in names else each for each in route]
 
 
 def _complete(specimen: evaluation_pb2.Specimen, words: list[Words], traces: Traces) -> None:

@@ -35,6 +35,7 @@ from remy_services.specification.schema import (
     show,
 )
 from remy_services.specification.soundness import (
+    link_is_sound,
     load_is_sound,
     mixture_is_sound,
     network_is_sound,
@@ -280,6 +281,7 @@ _RULES: Final[dict[str, _Rule]] = {
     _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
     _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
     _full_name(spec_pb2.NetworkModel): _senders_are_sound,
+    _full_name(spec_pb2.LinkModel): link_is_sound,
     _full_name(spec_pb2.TrafficModel): _load_is_sound,
     _full_name(spec_pb2.ActionGrid): _grid_is_complete,
     _full_name(spec_pb2.ComponentRange): _range_is_complete,

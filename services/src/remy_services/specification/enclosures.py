@@ -62,16 +62,17 @@ def enclose(spec: spec_pb2.DesignSpec, folder: Path | None) -> Iterator[Violatio
     for path, network in networks(spec):
         for number, link in enumerate(network.links):
             if link.HasField("trace"):
-                yield from _enclose_trace(link.trace, folder, f"{path}.links[{number}].trace")
+                yield from enclose_trace(link.trace, folder, f"{path}.links[{number}].trace")
         for number, group in enumerate(network.groups):
             if group.HasField("table") and group.table.HasField("path"):
                 where = f"{path}.groups[{number}].table.path"
                 yield from _enclose_table(group.table, folder, where)
 
 
-def _enclose_trace(
+def enclose_trace(
     trace: spec_pb2.TraceModel, folder: Path | None, path: str
 ) -> Iterator[Violation]:
+    """The same for the recording of a link."""
     where = child_path(path, "path")
     if trace.HasField("path"):
         if folder is None:

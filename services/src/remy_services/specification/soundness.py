@@ -36,7 +36,9 @@ _KINDS: Final = {
 }
 
 
-def network_is_sound(network: spec_pb2.NetworkModel, path: str, _: Bounds) -> Iterator[Violation]:
+def network_is_sound(
+    network: spec_pb2.NetworkModel, path: str, bounds: Bounds
+) -> Iterator[Violation]:
     """Senders are given in one way, and what they run can run on the network."""
     if network.HasField("senders") and network.groups:
         yield Violation(path, "has senders and groups, but must have one of them")
@@ -44,7 +46,8 @@ def network_is_sound(network: spec_pb2.NetworkModel, path: str, _: Bounds) -> It
     if network.links:
         found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
         yield from found
-        if not found:
+        # What is wrong with a link alone is told of with it.
+        if not found and not any([*link_is_sound(link, "", bounds)] for link in network.links):
             yield from _paths_take_time(network, path)
             yield from _links_can_be_simulated(network, child_path(path, "links"))
     elif any(group.HasField("route") for group in network.groups):
@@ -68,15 +71,19 @@ def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Viol
             path, f"has links and {' and '.join(given)}, but each link has what is its own"
         )
     names = names_of(network.links)
-    for number, link in enumerate(network.links):
+    for number in range(len(names)):
         where = f"{child_path(path, 'links')}[{number}]"
         if names.index(names[number]) < number:
             yield Violation(child_path(where, "name"), f"is {show(names[number])} as another's is")
-        yield from _can_be_chosen(link, "queue", where)
-        if link.HasField("schedule") and link.HasField("walk"):
-            yield Violation(where, "has schedule and walk, but must have one of them")
-        if link.HasField("trace"):
-            yield from _trace_is_known(link.trace, child_path(where, "trace"))
+
+
+def link_is_sound(link: spec_pb2.LinkModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """What is chosen by name is known, and changes are said in one way."""
+    yield from _can_be_chosen(link, "queue", path)
+    if link.HasField("schedule") and link.HasField("walk"):
+        yield Violation(path, "has schedule and walk, but must have one of them")
+    if link.HasField("trace"):
+        yield from _trace_is_known(link.trace, child_path(path, "trace"))
 
 
 def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
