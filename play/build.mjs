@@ -1,5 +1,6 @@
-// Bundles the page into one file without anything outside of it, but for the simulator and tables,
-// which are put in where it is served (services/src/remy_services/cli/play.py).
+// Bundles both pages into a folder. The live network's is one file without anything outside of it,
+// but for the simulator and tables, which are put in where it is served
+// (services/src/remy_services/analysis/live_page.py). The farm's has its script and style beside it.
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,12 +12,17 @@ async function text(options) {
   return (await build({ ...common, ...options })).outputFiles[0].text.trim();
 }
 
+const folder = process.argv[2];
+const preact = { format: "iife", jsx: "automatic", jsxImportSource: "preact" };
+const styleOf = (sheet) =>
+  text({
+    stdin: { contents: `@import "uplot/dist/uPlot.min.css"; @import "./src/base.css"; @import "${sheet}";`, loader: "css", resolveDir: "." },
+  });
+
 const worker = await text({ entryPoints: ["src/worker.ts"], format: "iife" });
 const script = await text({
   entryPoints: ["src/app.tsx"],
-  format: "iife",
-  jsx: "automatic",
-  jsxImportSource: "preact",
+  ...preact,
   plugins: [
     {
       name: "worker-source",
@@ -27,9 +33,7 @@ const script = await text({
     },
   ],
 });
-const style = await text({
-  stdin: { contents: '@import "uplot/dist/uPlot.min.css"; @import "./src/style.css";', loader: "css", resolveDir: "." },
-});
+const style = await styleOf("./src/style.css");
 
 const hash = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
 const policy = [
@@ -46,4 +50,8 @@ const page = readFileSync("template.html", "utf8").replace(/\{\{(\w+)\}\}/g, (_,
 if (/<\/script/i.test(script) || /<\/style/i.test(style)) {
   throw new Error("the bundle would end its own element");
 }
-writeFileSync(process.argv[2], page);
+writeFileSync(`${folder}/page.html`, page);
+
+writeFileSync(`${folder}/farm.js`, await text({ entryPoints: ["farm/app.tsx"], ...preact }));
+writeFileSync(`${folder}/farm.css`, await styleOf("./farm/style.css"));
+writeFileSync(`${folder}/farm.html`, readFileSync("farm.html", "utf8"));

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Builds the live network: the simulator as WebAssembly, and its page.
+"""Builds the live network, which is the simulator as WebAssembly and its page, and the farm's page.
 
 The built files are in the repository, so that nobody who uses them needs npm or a compiler for
 WebAssembly. `sources.sha256` beside them says what they were built of; tests compare it with the
 sources, and what is built with the files where the tools are there.
 
-    scripts/live_page.py            builds (needs PyPI's ziglang, and npm ci in play/)
+    scripts/live_page.py            builds what is not of these sources (needs npm ci in play/, and
+                                    for the simulator PyPI's ziglang)
     scripts/live_page.py --check    says whether what is built is of these sources
 """
 
@@ -32,6 +33,8 @@ FLAGS = [
     *("-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-g0"),
 ]
 LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dynamic", "-s"]
+#: What is built of PLAY.
+PAGES = ("page.html", "farm.html", "farm.js", "farm.css")
 #: Where a simulation spends its time; the rest is made small, with the same bits.
 FAST = ("elements", "network", "senders")
 #: Of these folders, what is asked once a run or once a flow.
@@ -50,8 +53,9 @@ def compiled() -> list[Path]:
 def sources() -> dict[str, str]:
     """Digests of all that either file is built of, by its name in the repository."""
     headers = [path for folder in (*FOLDERS, "table") for path in (SIMULATOR / folder).glob("*.h")]
-    page = [*PLAY.glob("src/*"), *(PLAY / name for name in ("build.mjs", "template.html"))]
-    page.append(PLAY / "package-lock.json")
+    page = [*PLAY.glob("src/*"), *PLAY.glob("farm/*")]
+    page += [PLAY / name for name in ("build.mjs", "farm.html", "package-lock.json")]
+    page.append(PLAY / "template.html")
     files = [*compiled(), *headers, *page, Path(__file__)]
     return {
         str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -90,8 +94,8 @@ def build_simulator(to: Path) -> None:
         subprocess.run([*zig, *LINK_FLAGS, *objects, "-o", str(to)], cwd=folder, check=True)
 
 
-def build_page(to: Path) -> None:
-    """Raises CalledProcessError."""
+def build_pages(to: Path) -> None:
+    """Into a folder: PAGES. Raises CalledProcessError."""
     subprocess.run(["node", "build.mjs", str(to)], cwd=PLAY, check=True)
 
 
@@ -100,9 +104,9 @@ def main() -> None:
         if found := stale():
             sys.exit("Built of other sources; run make live-page: " + ", ".join(found))
         return
-    BUILT.mkdir(exist_ok=True)
-    build_simulator(BUILT / "simulator.wasm")
-    build_page(BUILT / "page.html")
+    if any(not name.startswith("play/") for name in stale()):
+        build_simulator(BUILT / "simulator.wasm")
+    build_pages(BUILT)
     (BUILT / "sources.sha256").write_text(listing(), encoding="ascii")
 
 

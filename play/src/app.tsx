@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Coloured, drawMap, drawTradeOff, type MapFlow, Strip, theme } from "./charts";
+import { useDark } from "./look";
 import { Samples } from "./samples";
 import type { Named } from "./simulator";
 import { fromFragment, MAXIMUM_SENDERS, ordinary, PACKET_BITS, presets, type Sender, type State, type Switch, toFragment } from "./state";
@@ -31,6 +32,8 @@ const first = names[0] ?? "";
 const PRESETS = presets(first);
 
 const WINDOW_MS = 10_000;
+// None within a report, whose frame is the page itself.
+const HAS_ADDRESS = location.protocol !== "data:";
 const LETTERS = "ABCDEFGH";
 
 const tablesOf = (state: State): Record<string, number[]> => ({ ...brought, ...state.tables });
@@ -78,17 +81,6 @@ function recordingOf(state: State, protocols: Named[], queues: Named[]): Recordi
 function axesOf(lookup: Lookup, wanted: [number, number]): [number, number] {
   const usual = lookup.table.signals.filter((each) => each < 4);
   return wanted.map((each, axis) => (usual.includes(each) ? each : usual[Math.min(axis, usual.length - 1)])) as [number, number];
-}
-
-function useDark(): boolean {
-  const query = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
-  const [chosen, choose] = useState(query.matches);
-  useEffect(() => {
-    const listen = (): void => choose(query.matches);
-    query.addEventListener("change", listen);
-    return () => query.removeEventListener("change", listen);
-  }, []);
-  return chosen;
 }
 
 const number = (value: number): string =>
@@ -220,7 +212,7 @@ function Page() {
 
   // What a link to the page holds follows what is set up.
   useEffect(() => {
-    if (!known) return;
+    if (!known || !HAS_ADDRESS) return;
     const timer = setTimeout(async () => history.replaceState(null, "", `#s=${await toFragment(state)}`), 400);
     return () => clearTimeout(timer);
   }, [state, known]);
@@ -376,12 +368,14 @@ function Page() {
           </label>
           <button type="button" onClick={record}>Record</button>
           <button type="button" onClick={replay}>Replay</button>
-          <button type="button" onClick={async () => {
-            const url = `${location.href.split("#")[0]}#s=${await toFragment(state)}`;
-            await navigator.clipboard?.writeText(url).catch(() => undefined);
-            history.replaceState(null, "", url);
-            setNotice("The page's address holds all of this; it is copied.");
-          }}>Copy link</button>
+          {HAS_ADDRESS && (
+            <button type="button" onClick={async () => {
+              const url = `${location.href.split("#")[0]}#s=${await toFragment(state)}`;
+              await navigator.clipboard?.writeText(url).catch(() => undefined);
+              history.replaceState(null, "", url);
+              setNotice("The page's address holds all of this; it is copied.");
+            }}>Copy link</button>
+          )}
         </div>
       </header>
       <p class="notice" role="status">{notice}</p>

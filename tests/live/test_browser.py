@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from benchmarks.programs import ROOT
 from remy_services.analysis.live_page import live_page
 from remy_services.cli.play import named_remyccs, page_server
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
+from tests.live.pages import PICTURES, needs_chromium, violations
 from tests.live.stages import EXAMPLE, NativeStage, replay
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-AXE = ROOT / "play/node_modules/axe-core/axe.min.js"
-#: Where a picture for the documentation goes, if anywhere.
-PICTURES = os.environ.get("REMY_PICTURES")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="Debian's chromium is not installed; CHROMIUM may name another"
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # Tests in containers run as root, for whom Chromium has no sandbox.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -243,16 +226,9 @@ def test_everything_can_be_reached_by_keyboard(live: Live) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (375, "light")])
 def test_axe_finds_no_violations(browser: Browser, address: str, width: int, scheme: Any) -> None:
-    if not AXE.exists():
-        pytest.skip("npm ci has not been run in play/, which brings axe-core")
     live = Live(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
     try:
-        live.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = live.page.evaluate("axe.run()")
-        problems = [
-            (each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]
-        ]
-        assert problems == []
+        assert violations(live.page) == []
         # A phone shows all of it without scrolling sideways.
         assert live.page.evaluate("document.documentElement.scrollWidth") <= width
     finally:

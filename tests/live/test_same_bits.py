@@ -113,9 +113,9 @@ def test_the_simulator_can_be_built_again(tmp_path: Path) -> None:
     assert built.read_bytes() == (BUILT / "simulator.wasm").read_bytes()
 
 
-def test_the_page_can_be_built_again(tmp_path: Path) -> None:
+def test_the_pages_can_be_built_again(tmp_path: Path) -> None:
     if shutil.which("node") is None or not (live_page.PLAY / "node_modules").is_dir():
         pytest.skip("node, or what npm ci brings to play/, is not here")
-    built = tmp_path / "page.html"
-    live_page.build_page(built)
-    assert built.read_bytes() == (BUILT / "page.html").read_bytes()
+    live_page.build_pages(tmp_path)
+    for name in live_page.PAGES:
+        assert (tmp_path / name).read_bytes() == (BUILT / name).read_bytes(), name

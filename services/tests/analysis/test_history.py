@@ -1,6 +1,6 @@
 from remy_farm.v1 import progress_pb2
 from remy_services.analysis.history import collect_history
-from remy_services.cli.views import event_sentence
+from remy_services.analysis.job_wording import event_sentence
 from services.tests.analysis.small_design import small_events
 
 

@@ -13,8 +13,8 @@ from google.protobuf import json_format
 from remy_farm.v1 import rule_table_pb2
 from remy_services.remycc import RemyCC
 
-# As built by scripts/live_page.py.
-_BUILT: Final = resources.files("remy_services") / "live"
+#: As built by scripts/live_page.py.
+BUILT: Final = resources.files("remy_services") / "live"
 _TABLES: Final = '<script type="application/json" id="tables">'
 _SIMULATOR: Final = '<script type="text/plain" id="simulator">'
 
@@ -24,15 +24,16 @@ def live_page(remyccs: Mapping[str, RemyCC]) -> str:
 
     Its own Content-Security-Policy lets it load nothing, wherever it is hosted or opened.
     """
-    page = (_BUILT / "page.html").read_text(encoding="utf-8")
-    simulator = base64.b64encode((_BUILT / "simulator.wasm").read_bytes()).decode("ascii")
-    tables = [{"name": name, "json": _tree(remycc)} for name, remycc in remyccs.items()]
+    page = (BUILT / "page.html").read_text(encoding="utf-8")
+    simulator = base64.b64encode((BUILT / "simulator.wasm").read_bytes()).decode("ascii")
+    tables = [{"name": name, "json": table_tree(remycc)} for name, remycc in remyccs.items()]
     # Within a script element only "<" can mean anything.
     text = json.dumps(tables, separators=(",", ":")).replace("<", "\\u003c")
     return page.replace(_TABLES, _TABLES + text).replace(_SIMULATOR, _SIMULATOR + simulator)
 
 
-def _tree(remycc: RemyCC) -> dict[str, object]:
+def table_tree(remycc: RemyCC) -> dict[str, object]:
+    """The table as the page reads it, which is the JSON form of the message RuleTable."""
     message = rule_table_pb2.RuleTable()
     message.CopyFrom(remycc.to_message())
     message.ClearField("dna_metadata")

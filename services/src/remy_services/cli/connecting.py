@@ -13,10 +13,10 @@ from click.shell_completion import CompletionItem
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
+from remy_services.analysis.job_wording import state_name
 from remy_services.cli.common import FILE, NOT_NEGATIVE, json_option, option
 from remy_services.cli.coordinator import check_environment
 from remy_services.cli.failures import ExitCode, Failure, complain
-from remy_services.cli.views import state_name
 from remy_services.client.connection import PATIENCE_SECONDS, Connection
 from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import (

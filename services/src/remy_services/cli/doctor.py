@@ -12,6 +12,7 @@ import click
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
+from remy_services.analysis.job_wording import message_tree
 from remy_services.analysis.wording import several
 from remy_services.cli.common import POSITIVE, json_option, option, print_json, print_pairs
 from remy_services.cli.connecting import (
@@ -21,7 +22,6 @@ from remy_services.cli.connecting import (
     with_connection_options,
 )
 from remy_services.cli.failures import ExitCode
-from remy_services.cli.views import message_tree
 from remy_services.client.design_client import DesignClient
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_services.client.settings import Given

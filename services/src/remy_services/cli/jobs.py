@@ -20,6 +20,7 @@ from remy_services.analysis.history import (
     step_rows,
     to_csv,
 )
+from remy_services.analysis.job_wording import job_tree, message_tree, state_name
 from remy_services.analysis.wording import several
 from remy_services.cli.common import (
     FILE,
@@ -31,13 +32,7 @@ from remy_services.cli.common import (
     switch,
 )
 from remy_services.cli.connecting import JobName, connected, job_argument
-from remy_services.cli.views import (
-    job_table,
-    job_tree,
-    message_tree,
-    print_job,
-    state_name,
-)
+from remy_services.cli.views import job_table, print_job
 from remy_services.client.design_client import DesignClient
 from remy_services.client.watching import watch_job
 from remy_services.files import write_file

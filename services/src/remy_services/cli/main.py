@@ -149,6 +149,7 @@ _JOB_COMMANDS = {
     "cancel": ("submit", "End a job; its best RemyCC stays."),
     "extend": ("submit", "Give a job larger budgets, or another priority."),
     "fork": ("submit", "Begin a new job with a table of another's."),
+    "ui": ("ui", "See and steer a farm's jobs, in a browser."),
     "delete": ("submit", "Remove a job and all that is stored of it."),
     "compare": ("jobs", "Show jobs side by side."),
     "fetch": ("jobs", "Write a job's RemyCC to a file."),

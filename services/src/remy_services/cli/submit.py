@@ -12,6 +12,7 @@ import click
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
+from remy_services.analysis.job_wording import job_tree
 from remy_services.analysis.wording import several
 from remy_services.cli import views
 from remy_services.cli.common import (
@@ -28,7 +29,7 @@ from remy_services.cli.common import (
 )
 from remy_services.cli.connecting import connected, job_argument
 from remy_services.cli.failures import complain
-from remy_services.cli.views import job_tree, print_change
+from remy_services.cli.views import print_change
 from remy_services.cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
 from remy_services.client.design_client import (
     MOST_ARCHIVE_BYTES,

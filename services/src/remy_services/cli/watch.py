@@ -12,6 +12,7 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, progress_pb2
 from remy_services.analysis.campaign import MemberRecord, compare_member, members_tree
+from remy_services.analysis.job_wording import job_tree, state, state_name
 from remy_services.analysis.wording import enum_name
 from remy_services.cli import views
 from remy_services.cli.common import (
@@ -90,7 +91,7 @@ def compared_members(
                     settings=settings.get(job.id, {}),
                     spec_digest=content_digest(spec),
                     reason=enum_name(progress_pb2.StopReason.DESCRIPTOR, job.stop_reason)
-                    or views.state_name(job.state),
+                    or state_name(job.state),
                     steps=job.progress.step,
                     epochs=job.progress.epoch,
                     rules=tables[0].rule_count,
@@ -167,14 +168,14 @@ def watch_campaign_to_its_end(
             say("comparing the RemyCCs on fresh specimens")
         members = compared_members(client, jobs, threads=threads)
     if as_json:
-        trees = [views.job_tree(job) for job in jobs]
+        trees = [job_tree(job) for job in jobs]
         print_json({"campaign": campaign, "jobs": trees, **members_tree(members)})
     else:
         if members:
             print_members(members)
         for job in jobs:
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                click.echo(f"{views.called(job)} is {views.state(job)}")
+                click.echo(f"{views.called(job)} is {state(job)}")
         click.echo(f"\nto keep a RemyCC: remy-farm fetch {jobs[0].id} -o FILE.json")
     _exit_after(jobs)
 

@@ -1,0 +1,189 @@
+// The page's own server: requests, and what it tells of by itself.
+
+export interface Row {
+  id: string;
+  name: string;
+  owner: string;
+  state: string;
+  why: string;
+  priority: number;
+  campaign: string;
+  epoch: number;
+  rules: number;
+  step: number;
+  score: number | null;
+  error: number | null;
+  share: number | null;
+  workers: number;
+  packets_per_second: number;
+  cpu_seconds: number;
+  wall_seconds: number;
+  cost: number | null;
+  eta_seconds: number | null;
+  created: number;
+  revision: number;
+  fork?: { job: string; epoch: number };
+}
+
+export interface Epoch {
+  epoch: number;
+  time: string;
+  step: number;
+  rules: number;
+  rules_changed: number;
+  score: number | null;
+  score_standard_error: number | null;
+  gain: number | null;
+  gain_standard_error: number | null;
+  accepted: boolean | null;
+  cpu_seconds: number;
+}
+
+// Step, score, its standard error, CPU time.
+export type Point = [number, number, number | null, number | null];
+
+export interface History {
+  revision: number;
+  points: Point[];
+  // Step, and the rules since then.
+  sizes: [number, number][];
+  // Revision, seconds since 1970, sentence.
+  entries: [number, number, string][];
+  epochs: Epoch[];
+}
+
+export interface Who {
+  csrf: string;
+  caller: string;
+  role: string;
+  coordinator: string;
+  version: string;
+  evaluators: { kind: string; workers: number; busy: number; threads: number };
+}
+
+export class Failure extends Error {
+  constructor(
+    readonly status: number,
+    sentence: string,
+  ) {
+    super(sentence);
+  }
+}
+
+let csrf = "";
+
+export async function call<Answer>(path: string, method = "GET", body?: unknown): Promise<Answer> {
+  const headers: Record<string, string> = {};
+  if (method !== "GET") headers["X-CSRF-Token"] = csrf;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Failure(0, "the page's server cannot be reached");
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Failure(response.status, answer.error ?? `the page's server failed (${response.status})`);
+  return answer;
+}
+
+export async function who(): Promise<Who> {
+  const found = await call<Who>("/api/session");
+  csrf = found.csrf;
+  return found;
+}
+
+export async function signIn(token: string): Promise<Who> {
+  const found = await call<Who>("/api/session", "POST", { token });
+  csrf = found.csrf;
+  return found;
+}
+
+export async function signOut(): Promise<void> {
+  await call("/api/session", "DELETE");
+}
+
+// Whether the buttons that change a job are there: the coordinator refuses all the same.
+export function mayChange(who: Who, owner: string): boolean {
+  return who.role === "admin" || (who.role === "submitter" && who.caller === owner);
+}
+
+export const maySubmit = (who: Who): boolean => who.role === "admin" || who.role === "submitter";
+
+type Update =
+  | { kind: "jobs"; rows: Row[] }
+  | { kind: "changed"; rows: Row[]; gone: string[] }
+  | { kind: "lost"; why: string }
+  | { kind: "refused"; why: string }
+  | { kind: "back" };
+
+// All jobs as they are now, and what hears of changes.
+export class Jobs {
+  readonly rows = new Map<string, Row>();
+  // The scores that were seen go by, for jobs whose first epoch is not over.
+  readonly seen = new Map<string, number[]>();
+  isComplete = false;
+  trouble = "";
+  private readonly listeners = new Set<() => void>();
+  private source?: EventSource;
+
+  constructor(private readonly signedOut: () => void) {}
+
+  listen(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  open(): void {
+    const source = new EventSource("/api/updates");
+    this.source = source;
+    source.onmessage = ({ data }) => {
+      this.take(JSON.parse(data) as Update);
+      this.tell();
+    };
+    source.onerror = () => {
+      this.trouble = "the page's server cannot be reached; trying again";
+      this.tell();
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(async () => {
+        try {
+          await who();
+        } catch (error) {
+          if ((error as Failure).status === 401) return this.signedOut();
+        }
+        if (this.source === source) this.open();
+      }, 1000);
+    };
+  }
+
+  close(): void {
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private take(update: Update): void {
+    if (update.kind === "lost" || update.kind === "refused") {
+      this.trouble = update.why;
+      return;
+    }
+    this.trouble = "";
+    if (update.kind === "back") return;
+    if (update.kind === "jobs") {
+      this.rows.clear();
+      this.isComplete = true;
+    } else {
+      update.gone.forEach((id) => this.rows.delete(id));
+    }
+    for (const row of update.rows) {
+      this.rows.set(row.id, row);
+      if (row.score === null) continue;
+      const seen = this.seen.get(row.id) ?? [];
+      if (seen.at(-1) !== row.score) seen.push(row.score);
+      this.seen.set(row.id, seen.slice(-60));
+    }
+  }
+
+  private tell(): void {
+    this.listeners.forEach((listener) => listener());
+  }
+}

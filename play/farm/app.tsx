@@ -1,0 +1,140 @@
+// The farm's page: who is signed in, and which of its pages is shown.
+
+import { render } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { theme } from "../src/charts";
+import { useDark } from "../src/look";
+import { type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
+import { ComparePage } from "./compare";
+import { JobPage } from "./job";
+import { JobList } from "./jobs";
+import { Link, useAddress } from "./routes";
+import { SubmitPage } from "./submit";
+
+function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }) {
+  const [sentence, setSentence] = useState(trouble);
+  return (
+    <main class="sign-in">
+      <h1>remy-farm</h1>
+      <section>
+        <form
+          onSubmit={async (event) => {
+            event.preventDefault();
+            const token = String(new FormData(event.currentTarget).get("token") ?? "");
+            try {
+              done(await signIn(token));
+            } catch (error) {
+              setSentence((error as Failure).message);
+            }
+          }}
+        >
+          <label class="stacked">
+            Your token, or the code that <code>remy-farm ui</code> printed
+            <input type="password" name="token" autocomplete="off" required autofocus />
+          </label>
+          <button class="main">Sign in</button>
+        </form>
+        <p role="alert" class="wrong">{sentence}</p>
+      </section>
+    </main>
+  );
+}
+
+function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) {
+  const [version, setVersion] = useState(0);
+  const jobs = useMemo(() => new Jobs(() => signedOut("The session is over.")), []);
+  const dark = useDark();
+  const look = useMemo(() => theme(dark), [dark]);
+  const address = useAddress();
+  useEffect(() => {
+    const leave = jobs.listen(() => setVersion((before) => before + 1));
+    jobs.open();
+    return () => {
+      leave();
+      jobs.close();
+    };
+  }, []);
+  const [, first, second, third] = address.pathname.split("/").map(decodeURIComponent);
+  useEffect(() => {
+    if (first !== "jobs") document.title = "Jobs · remy-farm";
+  }, [first]);
+  let page = <main><h1>Not found</h1><p>There is nothing at this address.</p></main>;
+  if (!first) page = <JobList jobs={jobs} version={version} />;
+  else if (first === "submit" && maySubmit(me)) page = <SubmitPage />;
+  else if (first === "compare") page = <ComparePage ids={address.searchParams.getAll("job")} jobs={jobs} version={version} look={look} />;
+  else if (first === "play") {
+    page = (
+      <main class="playing">
+        <h1>Tables on one network</h1>
+        <iframe title="The live network" src={`/live?${address.searchParams.getAll("table").map((each) => `table=${encodeURIComponent(each)}`).join("&")}`} />
+      </main>
+    );
+  } else if (first === "jobs" && second) {
+    page = <JobPage key={second} id={second} jobs={jobs} who={me} look={look} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
+  }
+  return (
+    <>
+      <header class="top">
+        <strong>remy-farm</strong>
+        <nav aria-label="Pages">
+          <Link to="/" current={!first}>Jobs</Link>
+          {maySubmit(me) && <Link to="/submit" current={first === "submit"}>Submit</Link>}
+        </nav>
+        <span class="faint">
+          {me.coordinator} · {me.evaluators.kind === "workers" ? `${me.evaluators.workers} workers` : me.evaluators.kind} · {me.version}
+        </span>
+        <span class="who">
+          {me.caller || "nobody"} <small>{me.role}</small>
+          <button
+            onClick={async () => {
+              await signOut().catch(() => undefined);
+              signedOut("");
+            }}
+          >
+            Sign out
+          </button>
+        </span>
+      </header>
+      <div role="status" class={jobs.trouble ? "trouble" : "hidden"}>{jobs.trouble && `${jobs.trouble}. What is shown is as it was last known.`}</div>
+      {page}
+    </>
+  );
+}
+
+function Page() {
+  const [me, setMe] = useState<Who>();
+  const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
+  useEffect(() => {
+    let isHere = true;
+    const begin = async (): Promise<void> => {
+      try {
+        // A coordinator that asks for no token takes an empty one.
+        setMe(await who().catch((error: Failure): Promise<Who> => (error.status === 401 ? signIn("") : Promise.reject(error))));
+      } catch (error) {
+        const { status, message } = error as Failure;
+        if (status === 401 || status === 403) return setState({ needsSignIn: true, trouble: "" });
+        setState({ needsSignIn: false, trouble: message });
+        setTimeout(() => isHere && void begin(), 2000);
+      }
+    };
+    void begin();
+    return () => {
+      isHere = false;
+    };
+  }, []);
+  if (me) {
+    return (
+      <Farm
+        me={me}
+        signedOut={(trouble) => {
+          setMe(undefined);
+          setState({ needsSignIn: true, trouble });
+        }}
+      />
+    );
+  }
+  if (state.needsSignIn) return <SignIn done={setMe} trouble={state.trouble} />;
+  return <main class="sign-in"><h1>remy-farm</h1><p role="status">{state.trouble ? `${state.trouble}; trying again.` : "Loading"}</p></main>;
+}
+
+render(<Page />, document.getElementById("page")!);

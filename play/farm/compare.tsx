@@ -1,0 +1,82 @@
+// Jobs side by side: how far they are, and in what their specifications differ.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Theme } from "../src/charts";
+import { type Epoch, type Failure, type Jobs, type Row, call } from "./api";
+import { type Over, ScoreCurve } from "./curves";
+import { Link } from "./routes";
+import { duration, score } from "./words";
+
+interface Answer {
+  jobs: Row[];
+  differences: { path: string; values: string[] }[];
+  epochs: Epoch[][];
+}
+
+export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs: Jobs; version: number; look: Theme }) {
+  const [answer, setAnswer] = useState<Answer>();
+  const [trouble, setTrouble] = useState("");
+  const [over, setOver] = useState<Over>("cpu");
+  const asked = ids.map((id) => `job=${encodeURIComponent(id)}`).join("&");
+  const epochs = ids.map((id) => jobs.rows.get(id)?.epoch).join();
+  useEffect(() => {
+    let isHere = true;
+    call<Answer>(`/api/compare?${asked}`).then(
+      (found) => {
+        if (isHere) setAnswer(found);
+        setTrouble("");
+      },
+      (error: Failure) => isHere && setTrouble(error.message),
+    );
+    return () => {
+      isHere = false;
+    };
+  }, [asked, epochs]);
+  const curves = useMemo(
+    () => answer?.jobs.map((job, i) => ({ label: `${job.name} (${job.id})`, points: [], sizes: [], epochs: answer.epochs[i] })) ?? [],
+    [answer],
+  );
+  void version;
+  if (!answer) return <main><h1>Compare</h1><p role="status">{trouble || "Loading"}</p></main>;
+  const rows = answer.jobs.map((job) => jobs.rows.get(job.id) ?? job);
+  const lines: [string, (row: Row) => string][] = [
+    ["state", (row) => row.state],
+    ["score", (row) => score(row.score, row.error)],
+    ["rules", (row) => String(row.rules)],
+    ["epoch", (row) => String(row.epoch)],
+    ["step", (row) => String(row.step)],
+    ["CPU time", (row) => duration(row.cpu_seconds)],
+    ["cost", (row) => (row.cost === null ? "–" : row.cost.toFixed(2))],
+  ];
+  return (
+    <main>
+      <h1>Compare {rows.length} jobs</h1>
+      {trouble && <p role="alert" class="wrong">{trouble}</p>}
+      <p><Link to={`/play?${ids.map((id) => `table=${encodeURIComponent(id)}`).join("&")}`}>Play their tables on one network</Link></p>
+      <section>
+        <h2>
+          Scores of epochs, on each job's own validation networks
+          <select aria-label="Scores over" value={over} onChange={(event) => setOver(event.currentTarget.value as Over)}>
+            <option value="step">over steps</option>
+            <option value="cpu">over CPU time</option>
+          </select>
+        </h2>
+        <ScoreCurve histories={curves} look={look} over={over} />
+      </section>
+      <section class="table-scroll">
+        <table class="compared">
+          <thead>
+            <tr><th scope="col">job</th>{rows.map((row) => <th key={row.id} scope="col"><Link to={`/jobs/${row.id}`}>{row.name}</Link> <small>{row.id}</small></th>)}</tr>
+          </thead>
+          <tbody>
+            {lines.map(([label, value]) => <tr key={label}><th scope="row">{label}</th>{rows.map((row) => <td key={row.id}>{value(row)}</td>)}</tr>)}
+            {answer.differences.map((each) => (
+              <tr key={each.path}><th scope="row"><code>{each.path}</code></th>{each.values.map((value, i) => <td key={i}>{value || "–"}</td>)}</tr>
+            ))}
+          </tbody>
+        </table>
+        {answer.differences.length === 0 && <p class="faint">The specifications say the same.</p>}
+      </section>
+    </main>
+  );
+}

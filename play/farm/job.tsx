@@ -1,0 +1,275 @@
+// A job: its curve, its tables, what is known of it, and what can be done to it.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Theme } from "../src/charts";
+import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, call, mayChange, maySubmit } from "./api";
+import { type Over, ScoreCurve } from "./curves";
+import { Link, navigate } from "./routes";
+import { TableMaps } from "./tables";
+import { count, duration, moment, score, several } from "./words";
+
+interface Answer {
+  row: Row;
+  job: Record<string, unknown>;
+  yaml: string;
+}
+
+const NOTHING: History = { revision: 0, points: [], sizes: [], entries: [], epochs: [] };
+
+function useHistory(id: string, revision: number | undefined): [History, string] {
+  const [found, setFound] = useState<History>(NOTHING);
+  const [trouble, setTrouble] = useState("");
+  const state = useRef({ history: NOTHING, isAsking: false, id });
+  useEffect(() => {
+    const now = state.current;
+    if (now.id !== id) Object.assign(now, { history: NOTHING, id });
+    if (revision === undefined || now.isAsking || revision <= now.history.revision) return;
+    now.isAsking = true;
+    call<History>(`/api/jobs/${id}/history?after=${now.history.revision}`)
+      .then((more) => {
+        if (now.id !== id) return;
+        const { points, sizes, entries } = now.history;
+        now.history = {
+          revision: more.revision,
+          points: [...points, ...more.points],
+          sizes: [...sizes, ...more.sizes],
+          entries: [...entries, ...more.entries],
+          epochs: more.epochs,
+        };
+        setFound(now.history);
+        setTrouble("");
+      }, (error: Failure) => setTrouble(error.message))
+      .finally(() => {
+        now.isAsking = false;
+      });
+  }, [id, revision]);
+  return [found, trouble];
+}
+
+const PAUSABLE = ["pending", "scheduling", "running", "recovering"];
+const RESUMABLE = ["paused", "failed"];
+const CANCELLABLE = [...PAUSABLE, "pausing", "paused"];
+
+interface ActionsProps {
+  row: Row;
+  who: Who;
+  epochs: Epoch[];
+  say: (sentence: string, isWrong?: boolean) => void;
+}
+
+const BUDGETS: [string, string][] = [
+  ["epochs", "Epochs in all"],
+  ["steps", "Steps in all"],
+  ["cpu_seconds", "CPU seconds in all"],
+  ["wall_seconds", "Seconds in all"],
+  ["joint_steps", "Steps of the schedule"],
+];
+
+function Actions({ row, who, epochs, say }: ActionsProps) {
+  const [open, setOpen] = useState<"" | "fork" | "extend" | "cancel">("");
+  const [isBusy, setBusy] = useState(false);
+  const act = async (action: string, body?: unknown): Promise<void> => {
+    setBusy(true);
+    try {
+      const { job } = await call<{ job: Row }>(`/api/jobs/${row.id}/${action}`, "POST", body);
+      setOpen("");
+      if (action === "fork") {
+        navigate(`/jobs/${job.id}`);
+        say(`This job begins with a table of ${row.name}.`);
+      } else {
+        say(`${job.name} is ${job.state}.`);
+      }
+    } catch (error) {
+      say((error as Failure).message, true);
+    }
+    setBusy(false);
+  };
+  const form = (fields: HTMLFormElement): Record<string, string> => Object.fromEntries([...new FormData(fields)].map(([name, value]) => [name, String(value).trim()]));
+  const numbers = (given: Record<string, string>, names: string[]): Record<string, number> =>
+    Object.fromEntries(names.filter((name) => given[name]).map((name) => [name, Number(given[name])]));
+  const changes = mayChange(who, row.owner);
+  return (
+    <>
+      <div class="bar">
+        {changes && PAUSABLE.includes(row.state) && <button disabled={isBusy} onClick={() => act("pause")}>Pause</button>}
+        {changes && RESUMABLE.includes(row.state) && <button disabled={isBusy} onClick={() => act("resume")}>Resume</button>}
+        {changes && CANCELLABLE.includes(row.state) && <button disabled={isBusy} onClick={() => setOpen("cancel")}>Cancel</button>}
+        {changes && <button aria-expanded={open === "extend"} onClick={() => setOpen(open === "extend" ? "" : "extend")}>Extend or priority</button>}
+        {maySubmit(who) && <button aria-expanded={open === "fork"} onClick={() => setOpen(open === "fork" ? "" : "fork")}>Fork</button>}
+        <Link to={`/jobs/${row.id}/play`}>Play its table</Link>
+      </div>
+      {open === "cancel" && (
+        <div class="asked" role="alertdialog" aria-label="Cancel the job">
+          <span>End {row.name}? Its best table stays.</span>
+          <button class="main" onClick={() => act("cancel")}>End it</button>
+          <button onClick={() => setOpen("")}>Leave it</button>
+        </div>
+      )}
+      {open === "extend" && (
+        <form
+          class="asked"
+          aria-label="Extend"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void act("extend", numbers(form(event.currentTarget), [...BUDGETS.map(([name]) => name), "priority"]));
+          }}
+        >
+          {BUDGETS.map(([name, label]) => (
+            <label key={name}>{label}<input type="number" name={name} min="1" step={name.endsWith("seconds") ? "any" : "1"} /></label>
+          ))}
+          <label>Priority<input type="number" name="priority" step="1" placeholder={String(row.priority)} /></label>
+          <button class="main" disabled={isBusy}>Change it</button>
+        </form>
+      )}
+      {open === "fork" && (
+        <form
+          class="asked"
+          aria-label="Fork"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const given = form(event.currentTarget);
+            void act("fork", { ...numbers(given, ["epoch", "priority"]), name: given.name, settings: given.settings.split("\n") });
+          }}
+        >
+          <label>
+            Begins with
+            <select name="epoch">
+              <option value="">the best table so far</option>
+              {epochs.map((each) => <option key={each.epoch} value={each.epoch}>epoch {each.epoch}, {several(each.rules, "rule")}</option>)}
+            </select>
+          </label>
+          <label>Name<input type="text" name="name" placeholder={row.name} /></label>
+          <label>Priority<input type="number" name="priority" step="1" placeholder={String(row.priority)} /></label>
+          <label class="wide">Settings that differ, one a line<textarea name="settings" rows={2} placeholder="objective.delta=0.1" /></label>
+          <button class="main" disabled={isBusy}>Fork it</button>
+        </form>
+      )}
+    </>
+  );
+}
+
+function Figures({ row }: { row: Row }) {
+  const pairs: [string, string][] = [
+    ["score", score(row.score, row.error)],
+    ["rules", String(row.rules)],
+    ["epoch", String(row.epoch)],
+    ["step", row.share === null ? String(row.step) : `${row.step}, ${Math.floor(row.share * 100)} % done`],
+    ["workers", String(row.workers)],
+    ["packets/s", count(row.packets_per_second)],
+    ["CPU time", duration(row.cpu_seconds)],
+    ["cost", row.cost === null ? "–" : row.cost.toFixed(2)],
+    ["time left", row.state === "running" ? duration(row.eta_seconds) : "–"],
+    ["priority", String(row.priority)],
+    ["owner", row.owner || "–"],
+    ["submitted", moment(row.created)],
+  ];
+  return <dl class="figures">{pairs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+function Epochs({ row, epochs }: { row: Row; epochs: Epoch[] }) {
+  return (
+    <div class="table-scroll short" tabIndex={0} role="region" aria-label="Epochs">
+      <table>
+        <thead>
+          <tr>{["epoch", "step", "rules", "changed", "score", "gain", "kept", "CPU time", "table"].map((each) => <th key={each} scope="col">{each}</th>)}</tr>
+        </thead>
+        <tbody>
+          {[...epochs].reverse().map((each) => (
+            <tr key={each.epoch}>
+              <th scope="row">{each.epoch}</th>
+              <td>{each.step}</td>
+              <td>{each.rules}</td>
+              <td>{each.rules_changed}</td>
+              <td>{score(each.score, each.score_standard_error)}</td>
+              <td>{score(each.gain, each.gain_standard_error, true)}</td>
+              <td>{each.accepted === null ? "–" : each.accepted ? "yes" : "no"}</td>
+              <td>{duration(each.cpu_seconds)}</td>
+              <td><Link to={`/jobs/${row.id}/play?epoch=${each.epoch}`}>Play epoch {each.epoch}</Link></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jobs; who: Who; look: Theme; playing: string | null | undefined }) {
+  const [answer, setAnswer] = useState<Answer>();
+  const [notice, setNotice] = useState({ sentence: "", isWrong: false });
+  const [over, setOver] = useState<Over>("step");
+  const row = jobs.rows.get(answer?.row.id ?? id) ?? answer?.row;
+  const [history, trouble] = useHistory(row?.id ?? id, row?.revision);
+  const priority = row?.priority;
+  useEffect(() => {
+    let isHere = true;
+    call<Answer>(`/api/jobs/${encodeURIComponent(id)}`).then(
+      (found) => isHere && setAnswer(found),
+      (error: Failure) => isHere && setNotice({ sentence: error.message, isWrong: true }),
+    );
+    return () => {
+      isHere = false;
+    };
+  }, [id, priority, jobs.trouble === ""]);
+  useEffect(() => {
+    if (row) document.title = `${row.name} · remy-farm`;
+  }, [row?.name]);
+  const curve = useMemo(() => (row ? [{ label: row.name, ...history }] : []), [history, row?.name]);
+  if (!row) return <main><p role="status">{notice.sentence || "Loading"}</p></main>;
+  const title = (
+    <header class="job">
+      <h1>{row.name}</h1>
+      <code>{row.id}</code>
+      <span class={`state ${row.state}`}>{row.state}</span>
+      <span class="faint">{row.why}</span>
+      {row.fork && <span class="faint">forked from <Link to={`/jobs/${row.fork.job}`}>{row.fork.job}</Link>, epoch {row.fork.epoch}</span>}
+    </header>
+  );
+  if (playing !== undefined) {
+    const named = playing === null ? row.id : `${row.id}:${playing}`;
+    return (
+      <main class="playing">
+        {title}
+        <p><Link to={`/jobs/${row.id}`}>Back to the job</Link></p>
+        <iframe title={`The live network with the table of ${row.name}`} src={`/live?table=${encodeURIComponent(named)}`} allow="clipboard-write" />
+      </main>
+    );
+  }
+  return (
+    <main>
+      {title}
+      <Actions key={row.id} row={row} who={who} epochs={history.epochs} say={(sentence, isWrong = false) => setNotice({ sentence, isWrong })} />
+      <p class={notice.isWrong ? "notice wrong" : "notice"} role={notice.isWrong ? "alert" : "status"}>{notice.sentence || trouble}</p>
+      <div class="columns">
+        <section class="main-column">
+          <h2>
+            Score
+            <select aria-label="Score over" value={over} onChange={(event) => setOver(event.currentTarget.value as Over)}>
+              <option value="step">over steps</option>
+              <option value="cpu">over CPU time</option>
+            </select>
+          </h2>
+          {history.points.length + history.epochs.length > 0 ? <ScoreCurve histories={curve} look={look} over={over} /> : <p class="faint">No step is done yet.</p>}
+          <p class="faint">The line is the table being worked on, dots are epochs on validation networks, ticks are divisions and merges of rules.</p>
+          <h2>Epochs</h2>
+          <Epochs row={row} epochs={history.epochs} />
+        </section>
+        <div>
+          <section><h2>Now</h2><Figures row={row} /></section>
+          <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>
+        </div>
+        <section>
+          <h2>Specification</h2>
+          <pre tabIndex={0} aria-label="Specification">{answer?.yaml ?? ""}</pre>
+        </section>
+        <section>
+          <h2>History</h2>
+          <ol class="entries" tabIndex={0} aria-label="History" reversed>
+            {[...history.entries].reverse().slice(0, 300).map(([revision, seconds, sentence]) => (
+              <li key={revision} value={revision}><time>{moment(seconds)}</time> {sentence}</li>
+            ))}
+          </ol>
+        </section>
+      </div>
+    </main>
+  );
+}

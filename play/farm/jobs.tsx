@@ -1,0 +1,183 @@
+// The list of jobs: what is shown of a thousand is what fits on the screen.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Epoch, call, type Jobs, type Row } from "./api";
+import { Sparkline } from "./curves";
+import { Link, navigate } from "./routes";
+import { count, duration, moment, score } from "./words";
+
+const ROW_PIXELS = 40;
+const BEYOND = 6;
+
+const ORDERS: Record<string, (row: Row) => number | string> = {
+  name: (row) => row.name.toLowerCase(),
+  state: (row) => row.state,
+  rules: (row) => -row.rules,
+  score: (row) => -(row.score ?? -Infinity),
+  workers: (row) => -row.workers,
+  CPU: (row) => -row.cpu_seconds,
+  cost: (row) => -(row.cost ?? -1),
+  left: (row) => row.eta_seconds ?? Infinity,
+  submitted: (row) => -row.created,
+};
+
+// Epochs' scores of a job, asked for when its row is first seen and after each epoch.
+const curves = new Map<string, { epoch: number; values: number[] }>();
+const wanted: string[] = [];
+let asking = 0;
+
+function useCurve(row: Row, jobs: Jobs): number[] {
+  const [, again] = useState(0);
+  const known = curves.get(row.id);
+  useEffect(() => {
+    if (known?.epoch === row.epoch || row.step === 0) return;
+    curves.set(row.id, { epoch: row.epoch, values: known?.values ?? [] });
+    wanted.push(row.id);
+    const next = async (): Promise<void> => {
+      const id = wanted.pop();
+      if (!id) return;
+      asking += 1;
+      try {
+        const epochs = await call<Epoch[]>(`/api/jobs/${encodeURIComponent(id)}/epochs`);
+        const values = epochs.map((each) => each.score).filter((each) => each !== null);
+        curves.set(id, { epoch: curves.get(id)?.epoch ?? 0, values: values.slice(-60) });
+      } catch {
+        curves.delete(id);
+      }
+      asking -= 1;
+      again((before) => before + 1);
+      if (asking < 4) void next();
+    };
+    if (asking < 4) void next();
+  }, [row.id, row.epoch, row.step === 0]);
+  return (known?.values.length ?? 0) > 1 ? known!.values : (jobs.seen.get(row.id) ?? []);
+}
+
+function Line({ row, jobs, chosen, choose, place }: { row: Row; jobs: Jobs; chosen: boolean; choose: () => void; place: number }) {
+  const curve = useCurve(row, jobs);
+  return (
+    <tr aria-rowindex={place + 2} data-job={row.id}>
+      <td>
+        <input type="checkbox" checked={chosen} onChange={choose} aria-label={`Compare ${row.name}`} />
+      </td>
+      <th scope="row">
+        <Link to={`/jobs/${row.id}`}>{row.name}</Link>
+        <small>{row.owner}{row.campaign ? ` · ${row.campaign}` : ""}</small>
+      </th>
+      <td class="left">
+        <span class={`state ${row.state}`} title={row.why || undefined}>{row.state}</span>
+        {row.share !== null && row.state === "running" && <small> {Math.floor(row.share * 100)} %</small>}
+      </td>
+      <td><Sparkline values={curve} label={`Score of ${row.name}`} /></td>
+      <td>{score(row.score, row.error)}</td>
+      <td>{row.rules || "–"}</td>
+      <td>{row.workers || "–"}</td>
+      <td>{duration(row.cpu_seconds)}</td>
+      <td>{row.cost === null ? "–" : row.cost.toFixed(2)}</td>
+      <td>{row.state === "running" ? duration(row.eta_seconds) : "–"}</td>
+      <td>{moment(row.created)}</td>
+    </tr>
+  );
+}
+
+export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
+  const [text, setText] = useState("");
+  const [state, setState] = useState("");
+  const [order, setOrder] = useState("submitted");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [scrolled, setScrolled] = useState(0);
+  const table = useRef<HTMLTableElement>(null);
+  useEffect(() => {
+    let due = false;
+    const look = (): void => {
+      if (due) return;
+      due = true;
+      requestAnimationFrame(() => {
+        due = false;
+        setScrolled(Math.max(0, -(table.current?.getBoundingClientRect().top ?? 0)));
+      });
+    };
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, []);
+  const rows = useMemo(() => {
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const key = ORDERS[order];
+    return [...jobs.rows.values()]
+      .filter((row) => !state || row.state === state)
+      .filter((row) => words.every((word) => `${row.name} ${row.id} ${row.owner} ${row.campaign}`.toLowerCase().includes(word)))
+      .map((row) => ({ row, key: key(row) }))
+      .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : b.row.created - a.row.created))
+      .map(({ row }) => row);
+  }, [version, text, state, order]);
+  const states = [...new Set([...jobs.rows.values()].map((row) => row.state))].sort();
+  const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - BEYOND));
+  const to = Math.min(rows.length, from + Math.ceil(innerHeight / ROW_PIXELS) + 2 * BEYOND);
+  const compared = [...chosen].filter((id) => jobs.rows.has(id));
+  const active = rows.filter((row) => row.state === "running");
+  const head = (name: string, label = name): preact.JSX.Element => (
+    <th scope="col" aria-sort={order === name ? (name === "name" || name === "state" || name === "left" ? "ascending" : "descending") : undefined}>
+      <button class="plain" onClick={() => setOrder(name)}>{label}</button>
+    </th>
+  );
+  return (
+    <main class="list">
+      <h1>Jobs</h1>
+      <div class="bar filters">
+        <input type="search" placeholder="Name, id, owner or campaign" aria-label="Search jobs" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <select aria-label="State" value={state} onChange={(event) => setState(event.currentTarget.value)}>
+          <option value="">Any state</option>
+          {states.map((each) => <option key={each} value={each}>{each}</option>)}
+        </select>
+        <button disabled={compared.length < 2} onClick={() => navigate(`/compare?${compared.map((id) => `job=${id}`).join("&")}`)}>
+          Compare{compared.length > 1 ? ` ${compared.length}` : ""}
+        </button>
+        <span class="faint" role="status">
+          {jobs.isComplete ? `${rows.length} of ${jobs.rows.size} jobs · ${active.length} running · ${count(active.reduce((sum, row) => sum + row.packets_per_second, 0))} packets/s` : "Loading"}
+        </span>
+      </div>
+      <section class="table-scroll">
+        <table ref={table} aria-rowcount={rows.length + 1}>
+          <thead>
+            <tr aria-rowindex={1}>
+              <th scope="col"><span class="hidden">Compare</span></th>
+              {head("name", "job")}
+              {head("state")}
+              <th scope="col">score by epoch</th>
+              {head("score")}
+              {head("rules")}
+              {head("workers")}
+              {head("CPU", "CPU time")}
+              {head("cost")}
+              {head("left", "time left")}
+              {head("submitted")}
+            </tr>
+          </thead>
+          <tbody>
+            {from > 0 && <tr class="space" aria-hidden="true" style={{ height: `${from * ROW_PIXELS}px` }} />}
+            {rows.slice(from, to).map((row, i) => (
+              <Line
+                key={row.id}
+                row={row}
+                jobs={jobs}
+                place={from + i}
+                chosen={chosen.has(row.id)}
+                choose={() => {
+                  const next = new Set(chosen);
+                  if (!next.delete(row.id)) next.add(row.id);
+                  setChosen(next);
+                }}
+              />
+            ))}
+            {to < rows.length && <tr class="space" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW_PIXELS}px` }} />}
+          </tbody>
+        </table>
+        {jobs.isComplete && rows.length === 0 && <p class="faint">{jobs.rows.size === 0 ? "There are no jobs yet." : "No job is as asked for."}</p>}
+      </section>
+    </main>
+  );
+}

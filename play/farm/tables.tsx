@@ -1,0 +1,160 @@
+// Maps of a job's tables, and what changed between two epochs.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Coloured, drawMap, type Theme } from "../src/charts";
+import { fromJson, Lookup, signalName } from "../src/table";
+import { type Epoch, type Failure, call } from "./api";
+import { several } from "./words";
+
+const kept = new Map<string, Promise<Lookup>>();
+
+// Tables of epochs never change; the best so far does.
+function tableOf(job: string, epoch: number): Promise<Lookup> {
+  const key = `${job}:${epoch}`;
+  let found = kept.get(key);
+  if (!found) {
+    found = call<unknown>(`/api/jobs/${job}/table?epoch=${epoch}`).then((tree) => new Lookup(fromJson(JSON.stringify(tree))));
+    found.catch(() => kept.delete(key));
+    kept.set(key, found);
+  }
+  return found;
+}
+
+const COLOURED: [Coloured, string][] = [
+  ["multiple", "window multiple"],
+  ["increment", "window increment"],
+  ["intersend", "pacing"],
+];
+
+function action(lookup: Lookup, rule: number): string {
+  const { multiple, increment, intersend } = lookup.actions[rule];
+  return `${multiple.toPrecision(3)} × window ${increment < 0 ? "−" : "+"} ${Math.abs(increment).toPrecision(3)}, pacing ${intersend.toPrecision(3)}`;
+}
+
+// Where the memory meets other actions, by looking both tables up at the same places.
+function changes(before: Lookup, after: Lookup): string[] {
+  const values = [0, 1, 2, 3].map((signal) => {
+    const cuts = [before, after]
+      .flatMap((each) => each.table.nodes.flatMap((node) => node.thresholds))
+      .filter((each) => each.signal === signal)
+      .map((each) => each.value);
+    const sorted = [...new Set(cuts)].sort((a, b) => a - b).slice(0, 14);
+    return [0, ...sorted];
+  });
+  const found = new Map<string, string>();
+  const memory = new Float64Array(9);
+  for (const a of values[0]) for (const b of values[1]) for (const c of values[2]) for (const d of values[3]) {
+    memory.set([a, b, c, d]);
+    const [from, to] = [before.rule(memory), after.rule(memory)];
+    const words = `rule ${from} → ${to}: ${action(before, from)} → ${action(after, to)}`;
+    if (action(before, from) !== action(after, to)) found.set(`${from}>${to}`, words);
+  }
+  return [...found.values()];
+}
+
+function Map_({ lookup, look, axes, by, label }: { lookup: Lookup; look: Theme; axes: [number, number]; by: Coloured; label: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [scale, setScale] = useState<{ low: number; high: number }>();
+  useEffect(() => {
+    const draw = (): void => setScale(drawMap(canvas.current!, look, lookup, axes, by, []));
+    draw();
+    const sized = new ResizeObserver(draw);
+    sized.observe(canvas.current!);
+    return () => sized.disconnect();
+  }, [lookup, look, axes[0], axes[1], by]);
+  return (
+    <figure>
+      <figcaption>{label}, {several(lookup.actions.length, "rule")}</figcaption>
+      <canvas class="map" ref={canvas} role="img" aria-label={`Rules of ${label}`} />
+      {scale && <div class="scale"><span>{scale.low.toPrecision(3)}</span><i /><span>{scale.high.toPrecision(3)}</span></div>}
+    </figure>
+  );
+}
+
+export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[]; look: Theme }) {
+  const last = epochs.at(-1)?.epoch;
+  const [picked, setPicked] = useState<[number | undefined, number | undefined]>([undefined, undefined]);
+  const [by, setBy] = useState<Coloured>("multiple");
+  const [axes, setAxes] = useState<[number, number]>([2, 0]);
+  const [tables, setTables] = useState<{ before: Lookup; after: Lookup }>();
+  const [trouble, setTrouble] = useState("");
+  const after = picked[1] ?? last;
+  const before = picked[0] ?? epochs.filter((each) => each.epoch < (after ?? 0)).at(-1)?.epoch ?? after;
+  useEffect(() => {
+    if (before === undefined || after === undefined) return;
+    let isHere = true;
+    Promise.all([tableOf(job, before), tableOf(job, after)]).then(
+      ([first, second]) => {
+        if (isHere) setTables({ before: first, after: second });
+        setTrouble("");
+      },
+      (error: Failure) => isHere && setTrouble(error.message),
+    );
+    return () => {
+      isHere = false;
+    };
+  }, [job, before, after]);
+  const different = useMemo(() => (tables ? changes(tables.before, tables.after) : []), [tables]);
+  if (after === undefined || before === undefined) return <p class="faint">There is a table once the first epoch is over.</p>;
+  if (!tables) return <p class="faint" role="status">{trouble || "Loading"}</p>;
+  const signals = tables.after.table.signals.filter((each) => each < 4);
+  const shown = axes.map((each, axis) => (signals.includes(each) ? each : signals[Math.min(axis, signals.length - 1)])) as [number, number];
+  const choice = (label: string, side: 0 | 1, value: number): preact.JSX.Element => (
+    <label>
+      {label}
+      <select
+        aria-label={side === 0 ? "From epoch" : "To epoch"}
+        value={value}
+        onChange={(event) => {
+          const next = [...picked] as typeof picked;
+          next[side] = Number(event.currentTarget.value);
+          setPicked(next);
+        }}
+      >
+        {epochs.map((each) => <option key={each.epoch} value={each.epoch}>epoch {each.epoch}</option>)}
+      </select>
+    </label>
+  );
+  const axis = (which: 0 | 1, label: string): preact.JSX.Element => (
+    <label>
+      {label}
+      <select
+        value={shown[which]}
+        onChange={(event) => {
+          const next = [...shown] as [number, number];
+          next[which] = Number(event.currentTarget.value);
+          setAxes(next);
+        }}
+      >
+        {signals.map((each) => <option key={each} value={each}>{signalName(tables.after.table, each)}</option>)}
+      </select>
+    </label>
+  );
+  return (
+    <>
+      <div class="axes">
+        {choice("From", 0, before)}
+        {choice("to", 1, after)}
+        {axis(0, "across")}
+        {axis(1, "up")}
+        <label>
+          colour
+          <select value={by} onChange={(event) => setBy(event.currentTarget.value as Coloured)}>
+            {COLOURED.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
+          </select>
+        </label>
+      </div>
+      <div class="maps">
+        {before !== after && <Map_ lookup={tables.before} look={look} axes={shown} by={by} label={`epoch ${before}`} />}
+        <Map_ lookup={tables.after} look={look} axes={shown} by={by} label={`epoch ${after}`} />
+      </div>
+      {trouble && <p role="alert">{trouble}</p>}
+      {before !== after && (
+        <details>
+          <summary>{different.length === 0 ? "Nothing was changed" : `${several(different.length, "rule")} changed`}</summary>
+          <ul class="rules">{different.slice(0, 200).map((each) => <li key={each}>{each}</li>)}</ul>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+// Numbers and times for people.
+
+export function duration(seconds: number | null): string {
+  if (seconds === null) return "–";
+  if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 48 * 3600) return `${(seconds / 3600).toFixed(1)} h`;
+  return `${(seconds / 86400).toFixed(1)} d`;
+}
+
+export function count(value: number): string {
+  if (value < 1000) return value.toFixed(0);
+  const steps: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  const [size, letter] = steps.find(([least]) => value >= least)!;
+  return `${(value / size).toPrecision(3)} ${letter}`;
+}
+
+// With the digits that its error makes worth showing.
+export function score(value: number | null, error?: number | null, signed = false): string {
+  if (value === null) return "–";
+  const digits = error ? Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(error)))) : 4;
+  const sign = signed && value >= 0 ? "+" : value < 0 ? "−" : "";
+  const words = `${sign}${Math.abs(value).toFixed(digits)}`;
+  return error ? `${words} ± ${error.toFixed(digits)}` : words;
+}
+
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+export const moment = (seconds: number): string => (seconds > 0 ? moments.format(seconds * 1000) : "–");
+
+export const several = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,500 @@
+"""The server of the farm's page: what it serves, to whom, and what browsers may do with it.
+
+It asks the coordinator with the token of whoever is signed in, by the calls that the command line
+makes, and keeps nothing: what a role may not do, the coordinator refuses here, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, spec_pb2
+from remy_rpc.settings import Address, SettingsError
+from remy_services.analysis.job_wording import job_tree
+from remy_services.analysis.live_page import BUILT, live_page, table_tree
+from remy_services.client.design_client import DesignClient
+from remy_services.client.settings import ConnectionSettings
+from remy_services.client.status import (
+    BadRequest,
+    NotAllowed,
+    Refused,
+    ServiceError,
+    Unreachable,
+)
+from remy_services.remycc import RemyCC, from_json
+from remy_services.specification import SpecError, parse_spec, to_yaml
+from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
+from remy_services.web.guard import POLICY_OF_LIVE, SAFE, Guard, RequestRefused, is_same
+from remy_services.web.sessions import Sessions, SignedIn
+
+_MOST_COMPARED: Final = 16
+#: Updates that a browser may be behind before it is told to begin anew.
+_MOST_BEHIND: Final = 200
+_HEARTBEAT_SECONDS: Final = 15.0
+_CSRF_HEADER: Final = "x-csrf-token"
+_ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSettings:
+    """How the page is served."""
+
+    listen: Address
+    coordinator: ConnectionSettings
+    #: Names that browsers know this server by, beside the address that it listens at.
+    hosts: tuple[str, ...] = ()
+    #: PEM files; None: in plain text.
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    #: Signs in with the coordinator's token of these settings; None: everybody has their own.
+    code: str | None = field(default=None, repr=False)
+
+
+class _Login(msgspec.Struct, forbid_unknown_fields=True):
+    #: A token, or the server's code; empty where the coordinator asks for none.
+    token: str = ""
+
+
+class _Submission(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    name: str = ""
+    priority: int = 0
+    validate_only: bool = False
+
+
+class _Fork(msgspec.Struct, forbid_unknown_fields=True):
+    epoch: int | None = None
+    name: str = ""
+    settings: list[str] = []
+    priority: int | None = None
+
+
+class _Extension(msgspec.Struct, forbid_unknown_fields=True):
+    """As `remy-farm extend` takes it; what is None stays as it is."""
+
+    epochs: int | None = None
+    rules: int | None = None
+    steps: int | None = None
+    cpu_seconds: float | None = None
+    wall_seconds: float | None = None
+    epochs_without_gain: int | None = None
+    joint_steps: int | None = None
+    priority: int | None = None
+
+
+_Handler = Callable[[SignedIn, Request, bytes], Any]
+
+
+def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
+    """Checked here first, so that the problems are those that `validate` prints, one by one."""
+    given = _decoded(body, _Submission)
+    try:
+        spec = parse_spec(given.text)
+    except SpecError as error:
+        return {"problems": [str(each) for each in error.violations]}
+    request = messages.SubmitJobRequest(
+        spec=spec, name=given.name, priority=given.priority, validate_only=given.validate_only
+    )
+    job = session.account.client.submit(request)
+    if given.validate_only:
+        return {"problems": [], "complete": to_yaml(spec)}
+    session.account.feed.hurry()
+    return {"problems": [], "job": job_row(job)}
+
+
+def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
+    job = session.account.client.get(request.path_params["job"])
+    tree = job_tree(job)
+    return {"row": job_row(job), "job": tree, "yaml": to_yaml(job.spec)}
+
+
+def _history(session: SignedIn, request: Request, _: bytes) -> Tree:
+    after = _number(request, "after") or 0
+    return history_tree(session.account.client, request.path_params["job"], after)
+
+
+def _epochs(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+    return epochs_tree(session.account.client, request.path_params["job"])
+
+
+def _table(session: SignedIn, request: Request, _: bytes) -> Tree:
+    remycc = _remycc(session.account.client, request.path_params["job"], _number(request, "epoch"))
+    return table_tree(remycc)
+
+
+def _change(session: SignedIn, request: Request, body: bytes) -> Tree:
+    client, job = session.account.client, request.path_params["job"]
+    match request.path_params["action"]:
+        case "pause":
+            changed = client.pause(job)
+        case "resume":
+            changed = client.resume(job)
+        case "cancel":
+            changed = client.cancel(job)
+        case "fork":
+            changed = _fork(client, job, _decoded(body, _Fork))
+        case "extend":
+            changed = _extend(client, job, _decoded(body, _Extension))
+        case action:
+            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{action[:40]!r} cannot be done to a job")
+    session.account.feed.hurry()
+    return {"job": job_row(changed)}
+
+
+def _fork(client: DesignClient, job: str, given: _Fork) -> job_pb2.Job:
+    settings = [each.strip() for each in given.settings if each.strip()]
+    return client.fork(
+        messages.ForkJobRequest(
+            job=job,
+            epoch=given.epoch,
+            name=given.name,
+            settings=settings,
+            priority=given.priority,
+        )
+    )
+
+
+def _extend(client: DesignClient, job: str, given: _Extension) -> job_pb2.Job:
+    budgets = {
+        name: value
+        for name, value in msgspec.structs.asdict(given).items()
+        if value is not None and name not in ("joint_steps", "priority")
+    }
+    stop = None
+    if budgets:
+        stop = spec_pb2.Stop()
+        stop.CopyFrom(client.get(job).spec.stop)
+        for name, value in budgets.items():
+            setattr(stop, name, value)
+    return client.extend(job, stop=stop, joint_steps=given.joint_steps, priority=given.priority)
+
+
+def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
+    jobs = request.query_params.getlist("job")
+    if not 2 <= len(jobs) <= _MOST_COMPARED:
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{len(jobs)} jobs were named; 2 to {_MOST_COMPARED} may be"
+        )
+    client = session.account.client
+    response = client.compare(jobs)
+    return {
+        "jobs": [job_row(job) for job in response.jobs],
+        "differences": [
+            {"path": each.path, "values": list(each.values)} for each in response.differences
+        ],
+        "epochs": [epochs_tree(client, job.id) for job in response.jobs],
+    }
+
+
+def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
+    return {"markdown": (BUILT / "spec.md").read_text(encoding="utf-8")}
+
+
+def _live(session: SignedIn, request: Request, _: bytes) -> Response:
+    """The live network with the tables of jobs, each named as JOB or JOB:EPOCH."""
+    wanted = request.query_params.getlist("table")
+    if not 1 <= len(wanted) <= _MOST_COMPARED:
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{len(wanted)} tables were named; 1 to {_MOST_COMPARED} may be"
+        )
+    client = session.account.client
+    remyccs = {}
+    for each in wanted:
+        job, _colon, epoch = each.partition(":")
+        shown = client.get(job)
+        number = _whole(epoch, "an epoch") if epoch else None
+        label = f"{shown.name}, epoch {number}" if epoch else shown.name
+        remyccs[f"{label} ({shown.id})" if label in remyccs else label] = _remycc(
+            client, shown.id, number
+        )
+    return HTMLResponse(live_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE})
+
+
+def _remycc(client: DesignClient, job: str, epoch: int | None) -> RemyCC:
+    response = client.remycc(job, epoch=epoch, file_format=messages.REMY_CC_FORMAT_JSON)
+    return RemyCC.from_message(from_json(response.content))
+
+
+def _decoded(body: bytes, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.MsgspecError as error:
+        sentence = f"the request cannot be read: {error}"
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence) from error
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    return None if text is None else _whole(text, name)
+
+
+def _whole(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{name} is {text[:40]!r}, but must be a whole number"
+        )
+    return int(text)
+
+
+class FarmPage:
+    """The application. `cookie` is the name of the session's; `is_secure` says whether browsers
+    come by TLS."""
+
+    def __init__(self, sessions: Sessions, hosts: Iterable[str], *, cookie: str, is_secure: bool):
+        self._sessions = sessions
+        self._cookie = cookie
+        self._is_secure = is_secure
+        self._shell = (BUILT / "farm.html").read_bytes()
+        handlers: dict[str, tuple[_Handler, list[str]]] = {
+            "/api/jobs": (_submit, ["POST"]),
+            "/api/jobs/{job}": (_job, ["GET"]),
+            "/api/jobs/{job}/history": (_history, ["GET"]),
+            "/api/jobs/{job}/epochs": (_epochs, ["GET"]),
+            "/api/jobs/{job}/table": (_table, ["GET"]),
+            "/api/jobs/{job}/{action}": (_change, ["POST"]),
+            "/api/compare": (_compare, ["GET"]),
+            "/api/reference": (_reference, ["GET"]),
+            "/live": (_live, ["GET"]),
+        }
+        routes = [
+            Route("/health", _healthy),
+            Route("/assets/{name}", _asset),
+            Route("/api/session", self._sign_in, methods=["POST"]),
+            Route("/api/session", self._sign_out, methods=["DELETE"]),
+            Route("/api/session", self._who, methods=["GET"]),
+            Route("/api/updates", self._updates),
+            *(
+                Route(path, partial(self._handle, handler), methods=methods)
+                for path, (handler, methods) in handlers.items()
+            ),
+            Route("/api/{rest:path}", _unknown, methods=["GET", "POST", "DELETE", "PUT"]),
+            Route("/{rest:path}", self._page),
+        ]
+        self.app = Starlette(
+            routes=routes,
+            middleware=[
+                Middleware(Guard, hosts=frozenset(hosts), is_secure=is_secure),
+                Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6),
+            ],
+            exception_handlers={
+                RequestRefused: _said,
+                ServiceError: _failed,
+                SettingsError: _said,
+            },
+        )
+
+    def _session(self, request: Request) -> SignedIn:
+        session = self._sessions.find(request.cookies.get(self._cookie))
+        if session is None:
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "nobody is signed in")
+        if request.method not in SAFE and not is_same(
+            request.headers.get(_CSRF_HEADER, ""), session.csrf
+        ):
+            raise RequestRefused(
+                HTTPStatus.FORBIDDEN, "the request does not come from this page; load it again"
+            )
+        return session
+
+    async def _handle(self, handler: _Handler, request: Request) -> Response:
+        session = self._session(request)
+        body = await request.body()
+        answer = await run_in_threadpool(handler, session, request, body)
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+    async def _sign_in(self, request: Request) -> Response:
+        given: _Login = _decoded(await request.body(), _Login)
+        session, info = await run_in_threadpool(self._sessions.open, given.token)
+        response = JSONResponse(_who_tree(session, info))
+        response.set_cookie(
+            self._cookie,
+            session.name,
+            httponly=True,
+            samesite="strict",
+            secure=self._is_secure,
+            path="/",
+        )
+        return response
+
+    async def _who(self, request: Request) -> Response:
+        session = self._session(request)
+        info = await run_in_threadpool(session.account.server_info)
+        return JSONResponse(_who_tree(session, info))
+
+    async def _sign_out(self, request: Request) -> Response:
+        session = self._session(request)
+        await run_in_threadpool(self._sessions.close, session)
+        response = JSONResponse({})
+        response.delete_cookie(self._cookie, path="/", secure=self._is_secure, httponly=True)
+        return response
+
+    async def _updates(self, request: Request) -> Response:
+        session = self._session(request)
+        return StreamingResponse(
+            self._events(session),
+            media_type="text/event-stream",
+            headers={"X-Accel-Buffering": "no"},
+        )
+
+    async def _events(self, session: SignedIn) -> AsyncIterator[str]:
+        """Server-sent events, for as long as the session lasts and the browser keeps up."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Queue[Tree] = asyncio.Queue()
+
+        def listener(update: Tree) -> None:
+            # A server that ends has no loop any more.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(waiting.put_nowait, update)
+
+        feed = session.account.feed
+        await run_in_threadpool(feed.listen, listener)
+        try:
+            while waiting.qsize() <= _MOST_BEHIND:
+                try:
+                    update = await asyncio.wait_for(waiting.get(), _HEARTBEAT_SECONDS)
+                except TimeoutError:
+                    if self._sessions.find(session.name) is None:
+                        return
+                    yield ": still here\n\n"
+                else:
+                    yield f"data: {json.dumps(update, separators=(',', ':'))}\n\n"
+        finally:
+            feed.leave(listener)
+
+    async def _page(self, _: Request) -> Response:
+        return Response(self._shell, media_type="text/html")
+
+
+async def _healthy(_: Request) -> Response:
+    return Response("serving\n", media_type="text/plain")
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _ASSETS:
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "there is no such file")
+    return Response((BUILT / name).read_bytes(), media_type=_ASSETS[name])
+
+
+async def _unknown(_: Request) -> Response:
+    raise RequestRefused(HTTPStatus.NOT_FOUND, "there is nothing at this address")
+
+
+def _who_tree(session: SignedIn, info: messages.GetServerInfoResponse) -> Tree:
+    return {
+        "csrf": session.csrf,
+        "caller": info.caller,
+        "role": info.role,
+        "coordinator": info.coordinator,
+        "version": info.version,
+        "evaluators": {
+            "kind": info.evaluators.kind,
+            "workers": info.evaluators.workers,
+            "busy": info.evaluators.busy_workers,
+            "threads": info.evaluators.threads,
+        },
+    }
+
+
+_STATUSES: Final[dict[type[ServiceError], HTTPStatus]] = {
+    BadRequest: HTTPStatus.BAD_REQUEST,
+    Refused: HTTPStatus.CONFLICT,
+    Unreachable: HTTPStatus.SERVICE_UNAVAILABLE,
+    NotAllowed: HTTPStatus.FORBIDDEN,
+}
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    """What the coordinator said."""
+    assert isinstance(error, ServiceError)
+    status = _STATUSES.get(type(error), HTTPStatus.BAD_GATEWAY)
+    if error.code == grpc.StatusCode.UNAUTHENTICATED:
+        status = HTTPStatus.UNAUTHORIZED
+    elif error.code == grpc.StatusCode.NOT_FOUND:
+        status = HTTPStatus.NOT_FOUND
+    return JSONResponse({"error": error.message}, status)
+
+
+async def _said(_: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, RequestRefused) else HTTPStatus.BAD_REQUEST
+    return JSONResponse({"error": str(error)}, status)
+
+
+def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
+    """Serves until Ctrl-C or SIGTERM; `announce` is told the page's address once it is there.
+
+    Raises SettingsError for an address or certificate that cannot be used.
+    """
+    listener = _bound(settings.listen)
+    port = listener.getsockname()[1]
+    is_secure = settings.tls_cert is not None
+    sessions = Sessions(settings.coordinator, code=settings.code)
+    hosts = [settings.listen.host, *settings.hosts]
+    if settings.listen.is_loopback:
+        hosts += ["localhost", "127.0.0.1", "::1"]
+    page = FarmPage(
+        sessions,
+        (host.lower() for host in hosts),
+        # Browsers do not tell ports apart where they keep cookies.
+        cookie="__Host-remy-farm" if is_secure else f"remy-farm-{port}",
+        is_secure=is_secure,
+    )
+    config = uvicorn.Config(
+        page.app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+        # Streams of updates have no end of their own.
+        timeout_graceful_shutdown=1,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"the page's certificate or key cannot be used: {error}") from error
+    shown = Address(settings.hosts[0] if settings.hosts else settings.listen.host, port)
+    announce(f"{'https' if is_secure else 'http'}://{shown}/")
+    # It is raised again when all has ended in order.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        sessions.close_all()
+
+
+def _bound(listen: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((listen.host, listen.port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"{listen} cannot be served at: {error.strerror}") from error
+    return listener

@@ -1,0 +1,39 @@
+"""What tests of pages share: the browser's program, pictures, and what axe-core finds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from playwright.sync_api import Page
+
+from benchmarks.programs import ROOT
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+AXE = ROOT / "play/node_modules/axe-core/axe.min.js"
+#: Where pictures for the documentation go, if anywhere.
+PICTURES = os.environ.get("REMY_PICTURES")
+
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="Debian's chromium is not installed; CHROMIUM may name another"
+)
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """What is against the rules of accessibility: the rule, and where."""
+    if not AXE.exists():
+        pytest.skip("npm ci has not been run in play/, which brings axe-core")
+    # The page's policy forbids scripts from elsewhere; the debugger's are not bound by it.
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    return [
+        (each["id"], [str(node["target"]) for node in each["nodes"]])
+        for each in found["violations"]
+    ]
+
+
+def throughput(sender: int) -> str:
+    """Of the live network: an expression that is true once a sender has been heard of."""
+    row = f"document.querySelectorAll('tbody tr')[{sender}]"
+    return f"() => parseFloat({row}?.cells[1].textContent) > 0"

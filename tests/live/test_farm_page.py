@@ -1,0 +1,436 @@
+"""The farm's page in a browser, at a real coordinator with running designs."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from benchmarks.programs import REMY_FARM, ROOT
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_rpc.settings import parse_listen_address
+from remy_services.coordinator.access import Role
+from remy_services.remycc import RemyCC, write_remycc
+from remy_services.specification import to_yaml
+from remy_simulator import RuleTable
+from services.tests.coordinator.role_tokens import TOKENS, tokens_file
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+from tests.children import ending_with_its_test
+from tests.live.pages import PICTURES, needs_chromium, throughput, violations
+
+BUILT = ROOT / "services/src/remy_services/live"
+MOST_PAGE_BYTES = 500_000  # compressed
+DEADLINE_MS = 60_000
+ENDLESS = small_joint_spec(
+    steps=1_000_000,
+    steps_per_epoch=10,
+    simulated_seconds=10,
+    edition=2,
+    signals="send_ratio, rtt_ratio",
+)
+DROP = """text => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], "ten.json"));
+  const event = new DragEvent("drop", { dataTransfer: transfer, bubbles: true });
+  document.querySelector("main").dispatchEvent(event);
+}"""
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+pytestmark = needs_chromium
+expect.set_options(timeout=DEADLINE_MS)
+
+
+class PageServer:
+    """`remy-farm ui` in a process of its own."""
+
+    def __init__(self, coordinator: str, *flags: str, **environment: str) -> None:
+        command = [REMY_FARM, "ui", "--coordinator", coordinator, "--listen", "127.0.0.1:0"]
+        self._process = subprocess.Popen(
+            ending_with_its_test(*command, "--no-browser", *flags),
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment or None,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert "The farm's page is at" in line
+        self.address = line.split()[-1]
+        self.port = int(self.address.rstrip("/").rsplit(":", 1)[1])
+
+    def line(self) -> str:
+        """The next one that it prints."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def stop(self) -> int:
+        """Its exit code after SIGTERM."""
+        self._process.terminate()
+        code = self._process.wait(30)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+    def ask(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, http.client.HTTPMessage, Any]:
+        """Status, headers and answer of one request."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        content = None if body is None else json.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, content, named)
+        response = connection.getresponse()
+        data = response.read()
+        connection.close()
+        try:
+            return response.status, response.headers, json.loads(data)
+        except ValueError:
+            return response.status, response.headers, data.decode()
+
+    def sign_in(self, role: Role) -> dict[str, str]:
+        """The headers of who has signed in."""
+        status, headers, answer = self.ask("POST", "/api/session", {"token": TOKENS[role]})
+        assert (status, answer["role"]) == (200, role)
+        return {"Cookie": headers["Set-Cookie"].split(";")[0], "X_CSRF_Token": answer["csrf"]}
+
+
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("farm")
+    settings = settings_for(folder, tokens_file=tokens_file(folder), threads=1)
+    with RunningServer(settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def admin(farm: RunningServer) -> Client:
+    return Client(farm.channel(), TOKENS[Role.ADMIN])
+
+
+@pytest.fixture(scope="module")
+def server(farm: RunningServer) -> Iterator[PageServer]:
+    server = PageServer(farm.address)
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def running(admin: Client) -> Iterator[job_pb2.Job]:
+    """A job of the administrator's that goes on, with a few epochs."""
+    job = admin.submit(ENDLESS, name="endless")
+    yield admin.until(job.id, lambda shown: shown.progress.epoch >= 2)
+    admin.call("CancelJob", messages.CancelJobRequest(job=job.id))
+
+
+class Farm:
+    """The page as somebody who is signed in has it, and what went wrong on it."""
+
+    def __init__(self, browser: Browser, address: str, token: str = "", **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(DEADLINE_MS)
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
+        self.page.on(
+            "console",
+            # Answers that refuse are told on the console, too.
+            lambda line: (
+                self.wrong.append(line.text)
+                if line.type == "error" and "Failed to load resource" not in line.text
+                else None
+            ),
+        )
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        if token:
+            self.page.get_by_label("Your token").fill(token)
+            self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.get_by_role("heading", name="Jobs")).to_be_visible()
+
+    def button(self, name: str) -> Any:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def close(self) -> None:
+        assert self.wrong == []
+        self.context.close()
+
+
+@pytest.fixture
+def seen(browser: Browser, server: PageServer, request: pytest.FixtureRequest) -> Iterator[Farm]:
+    """The page of an administrator, or of the role in the test's mark."""
+    role = getattr(request, "param", Role.ADMIN)
+    seen = Farm(browser, server.address, TOKENS[role])
+    yield seen
+    seen.close()
+
+
+def shown_state(seen: Farm) -> Any:
+    return seen.page.locator("header.job .state")
+
+
+def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Client) -> None:
+    page = seen.page
+    page.get_by_role("link", name="Submit").click()
+    page.get_by_label("Specification (YAML)").fill(to_yaml(ENDLESS))
+    page.get_by_label("Name").fill("watched")
+    seen.button("Submit").click()
+    expect(page.get_by_role("heading", name="watched", exact=True)).to_be_visible()
+    job = page.locator("header.job code").inner_text()
+    # The curve moves by itself.
+    step = "document.querySelector('.figures dd') && [...document.querySelectorAll('.figures div')]"
+    step += ".find(each => each.firstChild.textContent === 'step').lastChild.textContent"
+    page.wait_for_function(f"() => parseInt({step}) > 3")
+    before = page.evaluate(step)
+    page.wait_for_function(f"before => parseInt({step}) > parseInt(before) + 3", arg=before)
+    expect(page.locator(".curve canvas")).to_be_visible()
+    expect(page.locator(".short tbody tr").nth(1)).to_be_visible()
+    seen.button("Pause").click()
+    expect(shown_state(seen)).to_have_text("paused")
+    assert admin.get(job).state == job_pb2.JOB_STATE_PAUSED
+    seen.button("Extend or priority").click()
+    page.get_by_label("Priority").fill("7")
+    seen.button("Change it").click()
+    expect(page.locator(".notice")).to_contain_text("watched is paused")
+    assert admin.get(job).priority == 7
+    seen.button("Fork").click()
+    page.get_by_label("Begins with").select_option("0")
+    page.get_by_label("Name").fill("forked")
+    page.get_by_label("Settings that differ").fill("objective.delta=0.25\n")
+    seen.button("Fork it").click()
+    expect(page.get_by_role("heading", name="forked", exact=True)).to_be_visible()
+    fork = admin.get(page.locator("header.job code").inner_text())
+    assert (fork.fork.job_id, fork.fork.epoch, fork.spec.objective.delta) == (job, 0, 0.25)
+    seen.button("Cancel").click()
+    seen.button("End it").click()
+    expect(shown_state(seen)).to_have_text("cancelled")
+    page.go_back()
+    seen.button("Resume").click()
+    expect(shown_state(seen)).to_have_text("running")
+    admin.call("CancelJob", messages.CancelJobRequest(job=job))
+    expect(shown_state(seen)).to_have_text("cancelled")
+
+
+def test_a_specification_is_checked_as_validate_does(seen: Farm, tmp_path: Path) -> None:
+    text = f"name: '{HOSTILE}'\nnetwork: {{rtt_ms: -5, link_rate_mbps: 10, senders: 2}}\n"
+    path = tmp_path / "spec.yaml"
+    path.write_text(text, encoding="utf-8")
+    page = seen.page
+    page.get_by_role("link", name="Submit").click()
+    page.get_by_label("Specification (YAML)").fill(text)
+    seen.button("Check").click()
+    page.wait_for_selector("#problems li")
+    shown = page.locator("#problems li").all_inner_texts()
+    printed = subprocess.run(
+        [REMY_FARM, "validate", path], capture_output=True, text=True, check=False
+    ).stderr.splitlines()
+    assert [f"remy-farm: {path}: {each}" for each in shown] == printed
+    assert any(HOSTILE in each for each in shown)
+    page.get_by_label("Specification (YAML)").fill(to_yaml(ENDLESS))
+    seen.button("Check").click()
+    expect(page.locator("#problems")).to_contain_text("would accept it")
+    page.get_by_label("Search the reference").fill("rtt_ms")
+    expect(page.locator(".reference code").first).to_have_text("rtt_ms")
+
+
+def test_a_table_of_any_epoch_is_played(seen: Farm, running: job_pb2.Job, tmp_path: Path) -> None:
+    page = seen.page
+    page.get_by_role("link", name="endless").first.click()
+    page.get_by_role("link", name="Play epoch 1", exact=True).click()
+    network = page.frame_locator("iframe")
+    expect(network.get_by_label("Sender A runs")).to_have_value("table:endless, epoch 1")
+    frame = page.frames[-1]
+    frame.wait_for_function(throughput(0))
+    own = tmp_path / "ten.json"
+    write_remycc(own, RemyCC(RuleTable([0], [([], (0, 10, 0.1))])))
+    frame.evaluate(DROP, own.read_text(encoding="utf-8"))
+    expect(network.get_by_label("Sender A runs")).to_have_value("table:ten")
+    frame.wait_for_function(throughput(0))
+
+
+def test_what_changed_between_epochs_is_shown(seen: Farm, running: job_pb2.Job) -> None:
+    page = seen.page
+    page.goto(page.url + f"jobs/{running.id}")
+    page.get_by_label("From epoch").select_option("0")
+    page.get_by_label("To epoch").select_option("1")
+    expect(page.locator("figure canvas")).to_have_count(2)
+    expect(page.locator("details summary")).to_contain_text("changed")
+
+
+def test_jobs_are_compared(seen: Farm, admin: Client, running: job_pb2.Job) -> None:
+    other = admin.submit(replace_delta(0.5), name="other", priority=-5)
+    for name in ("endless", "other"):
+        seen.page.get_by_label(f"Compare {name}").first.check()
+    seen.button("Compare 2").click()
+    row = seen.page.locator("tr", has=seen.page.get_by_text("objective.delta"))
+    expect(row.locator("td")).to_have_text(["1", "0.5"])
+    admin.call("CancelJob", messages.CancelJobRequest(job=other.id))
+
+
+def replace_delta(delta: float) -> Any:
+    spec = type(ENDLESS)()
+    spec.CopyFrom(ENDLESS)
+    spec.objective.delta = delta
+    return spec
+
+
+@pytest.mark.parametrize("seen", [Role.VIEWER, Role.SUBMITTER], indirect=True)
+def test_who_may_not_has_no_button(seen: Farm, running: job_pb2.Job, request: Any) -> None:
+    """A submitter may fork what is not theirs, and no more."""
+    page = seen.page
+    page.get_by_role("link", name="endless").first.click()
+    expect(page.locator(".short tbody tr").first).to_be_visible()
+    is_submitter = "submitter" in request.node.name
+    for name in ("Pause", "Cancel", "Extend or priority"):
+        expect(seen.button(name)).to_have_count(0)
+    expect(seen.button("Fork")).to_have_count(int(is_submitter))
+    expect(page.get_by_role("link", name="Submit")).to_have_count(int(is_submitter))
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.SUBMITTER])
+def test_who_may_not_is_refused(server: PageServer, running: job_pb2.Job, role: Role) -> None:
+    headers = server.sign_in(role)
+    status, _, answer = server.ask("POST", f"/api/jobs/{running.id}/pause", {}, **headers)
+    assert status == 403
+    assert answer["error"]
+
+
+def test_only_the_page_itself_may_ask(server: PageServer, running: job_pb2.Job) -> None:
+    headers = server.sign_in(Role.ADMIN)
+    path = f"/api/jobs/{running.id}/pause"
+    without = {name: value for name, value in headers.items() if name == "Cookie"}
+    assert server.ask("POST", path, {})[0] == 401
+    assert server.ask("POST", path, {}, **without)[0] == 403
+    assert server.ask("POST", path, {}, **{**headers, "X_CSRF_Token": "guessed"})[0] == 403
+    assert server.ask("POST", path, {}, **headers, Origin="http://example.org")[0] == 403
+    assert server.ask("POST", path, {}, **headers, Sec_Fetch_Site="cross-site")[0] == 403
+    assert server.ask("GET", "/", Host="example.org")[0] == 421
+    assert server.ask("POST", "/api/session", {"token": "guessed"})[0] == 401
+    assert server.ask("POST", "/api/session", {"token": "x" * (2 << 20)})[0] == 413
+    assert server.ask("DELETE", "/api/session", **headers)[0] == 200
+    assert server.ask("GET", f"/api/jobs/{running.id}", **headers)[0] == 401
+
+
+def test_browsers_are_told_what_they_may_do(server: PageServer) -> None:
+    _, headers, _ = server.ask("POST", "/api/session", {"token": TOKENS[Role.VIEWER]})
+    attributes = {each.strip().lower() for each in headers["Set-Cookie"].split(";")[1:]}
+    assert {"httponly", "samesite=strict", "path=/"} <= attributes
+    _, headers, _ = server.ask("GET", "/")
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_token_stands_nowhere_but_in_memory(seen: Farm) -> None:
+    token = TOKENS[Role.ADMIN]
+    seen.page.get_by_role("link", name="Submit").click()
+    kept = seen.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    assert token not in kept + seen.page.content() + "".join(seen.asked)
+    assert all(token not in str(cookie) for cookie in seen.context.cookies())
+    assert seen.page.evaluate("document.cookie") == ""
+    outside = [url for url in seen.asked if not url.startswith(("http://127.0.0.1", "data:"))]
+    assert outside == []
+
+
+def test_what_is_sent_is_small() -> None:
+    weight = sum(
+        len(gzip.compress((BUILT / name).read_bytes()))
+        for name in ("farm.html", "farm.js", "farm.css")
+    )
+    assert weight <= MOST_PAGE_BYTES
+
+
+def test_ones_own_token_by_a_code(browser: Browser, farm: RunningServer) -> None:
+    server = PageServer(farm.address, REMY_FARM_TOKEN=TOKENS[Role.SUBMITTER], HOME="/nowhere")
+    try:
+        line = server.line()
+        code = line.split()[-1]
+        assert TOKENS[Role.SUBMITTER] not in line
+        seen = Farm(browser, server.address, code)
+        expect(seen.page.locator(".who")).to_contain_text("submitter-1")
+        seen.close()
+    finally:
+        server.stop()
+
+
+def test_a_coordinator_that_restarts_is_waited_for(browser: Browser, tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, threads=1)
+    with RunningServer(settings) as first:
+        address = first.address
+        job = first.client().submit(ENDLESS, name="survivor")
+        server = PageServer(address)
+        # It asks for no token, and so does the page.
+        seen = Farm(browser, server.address)
+        page = seen.page
+        page.get_by_role("link", name="survivor").click()
+        expect(shown_state(seen)).to_have_text("running")
+    try:
+        expect(page.locator(".trouble")).to_contain_text("cannot be reached")
+        seen.button("Pause").click()
+        expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+        with RunningServer(replace(settings, listen=parse_listen_address(address))) as second:
+            expect(page.locator(".trouble")).to_have_count(0)
+            expect(shown_state(seen)).to_have_text("running")
+            seen.button("Pause").click()
+            expect(shown_state(seen)).to_have_text("paused")
+            assert second.client().get(job.id).state == job_pb2.JOB_STATE_PAUSED
+        seen.close()
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (375, "light")])
+def test_axe_finds_no_violations(
+    browser: Browser, server: PageServer, running: job_pb2.Job, width: int, scheme: Any
+) -> None:
+    seen = Farm(
+        browser,
+        server.address,
+        TOKENS[Role.ADMIN],
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+    )
+    page = seen.page
+    for path, sign in (
+        ("", "tbody tr[data-job]"),
+        (f"jobs/{running.id}", "figure canvas"),
+        ("submit", ".reference article"),
+    ):
+        page.goto(server.address + path)
+        page.wait_for_selector(sign)
+        assert violations(page) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    seen.button("Sign out").click()
+    page.wait_for_selector("input[type=password]")
+    assert violations(page) == []
+    seen.close()
+
+
+@pytest.mark.skipif(PICTURES is None, reason="REMY_PICTURES names no folder for pictures")
+def test_pictures(browser: Browser, server: PageServer, running: job_pb2.Job) -> None:
+    assert PICTURES is not None
+    seen = Farm(
+        browser, server.address, TOKENS[Role.ADMIN], viewport={"width": 1300, "height": 860}
+    )
+    page = seen.page
+    page.wait_for_timeout(5_000)
+    page.screenshot(path=Path(PICTURES) / "ui-jobs.png")
+    page.goto(f"{server.address}jobs/{running.id}")
+    page.wait_for_selector("figure canvas")
+    page.wait_for_timeout(3_000)
+    page.screenshot(path=Path(PICTURES) / "ui-job.png")
+    page.goto(f"{server.address}submit")
+    page.wait_for_selector(".reference article")
+    page.screenshot(path=Path(PICTURES) / "ui-submit.png")
+    seen.close()
