@@ -72,6 +72,19 @@ def test_the_rule_that_scale_free_rules_begin_with_is_never_merged() -> None:
     assert all(merge.rule.is_relative for merge in merging.merges)
 
 
+def test_a_rule_is_kept_while_it_is_worth_its_price() -> None:
+    table = RuleTable([0, 2], [([(2, 1.3)], BOLD), ([], BOLD), ([], CAREFUL)])
+    sample = small_sample()
+    (merge,) = merge_siblings(table, sample).merges
+    assert merge.difference is not None
+    worth = -merge.difference.mean
+    assert worth > 0
+    kept, sold = (merge_siblings(table, sample, price=worth * part) for part in (0.99, 1.01))
+    assert kept.table == table
+    assert sold.table.rule_count == 1
+    assert sold.scores.difference == merge.difference
+
+
 @pytest.mark.parametrize(
     ("difference", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Sibling rules that can be merged without loss."""
+"""Sibling rules that can be merged without loss, or are not worth their price."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ class Merging:
 
 
 def merge_siblings(
-    table: RuleTable, sample: NetworkSample, on_progress: OnProgress = unheard
+    table: RuleTable,
+    sample: NetworkSample,
+    on_progress: OnProgress = unheard,
+    price: float | None = None,
 ) -> Merging:
     """Merges inner nodes whose children are all rules, while the table loses nothing by it.
 
@@ -73,6 +76,9 @@ def merge_siblings(
     against the original. Rounds follow until none merges anything, because merged rules may make
     their parent one whose children are all rules. The rule with which scale-free rules begin has no
     siblings: it is in other units.
+
+    With a `price`, in the objective's unit, a rule is kept only if it is worth that much: a merge
+    may lose the price of each rule that it saves, alone, and with all before it.
     """
     scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     original = sample.trial(table)
@@ -83,23 +89,33 @@ def merge_siblings(
     merges: list[Merge] = []
     tried: set[Path] = set()
     rounds = 0
+
+    def is_accepted(difference: Estimate | None, saved: int) -> bool:
+        if price is None:
+            return is_without_loss(difference)
+        return difference is not None and -difference.mean <= price * saved
+
     while paths := [path for path in _families(tree, table) if path not in tried]:
         rounds += 1
         tried.update(paths)
         alone: list[tuple[Path, Estimate | None]] = []
+        saved = {path: _siblings(tree, path) - 1 for path in paths}
         for path in paths:
             on_progress(f"merges, round {rounds}", len(alone), len(paths))
             trial = sample.trial(_to_table(_merged(tree, path, scale), table))
             alone.append((path, sample.scores(current, trial).difference))
         begin = tree
-        ranked = sorted(alone, key=lambda one: _preference(one[1]))
+        ranked = sorted(alone, key=lambda one: _preference(one[1]) - (price or 0.0) * saved[one[0]])
         for number, (path, difference) in enumerate(ranked):
             on_progress(f"merges, round {rounds}, together", number, len(ranked))
             accepted = False
-            if is_without_loss(difference):
+            if is_accepted(difference, saved[path]):
                 candidate = _merged(tree, path, scale)
                 trial = sample.trial(_to_table(candidate, table))
-                accepted = is_without_loss(sample.scores(original, trial).difference)
+                accepted = is_accepted(
+                    sample.scores(original, trial).difference,
+                    table.rule_count - sum(1 for _ in _rules(candidate)),
+                )
                 if accepted:
                     tree, current = candidate, trial
             merges.append(_describe(begin, path, scale, table, difference, accepted))
@@ -132,8 +148,12 @@ def _describe(
     rows = list(_rules(merged))
     number = [place for place, _ in rows].index(path)
     readable = readable_rules(_to_table(merged, table), [rule.uses for _, rule in rows])[number]
-    rules = sum(place[:-1] == path for place, _ in _rules(tree))
-    return Merge(readable, rules, difference, accepted)
+    return Merge(readable, _siblings(tree, path), difference, accepted)
+
+
+def _siblings(tree: Tree[WeighedRule], path: Path) -> int:
+    """How many rules are right below a node."""
+    return sum(place[:-1] == path for place, _ in _rules(tree))
 
 
 def _families(tree: Tree[WeighedRule], like: RuleTable) -> list[Path]:

@@ -34,6 +34,7 @@ from remy_services.analysis.trees import (
 from remy_services.analysis.wording import estimate_tree, number, several, with_error
 from remy_services.cli.common import (
     FILE,
+    NOT_NEGATIVE,
     SPECIMEN_COUNT,
     PlainTable,
     json_option,
@@ -244,8 +245,9 @@ def print_signal_worth(study: SignalStudy) -> None:
     )
 
 
-def print_merging(table: RuleTable, merging: Merging) -> None:
-    """The merges that were tried, then the scores of the merged table."""
+def print_merging(table: RuleTable, merging: Merging, *, priced: bool) -> None:
+    """The merges that were tried, then the scores of the merged table; if merges were `priced`,
+    losing is what was asked for."""
     if merging.merges:
         rows = PlainTable(
             *merging.merges[0].rule.region,
@@ -272,7 +274,7 @@ def print_merging(table: RuleTable, merging: Merging) -> None:
         scores.add_row(name, with_error(pair.before), with_error(pair.after), difference)
     print_table(scores)
     click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} when merged.")
-    if not is_without_loss(merging.fresh.difference):
+    if not priced and not is_without_loss(merging.fresh.difference):
         click.echo(
             "On fresh specimens the merged table loses more than two standard errors; more "
             "specimens choose better."
@@ -370,6 +372,12 @@ class ProgressLines:
 @seed_option("Names those networks and all other random draws.")
 @switch("--signals", "Measure what each signal is worth.")
 @switch("--merge", "Find sibling rules that can be merged without loss.")
+@option(
+    "--price-per-rule P",
+    "Merge rules that are worth less, in the objective's unit; implies --merge.",
+    NOT_NEGATIVE,
+    name="price",
+)
 @option("--merge-out OUT", "Write the RemyCC with these rules merged; implies --merge.", FILE)
 @option("--diff OTHER", "Show what the RemyCC in OTHER does differently.", FILE, name="other_path")
 @time_unit_option
@@ -382,6 +390,7 @@ def command(
     seed: int,
     signals: bool,
     merge: bool,
+    price: float | None,
     merge_out: str | None,
     other_path: str | None,
     time_unit_ms: float,
@@ -395,7 +404,7 @@ def command(
     much each rule is used depends on the networks: name some with --spec, and the most-used rules
     come first.
     """
-    merge = merge or merge_out is not None
+    merge = merge or merge_out is not None or price is not None
     _check_flags(spec_path, signals=signals, merge=merge, diff=other_path is not None)
     if merge_out is not None:
         _check_target(merge_out)
@@ -415,7 +424,7 @@ def command(
                 else:
                     print_difference(difference)
             elif sample is not None and (signals or merge):
-                _show_measured(remycc, sample, signals, merge, merge_out, as_json)
+                _show_measured(remycc, sample, signals, merge, price, merge_out, as_json)
             else:
                 uses = None if sample is None else sample.trial(remycc.table).rule_uses
                 rules = readable_rules(remycc.table, uses)
@@ -449,6 +458,7 @@ def _show_measured(
     sample: NetworkSample,
     signals: bool,
     merge: bool,
+    price: float | None,
     merge_out: str | None,
     as_json: bool,
 ) -> None:
@@ -460,14 +470,14 @@ def _show_measured(
         if not as_json:
             print_signal_worth(study)
     if merge:
-        merging = merge_siblings(remycc.table, sample, lines)
+        merging = merge_siblings(remycc.table, sample, lines, price)
         if merge_out is not None:
             write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
         tree["merging"] = {**merging_tree(remycc.table, merging), "written": merge_out}
         if not as_json:
             if signals:
                 click.echo()
-            print_merging(remycc.table, merging)
+            print_merging(remycc.table, merging, priced=price is not None)
             if merge_out is not None:
                 click.echo(f"The merged table is in {merge_out}.")
     if as_json:
