@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.programs import ROOT
 from remy_services.analysis.live_page import live_page
+from remy_services.analysis.report import write_report
 from remy_services.cli.play import named_remyccs, page_server
 from remy_services.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
-from tests.live.pages import PICTURES, needs_chromium, violations
+from services.tests.analysis.small_design import small_content
+from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.live.stages import EXAMPLE, NativeStage, replay
+
+MOST_REPORT_BYTES = 2_000_000
 
 pytestmark = needs_chromium
 
@@ -209,6 +213,26 @@ def test_nothing_else_is_loaded_and_names_are_only_names(live: Live) -> None:
         url for url in live.asked if not url.startswith(("http://127.0.0.1", "blob:", "data:"))
     ]
     assert outside == []
+
+
+def test_a_report_of_a_design_shows_its_table_at_work(browser: Browser, tmp_path: Path) -> None:
+    write_report(tmp_path, small_content())
+    report = tmp_path / "report.html"
+    assert report.stat().st_size <= MOST_REPORT_BYTES
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    page.goto(report.as_uri())
+    page.locator("iframe").scroll_into_view_if_needed()
+    network = page.frame_locator("iframe")
+    name = small_content().name
+    expect(network.get_by_label("Sender A runs")).to_have_value(f"table:{name}", timeout=120_000)
+    page.frames[-1].wait_for_function(throughput(0))
+    assert wrong == []
+    context.close()
 
 
 def test_everything_can_be_reached_by_keyboard(live: Live) -> None:

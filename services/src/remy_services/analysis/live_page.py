@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from importlib import resources
 from typing import Final
@@ -30,6 +31,14 @@ def live_page(remyccs: Mapping[str, RemyCC]) -> str:
     # Within a script element only "<" can mean anything.
     text = json.dumps(tables, separators=(",", ":")).replace("<", "\\u003c")
     return page.replace(_TABLES, _TABLES + text).replace(_SIMULATOR, _SIMULATOR + simulator)
+
+
+def policy_within() -> str:
+    """What a page must allow that has the live network in a frame."""
+    page = (BUILT / "page.html").read_text(encoding="utf-8")
+    rights = re.search(r"script-src [^;]*", page)
+    assert rights is not None
+    return f"; frame-src data:; worker-src blob:; {rights[0]}"
 
 
 def table_tree(remycc: RemyCC) -> dict[str, object]:

@@ -13,6 +13,7 @@ import remy_simulator
 from remy_farm.v1 import progress_pb2, rule_table_pb2, spec_pb2
 from remy_services.analysis import wording
 from remy_services.analysis.history import History
+from remy_services.analysis.live_page import live_page, policy_within
 from remy_services.analysis.wording import (
     count,
     duration,
@@ -23,7 +24,7 @@ from remy_services.analysis.wording import (
 )
 from remy_services.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
 from remy_services.files import write_file
-from remy_services.remycc import ReadableRule, readable_rules
+from remy_services.remycc import ReadableRule, RemyCC, readable_rules
 from remy_services.specification import validation_specimens
 from remy_simulator import RuleTable
 
@@ -198,7 +199,9 @@ _MOST_ROWS = 40
 def render(content: ReportContent, *, score_png: bytes, throughput_delay_png: bytes) -> str:
     """The page as HTML."""
     sections = _sections(content, score_png, throughput_delay_png)
-    return wording.document(title=f"{content.name}: a RemyCC", sections=sections)
+    return wording.document(
+        title=f"{content.name}: a RemyCC", sections=sections, policy=policy_within()
+    )
 
 
 def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Iterator[str]:
@@ -231,6 +234,12 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
     yield from _epochs(content.history.epochs)
     yield "<h2>The rules</h2>"
     yield _rules(content)
+    yield "<h2>The RemyCC at work</h2>"
+    yield wording.paragraph(
+        "The simulator itself, with this table. Link, buffer, loss, queue and senders can be "
+        "changed while it runs."
+    )
+    yield wording.framed(live_page({content.name: RemyCC(content.table)}), title="The live network")
     yield "<h2>How to make it again</h2>"
     yield from _origin(content)
 

@@ -179,8 +179,21 @@ def folded(summary: str, text: str) -> str:
     return f"<details>\n<summary>{escape(summary)}</summary>\n{preformatted(text)}\n</details>"
 
 
-def document(*, title: str, sections: Iterable[str]) -> str:
-    """A complete page that loads nothing else."""
+def framed(page: str, *, title: str) -> str:
+    """Another complete page within this one, which begins when it is scrolled to."""
+    data = base64.b64encode(page.encode()).decode("ascii")
+    return (
+        f'<iframe title="{escape(title)}" loading="lazy" src="data:text/html;base64,{data}">'
+        "</iframe>"
+    )
+
+
+def document(*, title: str, sections: Iterable[str], policy: str = "") -> str:
+    """A complete page that loads nothing else.
+
+    `policy` is what a page within it may do besides: a frame has no more rights than what is
+    around it.
+    """
     css = resources.files("remy_services.analysis").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(sections)
     return f"""<!DOCTYPE html>
@@ -189,7 +202,7 @@ def document(*, title: str, sections: Iterable[str]) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:{policy}">
 <title>{escape(title)}</title>
 <style>
 {css}</style>
