@@ -13,15 +13,13 @@ from remy_services.evaluation.interface import OnProgress
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.files import FileError
 from remy_services.studies.cells import (
-    REFERENCE_VARIABLE,
     CellRunner,
     CellStore,
-    buffer_packets,
     cells_of,
     read_tables,
     remycc_path,
-    specimen_of,
 )
+from remy_services.studies.networks import REFERENCE_VARIABLE, buffer_packets, study_network
 from remy_services.studies.study import parse_study
 from services.tests.studies.small_studies import SMALL
 
@@ -114,7 +112,7 @@ def test_a_buffer_in_each_unit(limit: dict[str, float], packets: int | None) -> 
 
 def test_a_load_says_how_long_senders_pause() -> None:
     network = {"link_mbps": 8, "rtt_ms": 10, "on_bytes": 1e5, "load": 0.5, "senders": 10}
-    specimen = specimen_of(ROW, network, 0)
+    specimen = study_network(ROW.senders, network).run(0)
     # Ten flows of 100 ms of the link's time in 2 s.
     assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
     assert specimen.senders[0].count == 10
@@ -122,18 +120,20 @@ def test_a_load_says_how_long_senders_pause() -> None:
 
 def test_flow_lengths_may_be_measured_ones() -> None:
     network = {"link_mbps": 8, "rtt_ms": 10, "on_icsi_extra_bytes": 40, "off_ms": 10, "senders": 1}
-    traffic = specimen_of(ROW, network, 0).senders[0].traffic
+    traffic = study_network(ROW.senders, network).run(0).senders[0].traffic
     assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
 
 
 def test_senders_begin_one_after_the_other_or_at_random() -> None:
     network = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
-    apart = specimen_of(ROW, {**network, "starts_apart_ms": 100}, 0)
+    apart = study_network(ROW.senders, {**network, "starts_apart_ms": 100}).run(0)
     assert [group.first_on_ms for group in apart.senders] == [0, 100, 200]
     drawn = [
         group.first_on_ms
         for run in range(200)
-        for group in specimen_of(ROW, {**network, "first_on_mean_ms": 100}, run).senders
+        for group in study_network(ROW.senders, {**network, "first_on_mean_ms": 100})
+        .run(run)
+        .senders
     ]
     assert len(set(drawn)) == 600
     assert sum(drawn) / 600 == pytest.approx(100, rel=0.15)

@@ -339,7 +339,14 @@ def league_command(
     and the commands that simulate the networks where an entrant is farthest behind.
     """
     from remy_services.studies.cells import CellRunner, CellStore
-    from remy_services.studies.league import draw_set, league_page, plan_set, play_set, to_csv
+    from remy_services.studies.league import (
+        draw_set,
+        league_page,
+        network_files,
+        plan_set,
+        play_set,
+        to_csv,
+    )
     from remy_services.studies.pictures import pictures_of
 
     leagues = _sets(sets, chosen)
@@ -363,6 +370,9 @@ def league_command(
                     if suffix == ".png":
                         pictures[plan.league.name] = content
     asked = [each.name for each in own]
+    for name, text in network_files(results, asked).items():
+        make_folder((out / name).parent)
+        write_file(out / name, text)
     write_file(out / "index.html", league_page(results, asked, pictures))
     if as_json:
         print_json(_league_tree(results, asked, quick=quick))
@@ -415,8 +425,8 @@ def _entrant(text: str) -> Entrant:
 
 def _rivals() -> list[Entrant]:
     from remy_services.evaluation.senders import REMYCC, parse_sender
-    from remy_services.studies.cells import reference_folder
     from remy_services.studies.league import Entrant
+    from remy_services.studies.networks import reference_folder
 
     rivals = [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
     folder = reference_folder()

@@ -52,10 +52,14 @@ class Topology:
 def read_topology(path: str | os.PathLike[str]) -> Topology:
     """The network in a YAML or JSON file. Raises SpecError, with one sentence, or FileError."""
     source = os.fspath(path)
-    tree = load_tree(path)
+    return topology_of(load_tree(path), Path(source).parent, source)
+
+
+def topology_of(tree: Tree, folder: Path, source: str) -> Topology:
+    """The network that a file's keys describe; files of recordings count from `folder`."""
     if not isinstance(tree, dict):
         raise SpecError(source, [Violation("", f"is {show(tree)}, but must be a network")])
-    reader = _NetworkReader(Path(source).parent)
+    reader = _NetworkReader(folder)
     topology = reader.network(tree)
     if reader.found:
         raise SpecError(source, reader.found)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,25 +19,16 @@ import numpy as np
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import EvaluationProgress, OnProgress
-from remy_services.evaluation.measures import link_rate_packets_per_ms
-from remy_services.evaluation.senders import USUAL_PACKET_BYTES, bottleneck
 from remy_services.files import FileError, reason
 from remy_services.remycc import read_remycc
+from remy_services.studies.networks import SEED, published_path, study_network, table_names
 from remy_services.studies.reading import layered
-from remy_services.studies.study import PUBLISHED, FigureStudy, StudyRow
-from remy_simulator import _native, columns, log2, uniform
-
-REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
-#: Names the random draws of all studies; the number of the run is the specimen's key.
-SEED = 1
+from remy_services.studies.study import FigureStudy, StudyRow
+from remy_simulator import _native, columns
 
 _MS_PER_SECOND = 1000.0
-_BITS_PER_BYTE = 8
 # Changes where the same request means something else.
 _FORMAT = b"cell 1 "
-# Names the draws of when senders are first on, among those of a run.
-_FIRST_ON = 0x66697273
-_LN_2 = 0.6931471805599453
 # What is lost of the work when a study is stopped: some ten seconds of one processor.
 _PACKETS_A_REQUEST = 2e7
 _MOST_CELLS_A_REQUEST = 2000
@@ -62,6 +52,8 @@ class Cell:
     run: int
     network: Mapping[str, Any]
     specimen: evaluation_pb2.Specimen
+    traces: tuple[evaluation_pb2.Trace, ...]
+    """Recordings that its links follow."""
     digest: bytes
 
     @property
@@ -78,23 +70,9 @@ class Tables:
     digest: bytes
 
 
-def reference_folder() -> Path | None:
-    """Where published tables and curves are; none if nobody says so."""
-    folder = os.environ.get(REFERENCE_VARIABLE)
-    return Path(folder) if folder else None
-
-
 def remycc_path(name: str, examples: Path) -> Path:
     """The file that a study means. Raises FileError for a published one that is not here."""
-    if not name.startswith(PUBLISHED):
-        return examples / name
-    folder = reference_folder()
-    if folder is None:
-        raise FileError(
-            f"{name} needs {REFERENCE_VARIABLE}, the folder whose subfolder remyccs holds the "
-            "published .dna files"
-        )
-    return folder / "remyccs" / name.removeprefix(PUBLISHED)
+    return published_path(name, "remyccs") or examples / name
 
 
 def read_tables(row: StudyRow, examples: Path) -> Tables:
@@ -103,112 +81,20 @@ def read_tables(row: StudyRow, examples: Path) -> Tables:
         read_remycc(remycc_path(name, examples), row.time_unit_ms)
         .to_message()
         .SerializeToString(deterministic=True)
-        for name in _table_names(row)
+        for name in table_names(row.senders)
     )
     return Tables(messages, hashlib.sha256(b"".join(messages)).digest())
 
 
-def _table_names(row: StudyRow) -> list[str]:
-    return list(dict.fromkeys(each.remycc for each in row.senders if each.remycc is not None))
-
-
-# Networks of a study as the simulator has them.
-
-
-def packet_bytes(network: Mapping[str, Any]) -> float:
-    """On the wire."""
-    return float(network.get("packet_bytes", USUAL_PACKET_BYTES))
-
-
-def buffer_packets(network: Mapping[str, Any]) -> int | None:
-    """Packets that may wait; None: as many as come."""
-    rate = link_rate_packets_per_ms(network["link_mbps"], packet_bytes(network))
-    if "buffer_packets" in network:
-        return int(network["buffer_packets"])
-    if "buffer_kilobytes" in network:
-        return int(network["buffer_kilobytes"] * 1000 / packet_bytes(network))
-    if "buffer_ms" in network:
-        return int(rate * network["buffer_ms"])
-    if "buffer_bdp" in network:
-        return int(rate * network["rtt_ms"] * network["buffer_bdp"])
-    return None
-
-
-def sender_counts(row: StudyRow, network: Mapping[str, Any]) -> list[int]:
-    """Of each kind of senders: where there is one kind, the network says how many."""
-    if len(row.senders) == 1 and "senders" in network:
-        return [int(network["senders"])]
-    return [each.count for each in row.senders]
-
-
-def _traffic(network: Mapping[str, Any], senders: int) -> evaluation_pb2.Traffic:
-    traffic = evaluation_pb2.Traffic()
-    if "on_ms" in network:
-        traffic.exponential_time.mean_ms = network["on_ms"]
-    elif "on_bytes" in network:
-        traffic.exponential_bytes.mean_bytes = network["on_bytes"]
-    else:
-        traffic.empirical_bytes.name = "icsi"
-        traffic.empirical_bytes.extra_bytes = network["on_icsi_extra_bytes"]
-    if "load" in network:
-        # Flows take little of the time between their beginnings, where there are many senders.
-        bits = senders * network["on_bytes"] * _BITS_PER_BYTE
-        traffic.mean_off_ms = bits / (network["load"] * network["link_mbps"] * _MS_PER_SECOND)
-    else:
-        traffic.mean_off_ms = network["off_ms"]
-    return traffic
-
-
-def specimen_of(row: StudyRow, network: Mapping[str, Any], key: int) -> evaluation_pb2.Specimen:
-    """The network with the row's senders."""
-    counts = sender_counts(row, network)
-    specimen = evaluation_pb2.Specimen(
-        key=key,
-        link_rate_packets_per_ms=link_rate_packets_per_ms(
-            network["link_mbps"], packet_bytes(network)
-        ),
-        rtt_ms=network["rtt_ms"],
-        buffer_packets=buffer_packets(network),
-        loss_probability=network.get("loss", 0.0),
-        bottleneck=bottleneck(
-            network.get("queue"), packet_bytes(network), network.get("ack_bytes", 0)
-        ),
-    )
-    traffic = _traffic(network, sum(counts))
-    files = _table_names(row)
-    first_on_ms = _first_on_ms(network, sum(counts), key)
-    sender = 0
-    for words, senders in zip(row.senders, counts, strict=True):
-        # Senders that begin at times of their own are groups of their own.
-        groups = [senders] if first_on_ms is None else [1] * senders
-        for count in groups:
-            group = specimen.senders.add(count=count, traffic=traffic)
-            group.MergeFrom(words.group(network.get("body")))
-            if words.remycc is not None:
-                group.table = files.index(words.remycc)
-            if first_on_ms is not None:
-                group.first_on_ms = first_on_ms[sender]
-            sender += count
-    return specimen
-
-
-def _first_on_ms(network: Mapping[str, Any], senders: int, key: int) -> list[float] | None:
-    """When senders are first on; None where that is after a time off."""
-    if "starts_apart_ms" in network:
-        return [network["starts_apart_ms"] * sender for sender in range(senders)]
-    if "first_on_mean_ms" in network:
-        draws = (uniform(SEED, _FIRST_ON, key, sender) for sender in range(senders))
-        return [-network["first_on_mean_ms"] * _LN_2 * log2(1.0 - draw) for draw in draws]
-    return None
-
-
 def request_of(
-    tables: Tables, specimens: Sequence[evaluation_pb2.Specimen], seconds: float
+    tables: Tables, cells: Sequence[Cell], seconds: float
 ) -> evaluation_pb2.EvaluationRequest:
-    """All of these specimens, as an evaluator takes them."""
+    """All of these cells, as an evaluator takes them."""
+    traces = {trace.sha256: trace for cell in cells for trace in cell.traces}
     request = evaluation_pb2.EvaluationRequest(
         candidates=[evaluation_pb2.Candidate()],
-        specimens=specimens,
+        specimens=[cell.specimen for cell in cells],
+        traces=traces.values(),
         duration_ms=seconds * _MS_PER_SECOND,
         seed=SEED,
     )
@@ -223,21 +109,23 @@ def cells_of(study: FigureStudy, row: StudyRow, tables: Tables, *, quick: bool) 
     for x in study.sweep.values.of(quick=quick) if study.sweep else (None,):
         varied = {study.sweep.field: x} if study.sweep else {}
         network = layered(study.network, row.network, varied)
-        for run in range(int(runs)):
-            yield cell_of(row, tables, network, run, study.seconds, x)
+        yield from cells_on(row, tables, network, range(int(runs)), study.seconds, x)
 
 
-def cell_of(
+def cells_on(
     row: StudyRow,
     tables: Tables,
     network: Mapping[str, Any],
-    run: int,
+    runs: Iterable[int],
     seconds: float,
     x: float | None = None,
-) -> Cell:
-    """The row's senders on one network."""
-    specimen = specimen_of(row, network, run)
-    return Cell(row, x, run, network, specimen, _digest(tables, specimen, seconds))
+) -> Iterator[Cell]:
+    """The row's senders on one network, a cell for each run. Raises SpecError or FileError."""
+    found = study_network(row.senders, network)
+    for run in runs:
+        specimen = found.run(run)
+        digest = _digest(tables, specimen, seconds)
+        yield Cell(row, x, run, found.fields, specimen, found.traces, digest)
 
 
 @functools.cache
@@ -325,7 +213,7 @@ class CellRunner:
         self.found += len(cells) - len(missing)
         for part in _parts(missing, seconds):
             weight = sum(cell.packets for cell in part) * seconds
-            request = columns.packed(request_of(tables, [cell.specimen for cell in part], seconds))
+            request = columns.packed(request_of(tables, part, seconds))
 
             def progress(now: EvaluationProgress, weight: float = weight) -> None:
                 share = now.simulations_done / max(1, now.simulations)
@@ -357,7 +245,7 @@ class CellRunner:
         digest = _digest(tables, cell.specimen, seconds, f"every {every_ms!r}")
         value = self._store.get(digest)
         if value is None:
-            seen = columns.record(request_of(tables, [cell.specimen], seconds), every_ms)
+            seen = columns.record(request_of(tables, [cell], seconds), every_ms)
             steps = len(seen.time_ms)
             buffer = io.BytesIO()
             arrays: dict[str, Any] = {

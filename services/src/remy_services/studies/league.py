@@ -10,6 +10,7 @@ import csv
 import io
 import itertools
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from matplotlib.figure import Figure
 
 from remy_services.analysis import wording
@@ -27,19 +29,22 @@ from remy_services.files import read_file
 from remy_services.specification.reading import read_yaml
 from remy_services.specification.schema import show
 from remy_services.studies.cells import (
-    SEED,
     Cell,
     CellRunner,
     OnCells,
     Tables,
-    buffer_packets,
-    cell_of,
-    packet_bytes,
+    cells_on,
     read_tables,
+)
+from remy_services.studies.networks import (
+    SEED,
+    buffer_packets,
+    choice_words,
+    packet_bytes,
     sender_counts,
+    study_network,
 )
 from remy_services.studies.reading import (
-    NETWORK_FIELDS,
     PER_CENT,
     RUNS,
     Amount,
@@ -47,8 +52,9 @@ from remy_services.studies.reading import (
     amount_of,
     layered,
     network_of,
+    varied_field,
 )
-from remy_services.studies.study import Measure, StudyRow
+from remy_services.studies.study import Measure, StudyRow, check_network
 from remy_services.studies.verdicts import CellSamples, samples_of
 
 _LARGEST_FILE = 1_000_000
@@ -100,9 +106,14 @@ class LeagueSet:
         for place, network in self.places or (("", {}),):
             for point in itertools.product(*axes):
                 words = [place] if place else []
-                words += [f"{value:g} {_UNITS.get(field, field)}" for field, value in point]
+                words += [f"{value:g} {_unit(field)}" for field, value in point]
                 found.append((", ".join(words), layered(self.network, network, dict(point))))
         return found
+
+
+def _unit(field: str) -> str:
+    """Of a grid's field; of one within a link its last part."""
+    return _UNITS.get(field, field.rpartition(".")[2])
 
 
 _UNITS = {
@@ -112,6 +123,8 @@ _UNITS = {
     "buffer_packets": "packets",
     "loss": "loss",
     "senders": "senders",
+    "links[1].jitter_box.periodic.period_ms": "ms between releases",
+    "links[2].jitter_box.random.longest_hold_ms": "ms late",
 }
 
 
@@ -126,8 +139,9 @@ def read_set(path: Path) -> LeagueSet:
         fields.fail("won_within", "must be as 10 %")
     grid = fields.part("grid")
     points = {}
-    for field, check in NETWORK_FIELDS.items():
-        if grid is not None and check is not None and grid.has(field):
+    for field in grid.left() if grid is not None else ():
+        check = varied_field(field)
+        if grid is not None and check is not None:
             points[field] = amount_of(grid, field, check, many=True)
     if grid is not None:
         grid.end()
@@ -154,8 +168,15 @@ def read_set(path: Path) -> LeagueSet:
         seconds=fields.number("seconds") or 30.0,
         runs=amount_of(fields, "runs", RUNS, many=False),
     )
+    entrant = parse_sender(_ANYBODY)
+    for name, network in found.networks(quick=False):
+        check_network(fields, network, name, Entrant(_ANYBODY, entrant).row(found).senders)
     fields.end()
     return found
+
+
+# Who is on a set's networks when they are checked.
+_ANYBODY = "newreno"
 
 
 @dataclass(frozen=True)
@@ -262,9 +283,9 @@ def plan_set(league: LeagueSet, entrants: Sequence[Entrant], *, quick: bool) -> 
         row = entrant.row(league)
         tables = read_tables(row, Path())
         cells = [
-            cell_of(row, tables, network, run, league.seconds)
+            cell
             for _, network in networks
-            for run in range(int(runs))
+            for cell in cells_on(row, tables, network, range(int(runs)), league.seconds)
         ]
         entries.append((entrant, tables, cells))
     return LeaguePlan(league, int(runs), networks, entries)
@@ -283,8 +304,9 @@ def play_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResu
                 for cell, outcome in zip(cells[part], outcomes[part], strict=True)
                 for sample in samples_of(cell, outcome, league.seconds)
             ]
-            senders = sum(sender_counts(cells[0].row, network))
-            cell = CellSamples(None, network, senders, league.seconds, tuple(samples))
+            first = cells[part.start]
+            senders = sum(sender_counts(first.row.senders, network))
+            cell = CellSamples(None, first.network, senders, league.seconds, tuple(samples))
             scores[place][entrant.name] = score_of(league, cell)
     return SetResult(
         league,
@@ -301,6 +323,9 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
     """The command that shows a network with this entrant, as its first run was."""
     network = place.network
     words = ["remy-farm", "simulate"]
+    length = ["--seconds", f"{league.seconds:g}", "--seed", str(SEED)]
+    if "links" in network:
+        return shlex.join([*words, "--network", network_file(league, entrant, place), *length])
     for each in entrant.row(league).senders:
         words += ["--sender", f"{each.name}={each.count}"]
     for flag, field in (
@@ -321,12 +346,29 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
         words += ["--packet-bytes", f"{packet_bytes(network):.0f}"]
     for flag, field in (("--body", "body"), ("--queue", "queue")):
         if field in network:
-            choice = network[field]
-            parts = [choice.name, *([f"variant={choice.variant}"] if choice.variant else [])]
-            parts += [f"{each.name}={each.value:.15g}" for each in choice.parameters]
-            words += [flag, ",".join(parts)]
-    words += ["--seconds", f"{league.seconds:g}", "--seed", str(SEED)]
-    return shlex.join(words)
+            words += [flag, choice_words(network[field])]
+    return shlex.join([*words, *length])
+
+
+def network_file(league: LeagueSet, entrant: Entrant, place: Place) -> str:
+    """Where a network of links is written, beside the page."""
+    words = re.sub("[^a-z0-9.]+", "-", f"{entrant.name} {place.name}".lower()).strip("-")
+    return f"networks/{league.name}/{words}.yaml"
+
+
+def network_files(results: Sequence[SetResult], own: Sequence[str]) -> dict[str, str]:
+    """The networks of links that a page names, by path, as simulate --network reads them."""
+    files = {}
+    for result in results:
+        for entrant in result.entrants:
+            worst = result.worst(entrant.name, WORST) if entrant.name in own else []
+            for place in worst:
+                if "links" in place.network:
+                    row = entrant.row(result.league)
+                    tree = study_network(row.senders, place.network).tree
+                    name = network_file(result.league, entrant, place)
+                    files[name] = yaml.safe_dump(tree, sort_keys=False)
+    return files
 
 
 # What is written.
@@ -386,7 +428,7 @@ def draw_set(result: SetResult) -> Figure:
     return figure
 
 
-_WORST = 3
+WORST = 3
 #: RFC 9743's list: what a proposal shall be evaluated on, and which set here does so.
 _RFC_9743 = (
     ("congestion collapse and high loss", "pantheon"),
@@ -398,14 +440,14 @@ _RFC_9743 = (
     ("tail drop", "ccbench-1"),
     ("wired paths", "ccbench-1"),
     ("policers and shallow buffers", "shallow-buffers"),
+    ("transient events", "ccbench-1-steps"),
+    ("varying delay", "jitter"),
+    ("path change", "responsiveness"),
 )
 _NOT_CLAIMED = (
     "real-time flows",
     "wireless paths",
-    "varying delay",
     "reordering",
-    "transient events",
-    "path change",
     "misbehaving peers",
     "multipath",
     "data centres",
@@ -457,7 +499,7 @@ def league_page(
         )
         for entrant in result.entrants:
             if entrant.name in own:
-                worst = result.worst(entrant.name, _WORST)
+                worst = result.worst(entrant.name, WORST)
                 sections.append(
                     wording.table(
                         f"Where {entrant.name} is farthest behind",

@@ -5,8 +5,9 @@ Whatever is wrong is told in one sentence that names the field, what it is, and 
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -73,9 +74,18 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
     "queue": None,
     "body": None,
 }
-_BUFFERS = ("buffer_packets", "buffer_kilobytes", "buffer_ms", "buffer_bdp")
-ONS = ("on_ms", "on_bytes", "on_icsi_extra_bytes")
-OFFS = ("off_ms", "load")
+#: What has the keys of a network's file, and is read with it (remy_services.studies.networks).
+_TREES = {"links": list, "routes": list, "traffic": dict, "measurement": dict}
+# A number within a link, as links[0].jitter_box.periodic.period_ms.
+_IN_LINK = re.compile(r"links\[([0-9]{1,4})\]((?:\.[a-z_]+)+)")
+BUFFERS = ("buffer_packets", "buffer_kilobytes", "buffer_ms", "buffer_bdp")
+ONS = ("on_ms", "on_bytes", "on_icsi_extra_bytes", "traffic")
+OFFS = ("off_ms", "load", "traffic")
+
+
+def varied_field(field: str) -> Check | None:
+    """What values of a field can be, if it can be varied."""
+    return FROM_0 if _IN_LINK.fullmatch(field) else NETWORK_FIELDS.get(field)
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,12 +93,26 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for layer in layers:
         for field, value in layer.items():
-            for names in (_BUFFERS, ONS, OFFS):
+            if place := _IN_LINK.fullmatch(field):
+                whole["links"] = _with(whole["links"], int(place[1]), place[2][1:], value)
+                continue
+            for names in (BUFFERS, ONS, OFFS):
                 if field in names:
                     for name in names:
                         whole.pop(name, None)
             whole[field] = value
     return whole
+
+
+def _with(links: Sequence[Any], number: int, path: str, value: Any) -> list[Any]:
+    """The links with something else at a path of one."""
+    found = copy.deepcopy(list(links))
+    *parts, last = path.split(".")
+    part = found[number]
+    for name in parts:
+        part = part.setdefault(name, {})
+    part[last] = value
+    return found
 
 
 class Fields:
@@ -112,9 +136,9 @@ class Fields:
         self._known.append(field)
         return self._tree.pop(field, None)
 
-    def has(self, field: str) -> bool:
-        """Whether it is given and was not taken."""
-        return field in self._tree
+    def left(self) -> list[str]:
+        """What is given and was not taken."""
+        return list(self._tree)
 
     def text(self, field: str, usual: str | None = "") -> str:
         """Of one line."""
@@ -191,12 +215,19 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
         if check is not None:
             network[name] = fields.checked(name, value, check)
         else:
-            kind = Registry.QUEUE if name == "queue" else Registry.BODY
+            registered = Registry.QUEUE if name == "queue" else Registry.BODY
             try:
-                network[name] = registry.parse(kind, str(value))
+                network[name] = registry.parse(registered, str(value))
             except ValueError as problem:
                 fields.fail(name, f"is {show(value)}: {problem}")
-    for names in (_BUFFERS, ONS, OFFS):
+    for name, kind in _TREES.items():
+        tree = fields.take(name)
+        if tree is not None and not (isinstance(tree, kind) and tree):
+            what = "a list of mappings" if kind is list else "a mapping"
+            fields.fail(name, f"is {show(tree)}, but must be {what}")
+        if tree is not None:
+            network[name] = tree
+    for names in (BUFFERS, ONS, OFFS):
         given = [name for name in names if name in network]
         if len(given) > 1:
             fields.fail("", f"has {' and '.join(given)}, but must have one of them")

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from remy_services.evaluation.senders import Words, parse_sender
-from remy_services.files import read_file
+from remy_services.files import FileError, read_file
+from remy_services.specification import SpecError
 from remy_services.specification.reading import Tree, nearest, read_yaml
 from remy_services.specification.schema import show
+from remy_services.studies.networks import PUBLISHED, study_network
 from remy_services.studies.reading import (
     FROM_0,
     NETWORK_FIELDS,
@@ -30,6 +32,7 @@ from remy_services.studies.reading import (
     amount_of,
     layered,
     network_of,
+    varied_field,
 )
 
 _LARGEST_FILE = 1_000_000
@@ -126,10 +129,6 @@ class StudyRow:
         return [name for name in names if name.startswith(PUBLISHED)]
 
 
-PUBLISHED = "published/"
-"""RemyCCs by this name are in the folder remyccs of REMY_REFERENCE_DIR."""
-
-
 @dataclass(frozen=True)
 class MeasuredQuantity:
     """A number that a figure comes to: of a row, or of one row over another."""
@@ -221,7 +220,7 @@ def _sweep(fields: Fields | None) -> StudySweep | None:
     if fields is None:
         return None
     field = fields.text("field", None)
-    check = NETWORK_FIELDS.get(field)
+    check = varied_field(field)
     if check is None:
         known = [name for name, has in NETWORK_FIELDS.items() if has is not None]
         fields.fail("field", f"is {show(field)}, which cannot be varied; {nearest(field, known)}")
@@ -382,16 +381,28 @@ def parse_study(text: str, source: str, *, study: str, name: str) -> FigureStudy
     return found
 
 
-_NEEDED = (("link_mbps",), ("rtt_ms",), ONS, OFFS)
+_NEEDED = (("link_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
+
+
+def check_network(
+    fields: Fields, network: Mapping[str, Any], name: str, senders: Sequence[Words]
+) -> None:
+    """Refuses what these senders cannot be on; recordings may be elsewhere."""
+    for names in _NEEDED:
+        if not any(each in network for each in names):
+            fields.fail("network", f"says no {' or '.join(names)} for {show(name)}")
+    try:
+        study_network(senders, network)
+    except FileError:
+        return
+    except SpecError as problem:
+        fields.fail("network", f"cannot be that of {show(name)}: {problem}")
 
 
 def _check_networks(fields: Fields, study: FigureStudy) -> None:
     for row in study.rows:
-        varied = {study.sweep.field: 1} if study.sweep else {}
-        network = layered(study.network, row.network, varied)
-        for names in _NEEDED:
-            if not any(name in network for name in names):
-                fields.fail("network", f"says no {' or '.join(names)} for {show(row.name)}")
+        varied = {study.sweep.field: study.sweep.values.full[-1]} if study.sweep else {}
+        check_network(fields, layered(study.network, row.network, varied), row.name, row.senders)
     drawing = study.picture.drawing
     if drawing == Drawing.CURVES and study.rows and study.sweep is None:
         fields.fail("picture", "draws curves, but sweep says nothing that is varied")

@@ -23,8 +23,11 @@ from remy_services.studies.cells import (
     OnCells,
     Tables,
     cells_of,
-    packet_bytes,
     read_tables,
+)
+from remy_services.studies.networks import (
+    follows_recordings,
+    packet_bytes,
     reference_folder,
     sender_counts,
 )
@@ -349,7 +352,7 @@ def samples_of(
     cell: Cell, outcome: evaluation_pb2.SpecimenOutcome, seconds: float
 ) -> list[SenderSample]:
     """What the senders of one run got."""
-    counts = sender_counts(cell.row, cell.network)
+    counts = sender_counts(cell.row.senders, cell.network)
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
     flows = (
@@ -392,18 +395,20 @@ class FigurePlan:
 
 
 def plan_figure(study: FigureStudy, examples: Path, *, quick: bool) -> FigurePlan:
-    """Rows whose published tables are not here are left out. Raises FileError for others."""
+    """Rows whose published tables or recordings are not here are left out. Raises FileError for
+    others."""
     rows = []
     left_out = {}
     for row in study.rows:
         try:
             tables = read_tables(row, examples)
+            cells = list(cells_of(study, row, tables, quick=quick))
         except FileError as problem:
-            if not row.published_tables():
+            if not row.published_tables() and not follows_recordings(study.network, row.network):
                 raise
             left_out[row.name] = str(problem)
             continue
-        rows.append((row, tables, list(cells_of(study, row, tables, quick=quick))))
+        rows.append((row, tables, cells))
     return FigurePlan(study, rows, left_out, quick)
 
 
@@ -431,7 +436,7 @@ def measure_figure(plan: FigurePlan, runner: CellRunner, on_cells: OnCells) -> F
                 CellSamples(
                     x=x,
                     network=networks[x],
-                    senders=sum(sender_counts(row, networks[x])),
+                    senders=sum(sender_counts(row.senders, networks[x])),
                     seconds=study.seconds,
                     samples=tuple(samples),
                     recordings=tuple(recordings.get(x, ())),
