@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -155,6 +156,11 @@ def test_verdicts() -> None:
     finding, why = _result(0.5, 1.0).verdict()
     assert finding == FigureVerdict.DIFFERS
     assert "more at a faster link" in why
+    # A reason says how it was tested, or that it was not.
+    for tested, ends in (("", "slow (untested)"), ("a run", "slow (tested: a run)")):
+        reasoned = dataclasses.replace(STUDY.expectations[0], unless="slow", tested=tested)
+        result = FigureResult(STUDY, 2, checked=[Checked(reasoned, 0.0, 0.0)])
+        assert result.verdict() == (FigureVerdict.DIFFERS, ends)
     # What could not be measured is no proof, either way.
     assert _result(0.5, None).verdict() == (FigureVerdict.REPRODUCED, "")
     assert _result(None, None).verdict()[0] == FigureVerdict.NOT_REPRODUCIBLE

@@ -159,7 +159,9 @@ class Expectation:
     most: float | None
     source: str
     unless: str
-    """Why it differs here, where that is known."""
+    """Why it differs here, where that is known or likely."""
+    tested: str
+    """By what run that was told; empty where it was not."""
 
     def holds(self, measured: float, error: float) -> bool:
         """Whether it is so here, as far as a standard error allows to tell: two of them do."""
@@ -307,6 +309,7 @@ def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
         most=most,
         source=fields.text("source", None),
         unless=fields.text("unless"),
+        tested=fields.text("tested"),
     )
     fields.end()
     return found

@@ -294,11 +294,15 @@ class FigureResult:
         failed = [each for each in known if not each.holds]
         if not failed:
             return FigureVerdict.REPRODUCED, ""
-        reasons = dict.fromkeys(
-            each.expectation.unless or f"{_claim(each.expectation)} does not come out, unexplained"
-            for each in failed
-        )
+        reasons = dict.fromkeys(_reason(each.expectation) for each in failed)
         return FigureVerdict.DIFFERS, "; ".join(reasons)
+
+
+def _reason(expectation: Expectation) -> str:
+    if not expectation.unless:
+        return f"{_claim(expectation)} does not come out, unexplained"
+    how = f"tested: {expectation.tested}" if expectation.tested else "untested"
+    return f"{expectation.unless} ({how})"
 
 
 def _claim(expectation: Expectation) -> str:
