@@ -29,6 +29,7 @@ STEPS = 3
 #: What names a design by its digest, and seals its state: met once, and no part of a step. Nor are
 #: recordings where no link follows any.
 DIGESTS = {
+    "services/src/remy_services/specification/enclosures.py",
     "services/src/remy_services/specification/writing.py",
     "services/src/remy_services/designer/checkpoint.py",
     "services/src/remy_services/designer/joint/divisions.py",

@@ -14,7 +14,7 @@ from services.tests.coordinator.running_server import refusal
 DESIGN_METHODS: list[Any] = list(
     design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].methods
 )
-(WORK,) = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].methods
+WORK = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].methods_by_name["Work"]
 #: A fuzzed stream may have to be waited for; that is no answer.
 _SECONDS = 5.0
 

@@ -40,7 +40,7 @@ _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _VIEW = {"GetJob", "ListJobs", "WatchJob", "GetRemyCC", "ListEpochs", "CompareJobs"}
 _VIEW |= {"ExportJob", "GetServerInfo"}
 _CHANGE = {"SubmitJob", "PauseJob", "ResumeJob", "CancelJob", "ExtendJob", "ForkJob"}
-_CHANGE |= {"DeleteJob", "ImportJob"}
+_CHANGE |= {"DeleteJob", "ImportJob", "UploadTrace"}
 
 
 @pytest.fixture(scope="module")

@@ -86,6 +86,7 @@ _FULL: dict[str, list[Any]] = {
     "CompareJobs": [messages.CompareJobsRequest(jobs=["over", "paused"])],
     "ExportJob": [messages.ExportJobRequest(job="over")],
     "ImportJob": [messages.ImportJobRequest(part=b"an archive")],
+    "UploadTrace": [messages.UploadTraceRequest(part=(5000).to_bytes(8, "little"))],
     "GetServerInfo": [],
 }
 _CASES = [
@@ -152,6 +153,7 @@ _NEEDED = {
     ("SubmitJob", "spec_text"): "spec",
     ("CompareJobs", "jobs"): "jobs",
     ("ImportJob", "part"): "part",
+    ("UploadTrace", "part"): "part",
 }
 
 
@@ -183,7 +185,9 @@ def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode,
         request = _copy(request)
         request.client_request_id = secrets.token_hex(8)
     try:
-        response = client.call(method, iter([request]) if method == "ImportJob" else request)
+        response = client.call(
+            method, iter([request]) if method in ("ImportJob", "UploadTrace") else request
+        )
         return grpc.StatusCode.OK, _lasting(response)
     except grpc.RpcError as error:
         return refusal(error)[0], named_fields(error)

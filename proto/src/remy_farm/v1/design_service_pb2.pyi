@@ -19,6 +19,18 @@ REMY_CC_FORMAT_UNSPECIFIED: RemyCCFormat
 REMY_CC_FORMAT_JSON: RemyCCFormat
 REMY_CC_FORMAT_DNA: RemyCCFormat
 
+class UploadTraceRequest(_message.Message):
+    __slots__ = ("part",)
+    PART_FIELD_NUMBER: _ClassVar[int]
+    part: bytes
+    def __init__(self, part: _Optional[bytes] = ...) -> None: ...
+
+class UploadTraceResponse(_message.Message):
+    __slots__ = ("sha256",)
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    def __init__(self, sha256: _Optional[bytes] = ...) -> None: ...
+
 class SubmitJobRequest(_message.Message):
     __slots__ = ("client_request_id", "spec_text", "spec", "name", "priority", "weight", "campaign", "validate_only", "queue_name")
     CLIENT_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]

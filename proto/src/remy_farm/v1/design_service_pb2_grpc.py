@@ -36,6 +36,11 @@ class DesignServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.UploadTrace = channel.stream_unary(
+                '/remy_farm.v1.DesignService/UploadTrace',
+                request_serializer=remy__farm_dot_v1_dot_design__service__pb2.UploadTraceRequest.SerializeToString,
+                response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.UploadTraceResponse.FromString,
+                _registered_method=True)
         self.SubmitJob = channel.unary_unary(
                 '/remy_farm.v1.DesignService/SubmitJob',
                 request_serializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobRequest.SerializeToString,
@@ -123,8 +128,17 @@ class DesignServiceServicer:
     unambiguous.
     """
 
+    def UploadTrace(self, request_iterator, context):
+        """Keeps a recording that links of jobs follow, in parts, for as long as a job names it. It may be
+        sent again: it is known by its hash.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SubmitJob(self, request, context):
-        """Stores a new job and starts it when its turn comes.
+        """Stores a new job and starts it when its turn comes. The recordings that its specification names
+        must have been uploaded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -234,6 +248,11 @@ class DesignServiceServicer:
 
 def add_DesignServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'UploadTrace': grpc.stream_unary_rpc_method_handler(
+                    servicer.UploadTrace,
+                    request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.UploadTraceRequest.FromString,
+                    response_serializer=remy__farm_dot_v1_dot_design__service__pb2.UploadTraceResponse.SerializeToString,
+            ),
             'SubmitJob': grpc.unary_unary_rpc_method_handler(
                     servicer.SubmitJob,
                     request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobRequest.FromString,
@@ -326,6 +345,33 @@ class DesignService:
     """Design jobs, as a team shares them. A job is named by its id, or by its name where that is
     unambiguous.
     """
+
+    @staticmethod
+    def UploadTrace(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/remy_farm.v1.DesignService/UploadTrace',
+            remy__farm_dot_v1_dot_design__service__pb2.UploadTraceRequest.SerializeToString,
+            remy__farm_dot_v1_dot_design__service__pb2.UploadTraceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def SubmitJob(request,

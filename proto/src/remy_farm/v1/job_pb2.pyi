@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from remy_farm.v1 import constraints_pb2 as _constraints_pb2
+from remy_farm.v1 import evaluation_pb2 as _evaluation_pb2
 from remy_farm.v1 import progress_pb2 as _progress_pb2
 from remy_farm.v1 import rule_table_pb2 as _rule_table_pb2
 from remy_farm.v1 import spec_pb2 as _spec_pb2
@@ -236,7 +237,7 @@ class JobEpoch(_message.Message):
     def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
 
 class JobArchive(_message.Message):
-    __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version")
+    __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version", "traces")
     FORMAT_VERSION_FIELD_NUMBER: _ClassVar[int]
     RECORD_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
@@ -244,6 +245,7 @@ class JobArchive(_message.Message):
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_REVISION_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TRACES_FIELD_NUMBER: _ClassVar[int]
     format_version: int
     record: JobRecord
     events: _containers.RepeatedCompositeFieldContainer[JobEvent]
@@ -251,7 +253,8 @@ class JobArchive(_message.Message):
     snapshot: bytes
     snapshot_revision: int
     snapshot_schema_version: int
-    def __init__(self, format_version: _Optional[int] = ..., record: _Optional[_Union[JobRecord, _Mapping]] = ..., events: _Optional[_Iterable[_Union[JobEvent, _Mapping]]] = ..., epochs: _Optional[_Iterable[_Union[JobEpoch, _Mapping]]] = ..., snapshot: _Optional[bytes] = ..., snapshot_revision: _Optional[int] = ..., snapshot_schema_version: _Optional[int] = ...) -> None: ...
+    traces: _containers.RepeatedCompositeFieldContainer[_evaluation_pb2.Trace]
+    def __init__(self, format_version: _Optional[int] = ..., record: _Optional[_Union[JobRecord, _Mapping]] = ..., events: _Optional[_Iterable[_Union[JobEvent, _Mapping]]] = ..., epochs: _Optional[_Iterable[_Union[JobEpoch, _Mapping]]] = ..., snapshot: _Optional[bytes] = ..., snapshot_revision: _Optional[int] = ..., snapshot_schema_version: _Optional[int] = ..., traces: _Optional[_Iterable[_Union[_evaluation_pb2.Trace, _Mapping]]] = ...) -> None: ...
 
 class SealedJobArchive(_message.Message):
     __slots__ = ("archive", "sha256")

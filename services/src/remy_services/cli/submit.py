@@ -36,10 +36,12 @@ from remy_services.client.design_client import (
     DesignClient,
     export_job,
     import_job,
+    upload_trace,
 )
 from remy_services.client.status import ServiceError
 from remy_services.files import read_file, write_file
 from remy_services.specification import load_spec, load_tree
+from remy_services.specification.enclosures import recordings_of
 
 _LONGEST_NAME = 100
 _PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
@@ -136,6 +138,8 @@ def submit_command(
     requests = submissions(spec_path, sweeps=sweeps, name=name, priority=priority, weight=weight)
     for request in requests:
         request.validate_only, request.queue_name = validate_only, queue_name
+    if not validate_only:
+        _upload_traces(client, requests)
     jobs = _submit(client, requests)
     campaign = requests[0].campaign
     if is_watched:
@@ -156,6 +160,17 @@ def submit_command(
         _say_submitted(jobs, campaign)
         what = f"--campaign {campaign}" if campaign else jobs[0].id
         click.echo(f"to watch: remy-farm watch {what}", err=True)
+
+
+def _upload_traces(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> None:
+    """Sends the recordings that specifications name, each once."""
+    recordings = {
+        recording.sha256: recording
+        for request in requests
+        for recording in recordings_of(request.spec)
+    }
+    for recording in recordings.values():
+        upload_trace(client.connection, recording.opportunities_us)
 
 
 def _submit(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> list[job_pb2.Job]:

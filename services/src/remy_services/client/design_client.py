@@ -195,6 +195,17 @@ def import_job(connection: Connection, content: bytes, *, source: str) -> job_pb
     return response.job
 
 
+def upload_trace(connection: Connection, opportunities_us: bytes) -> None:
+    """Has the coordinator keep a recording that a specification names. Raises ServiceError."""
+    connection.repeat(
+        lambda: connection.call_once(
+            "UploadTrace",
+            (messages.UploadTraceRequest(part=part) for part in _cut(opportunities_us)),
+            deadline_seconds=_TRANSFER_SECONDS,
+        )
+    )
+
+
 def archive_problem(content: bytes) -> str | None:
     """What is wrong with an archive, to follow its name; None if nothing shows from outside."""
     try:
@@ -209,5 +220,10 @@ def archive_problem(content: bytes) -> str | None:
 
 
 def _parts(content: bytes) -> Iterator[messages.ImportJobRequest]:
+    for part in _cut(content):
+        yield messages.ImportJobRequest(part=part)
+
+
+def _cut(content: bytes) -> Iterator[bytes]:
     for start in range(0, len(content), _PART_BYTES):
-        yield messages.ImportJobRequest(part=content[start : start + _PART_BYTES])
+        yield content[start : start + _PART_BYTES]

@@ -48,7 +48,7 @@ _READING: Final = (
 )
 _CHANGING: Final = (
     *("SubmitJob", "PauseJob", "ResumeJob", "CancelJob"),
-    *("ExtendJob", "ForkJob", "DeleteJob", "ImportJob"),
+    *("ExtendJob", "ForkJob", "DeleteJob", "ImportJob", "UploadTrace"),
 )
 
 #: Who may call each method of each service; what is not listed, nobody may call. Whose job may be

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -37,7 +37,9 @@ from remy_services.jobs.states import (
     Draft,
     after_crash,
 )
+from remy_services.specification.enclosures import trace_hashes
 from remy_services.stores.contract import JobExists, StoredJob, StoreError, StoreUnavailable
+from remy_services.stores.recordings import delete_recording, is_recording
 from remy_services.telemetry.samples import WorkerPods
 
 
@@ -96,6 +98,8 @@ class Catalogue:
         store, threads = self._environment.store, self._environment.threads
         stored = await until_available(lambda: threads.store(store.jobs), on_trouble=on_trouble)
         for each in stored:
+            if is_recording(each.job_id):
+                continue
             handle = JobHandle(self._environment, each)
             if handle.job.state not in FINAL:
                 await until_available(handle.hold, on_trouble=on_trouble)
@@ -169,7 +173,8 @@ class Catalogue:
     async def refresh(self) -> None:
         """Reads the store whole. Raises StoreUnavailable."""
         environment = self._environment
-        stored = await environment.threads.store(environment.store.jobs)
+        entries = await environment.threads.store(environment.store.jobs)
+        stored = [each for each in entries if not is_recording(each.job_id)]
         self._refreshed = time.monotonic()
         known = {each.job_id for each in stored}
         for job_id, handle in list(self._handles.items()):
@@ -378,7 +383,16 @@ class Farm:
             await handle.hold()
         await handle.delete()
         self.catalogue.remove(handle.job_id)
+        await self._drop_traces(trace_hashes(handle.job.spec))
         self.scheduler.look()
+
+    async def _drop_traces(self, hashes: Sequence[bytes]) -> None:
+        """Removes the recordings of these that no job's specification names."""
+        needed = {each for handle in self.catalogue for each in trace_hashes(handle.job.spec)}
+        environment = self.environment
+        for sha256 in hashes:
+            if sha256 not in needed:
+                await environment.threads.store(delete_recording, environment.store, sha256)
 
     def shown(self, handle: JobHandle, *, with_spec: bool = True) -> job_pb2.Job:
         """The job as it is committed, with what is known of it at this moment."""
@@ -430,6 +444,7 @@ class Farm:
                 problem = await handle.retire(backup)
                 if problem is None:
                     self.catalogue.remove(handle.job_id)
+                    await self._drop_traces(trace_hashes(handle.job.spec))
                 _log.info("job retired", job_id=handle.job_id, problem=problem or "")
 
     async def _look_around(self) -> None:

@@ -33,6 +33,7 @@ from remy_services.coordinator.maintenance import (
 )
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
+from remy_services.evaluation.dispatcher import LoadTrace
 from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleet
@@ -41,6 +42,7 @@ from remy_services.files import write_file
 from remy_services.stores import open_store
 from remy_services.stores.archive import Backup
 from remy_services.stores.contract import CheckpointStore
+from remy_services.stores.recordings import read_recording
 
 
 @dataclass(frozen=True)
@@ -153,27 +155,31 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 _WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].full_name
 
 
-def make_evaluator(settings: ServerSettings, work_left: Callable[[str], bool]) -> SharedEvaluator:
+def make_evaluator(
+    settings: ServerSettings, work_left: Callable[[str], bool], load_trace: LoadTrace
+) -> SharedEvaluator:
     """That of the settings, to be used in the running event loop.
 
-    `work_left(job_id)` says whether a job, or any if empty, may still have something to evaluate.
-    Raises SettingsError.
+    `work_left(job_id)` says whether a job, or any if empty, may still have something to evaluate;
+    `load_trace` knows the recordings that jobs name. Raises SettingsError.
     """
+    options: dict[str, Any] = {"load_trace": load_trace}
+    if settings.evaluator == "local":
+        return ThreadPoolEvaluator(settings.threads, **options)
+    options |= {"work_left": work_left, "reproductions": settings.reproductions}
     match settings.evaluator:
-        case "local":
-            return ThreadPoolEvaluator(settings.threads)
         case "workers":
-            return WorkerFleet(work_left=work_left, reproductions=settings.reproductions)
+            return WorkerFleet(**options)
         case "ray":
-            return _ray_fleet(settings, work_left)
+            return _ray_fleet(settings, options)
     raise SettingsError(
         f"--evaluator is {settings.evaluator}, which this coordinator does not have"
     )
 
 
-def _ray_fleet(settings: ServerSettings, work_left: Callable[[str], bool]) -> RayFleet:
+def _ray_fleet(settings: ServerSettings, options: dict[str, Any]) -> RayFleet:
     try:
-        fleet = RayFleet(settings.ray, work_left=work_left, reproductions=settings.reproductions)
+        fleet = RayFleet(settings.ray, **options)
     except RayUnavailable as error:
         raise SettingsError(f"--evaluator is ray: {error}") from error
     fleet.begin()
@@ -235,7 +241,11 @@ class CoordinatorServer:
         threads = Threads()
         self._ending.push_async_callback(threads.close)
         store = await self._open_store(threads)
-        evaluator = make_evaluator(settings, self._has_work)
+
+        async def load_trace(sha256: bytes) -> bytes | None:
+            return await threads.store(read_recording, store, sha256)
+
+        evaluator = make_evaluator(settings, self._has_work, load_trace)
         self._farm = farm = self._new_farm(store, threads, evaluator)
         store_watch = StoreWatch(
             store,

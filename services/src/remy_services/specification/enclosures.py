@@ -37,15 +37,22 @@ def recording_of(sha256: bytes) -> RecordedLink | None:
     return _recordings.get(sha256)
 
 
+def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
+    """What the recordings that a specification's links follow are named by, each once."""
+    return list(
+        dict.fromkeys(
+            bytes.fromhex(link.trace.sha256)
+            for _, network in networks(spec)
+            for link in network.links
+            if link.HasField("trace")
+        )
+    )
+
+
 def recordings_of(spec: spec_pb2.DesignSpec) -> list[RecordedLink]:
     """Those that a specification's links follow, as far as this process has read them."""
-    hashes = dict.fromkeys(
-        bytes.fromhex(link.trace.sha256)
-        for _, network in networks(spec)
-        for link in network.links
-        if link.HasField("trace")
-    )
-    return [found for sha256 in hashes if (found := recording_of(sha256)) is not None]
+    found = (recording_of(sha256) for sha256 in trace_hashes(spec))
+    return [recording for recording in found if recording is not None]
 
 
 def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkModel]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.files import FileError, read_file
 from remy_simulator.messages import native_link
-from remy_simulator.traces import Traces
+from remy_simulator.traces import RecordedTrace, Traces
 
 #: What a file may have, in bytes: some ten million deliveries.
 LARGEST_TRACE_BYTES = 64 * 2**20
@@ -57,6 +57,11 @@ class RecordedLink:
     def message(self) -> evaluation_pb2.Trace:
         """As requests hold it."""
         return evaluation_pb2.Trace(sha256=self.sha256, opportunities_us=self.opportunities_us)
+
+
+def check_recording(opportunities_us: bytes) -> None:
+    """Raises ValueError, with one sentence, for what no link can follow."""
+    RecordedTrace(opportunities_us).driver("ns2", ends=False)
 
 
 def parse_trace(text: bytes, name: str) -> RecordedLink:

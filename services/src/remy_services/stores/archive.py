@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from remy_farm.completion import complete
 from remy_farm.v1 import job_pb2
 from remy_services.files import FileError, write_file
+from remy_services.specification.enclosures import trace_hashes
 from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
@@ -21,6 +22,7 @@ from remy_services.stores.contract import (
     StoreUnavailable,
     newest_snapshot,
 )
+from remy_services.stores.recordings import is_recording, put_recording, read_recording
 
 #: Version of the message JobArchive. Another one cannot be read.
 FORMAT_VERSION = 1
@@ -36,7 +38,7 @@ class ArchiveError(StoreError):
 
 def is_file_name(job_id: str) -> bool:
     """Whether a job's id can name its file, and nothing outside of the file's folder."""
-    return _JOB_ID.fullmatch(job_id) is not None
+    return _JOB_ID.fullmatch(job_id) is not None and not is_recording(job_id)
 
 
 def seal_archive(archive: job_pb2.JobArchive) -> bytes:
@@ -77,6 +79,8 @@ def put_archive(store: CheckpointStore, archive: job_pb2.JobArchive) -> str:
     ArchiveError, JobExists and other StoreErrors.
     """
     check_archive(archive)
+    for trace in archive.traces:
+        put_recording(store, trace.opportunities_us)
     snapshot = archive.snapshot or None
     return store.create(
         archive.record.job.id,
@@ -124,6 +128,10 @@ def check_archive(archive: job_pb2.JobArchive) -> None:
             f"the archive's job has the id {job_id[:200]!r}; 1 to 128 letters, digits and . _ - "
             "are allowed, a letter or digit first"
         )
+    held = {hashlib.sha256(trace.opportunities_us).digest() for trace in archive.traces}
+    for sha256 in trace_hashes(archive.record.job.spec):
+        if sha256 not in held:
+            raise ArchiveError(f"the archive lacks the trace {sha256.hex()}, which its job follows")
     revisions = [event.revision for event in archive.events]
     if not revisions or revisions != list(range(1, len(revisions) + 1)):
         raise ArchiveError("the archive's history is empty, or does not count from 1 in steps of 1")
@@ -176,6 +184,11 @@ def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
         raise ArchiveError(
             f"job {job_id} is damaged: what the store holds cannot be read"
         ) from error
+    for sha256 in trace_hashes(archive.record.job.spec):
+        opportunities_us = read_recording(store, sha256)
+        if opportunities_us is None:
+            raise ArchiveError(f"job {job_id} follows the trace {sha256.hex()}, which is not there")
+        archive.traces.add(sha256=sha256, opportunities_us=opportunities_us)
     if snapshot is not None:
         archive.snapshot = snapshot.data
         archive.snapshot_revision = snapshot.revision

@@ -36,9 +36,16 @@ from remy_services.jobs.states import (
     state_after,
 )
 from remy_services.specification import check_spec, parse_spec
+from remy_services.specification.enclosures import trace_hashes
 from remy_services.specification.networks import designs
+from remy_services.specification.traces import check_recording
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
+from remy_services.stores.recordings import (
+    MOST_RECORDING_BYTES,
+    has_recording,
+    put_recording,
+)
 from remy_simulator.messages import from_native, to_native
 
 
@@ -76,6 +83,36 @@ def checked_job(job: job_pb2.Job) -> job_pb2.Job:
         problem = "must be at most 63 small letters, digits and dashes, as Kubernetes names a queue"
         raise bad_field("queue_name", f"is {job.queue_name[:_LONGEST_CAMPAIGN]!r}, but {problem}")
     return job
+
+
+async def receive_trace(
+    farm: Farm, requests: AsyncIterator[messages.UploadTraceRequest]
+) -> messages.UploadTraceResponse:
+    """Keeps a recording, which links may follow."""
+    data = bytearray()
+    async for request in requests:
+        data += request.part
+        if len(data) > MOST_RECORDING_BYTES:
+            problem = f"makes the trace longer than {MOST_RECORDING_BYTES} bytes, 8 an opportunity"
+            raise bad_field("part", problem)
+    content, environment = bytes(data), farm.environment
+    try:
+        await environment.threads.compute(check_recording, content)
+    except ValueError as problem:
+        raise bad_field("part", f"is not of a trace that a link can follow: {problem}") from problem
+    sha256 = await environment.threads.store(put_recording, environment.store, content)
+    return messages.UploadTraceResponse(sha256=sha256)
+
+
+async def _check_traces(farm: Farm, spec: spec_pb2.DesignSpec) -> None:
+    """Raises CallRefused for a specification that names recordings which are not here."""
+    environment = farm.environment
+    for sha256 in trace_hashes(spec):
+        if not await environment.threads.store(has_recording, environment.store, sha256):
+            problem = (
+                f"names the trace {sha256.hex()}, which is not here; it is to be uploaded first"
+            )
+            raise bad_field("spec", problem)
 
 
 _LONGEST_REQUEST_ID = 200
@@ -182,6 +219,7 @@ async def _store(
         raise bad_field(f"spec.{field}", problem)
     if validate_only:
         return job
+    await _check_traces(farm, job.spec)
     record = job_pb2.JobRecord(
         job=job,
         client_request_id=request.client_request_id,

@@ -73,6 +73,12 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
         with self._stream():
             return await changes.receive_job(self._changeable(), request_iterator)
 
+    async def UploadTrace(
+        self, request_iterator: AsyncIterator[messages.UploadTraceRequest], context: _Context
+    ) -> messages.UploadTraceResponse:
+        with self._stream():
+            return await changes.receive_trace(self._changeable(), request_iterator)
+
     async def GetServerInfo(
         self, request: messages.GetServerInfoRequest, context: _Context
     ) -> messages.GetServerInfoResponse:

@@ -1,0 +1,119 @@
+"""Recordings beside the jobs of a store: kept by hash, in parts, and gone on with."""
+
+import hashlib
+import random
+
+import pytest
+
+from remy_farm.v1 import job_pb2
+from remy_services.stores.archive import ArchiveError, export_job, is_file_name, put_archive
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict
+from remy_services.stores.recordings import (
+    delete_recording,
+    entry_of,
+    has_recording,
+    is_recording,
+    put_recording,
+    read_recording,
+)
+from services.tests.stores.conftest import NewStore
+from services.tests.stores.model_store import ModelStore
+from services.tests.stores.real_job import make_job
+
+# Two whole parts and some more.
+CONTENT = random.Random(7).randbytes((2 << 20) + 800)
+SHA256 = hashlib.sha256(CONTENT).digest()
+
+
+@pytest.mark.parametrize("content", [CONTENT, CONTENT[:8], CONTENT[: 1 << 20]])
+def test_a_recording_is_kept_by_its_hash_until_it_is_removed(
+    store: CheckpointStore, content: bytes
+) -> None:
+    sha256 = hashlib.sha256(content).digest()
+    assert not has_recording(store, sha256)
+    assert read_recording(store, sha256) is None
+    # As often as anybody brings it.
+    assert [put_recording(store, content) for _ in range(2)] == [sha256, sha256]
+    assert has_recording(store, sha256)
+    assert read_recording(store, sha256) == content
+
+    delete_recording(store, sha256)
+    assert not has_recording(store, sha256)
+    assert store.jobs() == []
+    delete_recording(store, sha256)
+    assert read_recording(put_and_return(store, content), sha256) == content
+
+
+def put_and_return(store: CheckpointStore, content: bytes) -> CheckpointStore:
+    put_recording(store, content)
+    return store
+
+
+def test_what_was_begun_is_no_recording_and_is_gone_on_with(store: CheckpointStore) -> None:
+    length = len(CONTENT).to_bytes(8, "little")
+    store.create(entry_of(SHA256), Commit(length, [CONTENT[: 1 << 20]]))
+    assert not has_recording(store, SHA256)
+    assert read_recording(store, SHA256) is None
+    assert put_recording(store, CONTENT) == SHA256
+    assert read_recording(store, SHA256) == CONTENT
+
+
+def test_a_recording_whose_content_was_damaged_is_not_given_out(store: CheckpointStore) -> None:
+    store.create(entry_of(SHA256), Commit((16).to_bytes(8, "little"), [CONTENT[:16]]))
+    assert read_recording(store, SHA256) is None
+
+
+def test_others_may_bring_the_same_at_the_same_time() -> None:
+    class Contended(ModelStore):
+        """Somebody else is quicker, once."""
+
+        was_quicker = False
+
+        def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
+            if not self.was_quicker:
+                self.was_quicker = True
+                super().commit(job_id, token, revision, commit)
+                raise Conflict("another revision", revision + 1)
+            return super().commit(job_id, token, revision, commit)
+
+    store = Contended()
+    assert put_recording(store, CONTENT) == SHA256
+    assert store.was_quicker
+    assert read_recording(store, SHA256) == CONTENT
+
+
+def test_its_entry_is_no_job() -> None:
+    assert is_recording(entry_of(SHA256))
+    assert not is_recording("trace-1")
+    assert is_file_name("trace-1")
+    assert not is_file_name(entry_of(SHA256))
+
+
+def _follow(store: CheckpointStore) -> None:
+    """Has the job follow the recording."""
+    record = job_pb2.JobRecord.FromString(store.job("job-1").record)
+    record.job.spec.network.links.add().trace.sha256 = SHA256.hex()
+    stored = store.job("job-1")
+    token = store.acquire("job-1", "test")
+    event = job_pb2.JobEvent(revision=stored.revision + 1).SerializeToString()
+    store.commit("job-1", token, stored.revision, Commit(record.SerializeToString(), [event]))
+
+
+def test_an_archive_has_the_recordings_of_its_job(
+    new_store: NewStore, store: CheckpointStore
+) -> None:
+    make_job(store)
+    _follow(store)
+    with pytest.raises(ArchiveError, match=f"follows the trace {SHA256.hex()}, which is not there"):
+        export_job(store, "job-1")
+    put_recording(store, CONTENT)
+    sealed = job_pb2.SealedJobArchive.FromString(export_job(store, "job-1"))
+    archive = job_pb2.JobArchive.FromString(sealed.archive)
+    other = new_store()
+    put_archive(other, archive)
+    assert read_recording(other, SHA256) == CONTENT
+    assert export_job(other, "job-1") == export_job(store, "job-1")
+
+    archive.traces[0].opportunities_us = CONTENT[:8]
+    with pytest.raises(ArchiveError, match=f"lacks the trace {SHA256.hex()}"):
+        put_archive(new_store(), archive)
