@@ -190,6 +190,20 @@ def test_a_bad_file_is_refused_with_a_sentence(name: str, run: Any, tmp_path: Pa
     assert result.stderr.count("\n") <= 2
 
 
+def test_incast_of_lasting_connections_waits_for_the_minimum_timeout(
+    run_json: RunJson, tmp_path: Path
+) -> None:
+    text = Path("examples/networks/incast.yaml").read_text()
+    assert "keep_state=1" in text
+    medians_ms = []
+    for each in (text, text.replace(",keep_state=1", "")):
+        path = network(tmp_path, each)
+        (kind,) = run_json("simulate", "--network", path, "--seconds", 10)["kinds"]
+        medians_ms.append(kind["completion_ms_median"])
+    assert 200 < medians_ms[0] < 300
+    assert 1000 < medians_ms[1] < 1100
+
+
 def trace(folder: Path, times_ms: Iterable[int]) -> Path:
     path = folder / "link.trace"
     path.write_text("".join(f"{time_ms}\n" for time_ms in times_ms))

@@ -56,6 +56,23 @@ def test_submitted_here_and_designed_there_it_is_the_same_remycc(
         assert fetched.read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
+def test_traces_that_a_specification_names_are_uploaded_with_it(
+    run_json: RunJson, run: Any, spec_file: Path, tmp_path: Path
+) -> None:
+    (spec_file.parent / "link.trace").write_text("".join(f"{each}\n" for each in range(1, 9000)))
+    link = "links: [{trace: {path: link.trace, semantics: mahimahi}, buffer_packets: 50}]"
+    lines = spec_file.read_text().splitlines()
+    spec_file.write_text(
+        "\n".join(f"  {link}" if "link_rate_mbps" in line else line for line in lines)
+    )
+    job = run_json("submit", spec_file, "--watch", "--quiet")
+    assert job["state"] == "succeeded"
+    run_json("design", spec_file, "--out", tmp_path / "out")
+    fetched = tmp_path / "fetched.json"
+    assert run("fetch", job["id"], "-o", fetched).exit_code == 0
+    assert fetched.read_bytes() == (tmp_path / "out" / "remycc.json").read_bytes()
+
+
 def test_the_beginning_of_an_id_is_enough_for_every_command(
     run: Any, run_json: RunJson, spec_file: Path, tmp_path: Path, until: Until
 ) -> None:
