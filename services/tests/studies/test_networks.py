@@ -68,8 +68,8 @@ def test_a_link_that_is_varied_changes_that_alone() -> None:
 
 
 def test_measures_know_the_rate_that_only_links_say() -> None:
-    walk = {"every_ms": 100, "rate_packets_per_ms": {"least": 1, "most": 3}}
-    links = [{"rate_packets_per_ms": 2, "walk": walk}]
+    walk = {"every_ms": 100, "rate_mbps": {"low": 12, "high": 36}}
+    links = [{"rate_mbps": 24, "walk": walk}]
     found = study_network(_SENDERS, {**_ON, "links": links, "routes": [{"delay_ms": 9}]})
     assert (found.fields["link_mbps"], found.fields["rtt_ms"]) == (24, 9)
 
@@ -97,7 +97,7 @@ network:
   on_ms: 1.0e+9
   off_ms: 1
   starts_apart_ms: 0
-  links: [{trace: {file: published/some.down, semantics: TRACE_SEMANTICS_NS2}}]
+  links: [{trace: {path: published/some.down, semantics: ns2}}]
 seconds: 4
 runs: 1
 rows: [{name: NewReno, sender: newreno}]
@@ -137,7 +137,7 @@ def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
         ("links: [{trace", "links: [{tracer", "tracer"),
         ("links: [{", "links: {a: [{", "network.links is a mapping, but must be a list"),
         (
-            "trace: {file: published/some.down, semantics: TRACE_SEMANTICS_NS2}",
+            "trace: {path: published/some.down, semantics: ns2}",
             "delay_ms: x",
             "'x'",
         ),

@@ -241,7 +241,7 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
 
 
 #: What drives a link, or gives its loss, in place of a field of the network.
-_DRIVERS = ("rate_mbps", "rate_packets_per_ms", "trace", "generated")
+_DRIVERS = ("rate_mbps", "trace", "generated")
 _LOSSES = ("loss_probability", "gilbert_elliott")
 
 
@@ -259,8 +259,11 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
     if "buffer_packets" not in link and any(key in network for key in BUFFERS):
         rate = {"link_mbps": whole["rate_mbps"]} if "rate_mbps" in whole else {}
         whole["buffer_packets"] = buffer_packets({**network, **rate})
-    if isinstance(trace := whole.get("trace"), dict) and isinstance(trace.get("file"), str):
-        trace["file"] = str(published_path(trace["file"], "traces") or trace["file"])
+    if isinstance(trace := whole.get("trace"), dict) and isinstance(trace.get("path"), str):
+        path = published_path(trace["path"], "traces") or Path(trace["path"])
+        if not path.is_file():
+            raise FileError(f"{path} is no file, but a link is to follow the recording in it")
+        trace["path"] = str(path)
     return whole
 
 
