@@ -4,11 +4,16 @@
  * delay, loss and jitter, in real time.
  *
  *   link_emulator SENDERS RECEIVERS RATE_BPS DELAY_US QUEUE_PACKETS LOSS JITTER_US SEED
+ *     [trace ns2|mahimahi|cellsim again|ends FILE]
+ *     [hold periodic PERIOD_US | hold batches PACKETS WAIT_US | hold random LONGEST_US PROBABILITY]
  *
  * SENDERS and RECEIVERS are names of namespaces, where the devices are "remy0". Packets from SENDERS
  * wait in the queue, take their bytes at the rate, are lost with the probability LOSS, and arrive
  * after half of the delay; what comes back takes the other half, and an exponential time more with
- * the mean JITTER_US, without overtaking. Prints "ready" when the devices are there; ends when
+ * the mean JITTER_US, without overtaking. With a trace, a file with a whole number of ms on every
+ * line, the link delivers at these times after the first packet came in place of a rate, and begins
+ * again at the last of them or ends; what each is worth, and what holds packets that have left the
+ * link, is as in docs/networks.md. Prints "ready" when the devices are there; ends when
  * standard input does, and then prints what it counted as one JSON object: by flow (the sender's
  * port), and how late it was itself.
  */
@@ -49,6 +54,34 @@ struct pipe_state {
   uint64_t waiting; /* the first that has not left the queue */
   uint64_t end;
 };
+
+/* What an opportunity of a trace is worth; kRate where there is none. */
+enum semantics { kRate, kNs2, kMahimahi, kCellsim };
+
+struct link_state {
+  enum semantics semantics;
+  double rate_bps;
+  int64_t free_ns;  /* when it asks its queue for the next packet */
+  int64_t began_ns; /* of the trace: when the first packet came */
+  int64_t* opportunities_ns;
+  uint64_t count, next;
+  int64_t round_ns; /* where the present round of the trace began */
+  int ends;
+  int64_t left_bytes; /* of the opportunity that was begun last */
+};
+
+enum holding { kNothing, kPeriodic, kBatches, kRandom };
+
+struct hold_state {
+  enum holding kind;
+  int64_t time_ns; /* the period, the longest wait, or the longest hold */
+  uint64_t packets;
+  double probability;
+  uint64_t held;      /* of a batch that is not full */
+  int64_t release_ns; /* of the batch, at the latest; or of the packet before */
+};
+
+static const int64_t kNever = INT64_MAX / 4;
 
 struct flow {
   unsigned port;
@@ -147,6 +180,177 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
   }
 }
 
+static int64_t next_opportunity(const struct link_state* link) {
+  return link->next == link->count
+             ? kNever
+             : link->began_ns + link->round_ns + link->opportunities_ns[link->next];
+}
+
+static void use_opportunity(struct link_state* link) {
+  if (++link->next == link->count && !link->ends) {
+    link->round_ns += link->opportunities_ns[link->count - 1];
+    link->next = 0;
+  }
+}
+
+static int64_t begin_opportunity(struct link_state* link) {
+  const int64_t at_ns = next_opportunity(link);
+  if (at_ns < kNever) {
+    use_opportunity(link);
+  }
+  link->left_bytes = link->semantics == kMahimahi ? 1504 : 1500;
+  return at_ns;
+}
+
+/* When a packet that is in the queue from at_ns has left the link; *taken_ns is when it leaves the
+ * queue. Packets come in order, so that nothing later changes it. */
+static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes,
+                           int64_t* taken_ns) {
+  int64_t left_ns;
+  if (link->semantics == kRate || link->semantics == kNs2) {
+    if (link->free_ns < at_ns) {
+      link->free_ns = at_ns;
+    }
+    if (link->semantics == kRate) {
+      link->free_ns += (int64_t)((double)bytes * 8e9 / link->rate_bps);
+    } else {
+      while (next_opportunity(link) < link->free_ns) {
+        use_opportunity(link);
+      }
+      link->free_ns = next_opportunity(link);
+      if (link->free_ns < kNever) {
+        use_opportunity(link);
+      }
+    }
+    /* The one in service counts as waiting; its place is beyond the queue's. */
+    *taken_ns = link->free_ns;
+    return link->free_ns;
+  }
+  if (link->semantics == kMahimahi) {
+    bytes += 4;
+  }
+  if (link->free_ns <= at_ns) {
+    while (next_opportunity(link) < at_ns ||
+           (link->semantics == kMahimahi && next_opportunity(link) == at_ns)) {
+      use_opportunity(link);
+    }
+    link->free_ns = begin_opportunity(link);
+  }
+  left_ns = *taken_ns = link->free_ns;
+  while (bytes > link->left_bytes && left_ns < kNever) {
+    bytes -= link->left_bytes;
+    left_ns = begin_opportunity(link);
+  }
+  link->left_bytes -= bytes;
+  link->free_ns = link->left_bytes > 0 ? left_ns : begin_opportunity(link);
+  return left_ns;
+}
+
+/* The packet at the end of a pipe has left the link at left_ns and goes on for there_ns: when it
+ * arrives, and those of its batch with it. */
+static void release(struct hold_state* hold, struct pipe_state* pipe, const struct link_state* link,
+                    int64_t left_ns, int64_t there_ns) {
+  struct packet* packet = &pipe->slots[pipe->end % kSlots];
+  int64_t at_ns = left_ns;
+  if (left_ns >= kNever) {
+    packet->arrives_ns = kNever;
+    return;
+  }
+  if (hold->kind == kPeriodic) {
+    const int64_t since_ns = left_ns - link->began_ns;
+    at_ns += (hold->time_ns - since_ns % hold->time_ns) % hold->time_ns;
+  } else if (hold->kind == kRandom) {
+    if (draw() <= hold->probability) {
+      at_ns += (int64_t)(draw() * (double)hold->time_ns);
+    }
+    if (at_ns < hold->release_ns) {
+      at_ns = hold->release_ns;
+    }
+    hold->release_ns = at_ns;
+  } else if (hold->kind == kBatches) {
+    if (hold->held > 0 && left_ns > hold->release_ns) {
+      hold->held = 0;
+    }
+    if (hold->held == 0) {
+      hold->release_ns = left_ns + hold->time_ns;
+    }
+    at_ns = hold->release_ns;
+    if (++hold->held >= hold->packets) {
+      for (at_ns = left_ns; hold->held > 1; --hold->held) {
+        pipe->slots[(pipe->end - hold->held + 1) % kSlots].arrives_ns = at_ns + there_ns;
+      }
+      hold->held = 0;
+    }
+  }
+  packet->arrives_ns = at_ns + there_ns;
+}
+
+static void read_trace(struct link_state* link, const char* path) {
+  unsigned long long ms;
+  uint64_t room = 0;
+  FILE* file = fopen(path, "r");
+  if (file == NULL) {
+    fail(path);
+  }
+  while (fscanf(file, "%llu", &ms) == 1) {
+    if (link->count == room) {
+      room = room ? 2 * room : 4096;
+      link->opportunities_ns = realloc(link->opportunities_ns, room * sizeof(int64_t));
+      if (link->opportunities_ns == NULL) {
+        fail("memory");
+      }
+    }
+    link->opportunities_ns[link->count++] = (int64_t)ms * 1000000;
+  }
+  fclose(file);
+  if (link->count == 0 || link->opportunities_ns[link->count - 1] == 0) {
+    fprintf(stderr, "link_emulator: %s is no trace: it has no time to deliver in\n", path);
+    exit(2);
+  }
+}
+
+/* What comes behind the eight arguments; whether it is as the head of this file says. */
+static int read_options(int argc, char** argv, struct link_state* link, struct hold_state* hold) {
+  static const char* const semantics[] = {"", "ns2", "mahimahi", "cellsim"};
+  int place = 9;
+  if (place + 3 < argc && strcmp(argv[place], "trace") == 0) {
+    for (int kind = kNs2; kind <= kCellsim; ++kind) {
+      if (strcmp(argv[place + 1], semantics[kind]) == 0) {
+        link->semantics = (enum semantics)kind;
+      }
+    }
+    link->ends = strcmp(argv[place + 2], "ends") == 0;
+    read_trace(link, argv[place + 3]);
+    if (link->semantics == kRate) {
+      return 0;
+    }
+    place += 4;
+  }
+  if (place + 2 < argc && strcmp(argv[place], "hold") == 0) {
+    const char* kind = argv[place + 1];
+    const int numbers = strcmp(kind, "periodic") == 0 ? 1 : 2;
+    if (place + 1 + numbers >= argc) {
+      return 0;
+    }
+    hold->time_ns = (int64_t)(atof(argv[place + 2]) * 1000);
+    if (strcmp(kind, "periodic") == 0) {
+      hold->kind = kPeriodic;
+    } else if (strcmp(kind, "batches") == 0) {
+      hold->kind = kBatches;
+      hold->packets = strtoull(argv[place + 2], NULL, 10);
+      hold->time_ns = (int64_t)(atof(argv[place + 3]) * 1000);
+    } else if (strcmp(kind, "random") == 0) {
+      hold->kind = kRandom;
+      hold->probability = atof(argv[place + 3]);
+    }
+    if (hold->kind == kNothing || hold->time_ns <= 0) {
+      return 0;
+    }
+    place += 2 + numbers;
+  }
+  return place == argc;
+}
+
 static struct packet* new_packet(struct pipe_state* pipe) {
   if (pipe->end - pipe->first >= kSlots) {
     ++overruns;
@@ -172,17 +376,23 @@ static double late_percentile_us(double share) {
 int main(int argc, char** argv) {
   struct pipe_state forward = {0}, back = {0};
   struct pollfd polled[3];
-  int64_t link_free_ns = 0, last_back_ns = 0;
+  struct link_state link = {0};
+  struct hold_state hold = {0};
+  int64_t last_back_ns = 0;
   static unsigned char nowhere[kBytes];
-  if (argc != 9) {
-    fprintf(stderr, "link_emulator: 8 arguments are needed; its source names them\n");
+  if (argc < 9 || !read_options(argc, argv, &link, &hold)) {
+    fprintf(stderr, "link_emulator: its arguments are not as the head of its source says\n");
     return 2;
   }
-  const double rate_bps = atof(argv[3]);
+  link.rate_bps = atof(argv[3]);
   const int64_t delay_ns = (int64_t)(atof(argv[4]) * 1000);
   const uint64_t queue_packets = strtoull(argv[5], NULL, 10);
   const double loss = atof(argv[6]), jitter_us = atof(argv[7]);
   const int64_t there_ns = delay_ns / 2, back_ns = delay_ns - there_ns;
+  /* Before the queue, and behind it. */
+  const int64_t before_ns = link.semantics == kCellsim ? there_ns : 0;
+  /* Who counts bytes takes packets from the queue when they have a share of an opportunity. */
+  const uint64_t in_service = link.semantics == kRate || link.semantics == kNs2 ? 1 : 0;
   random_state = strtoull(argv[8], NULL, 10);
 
   /* Whoever started it may be killed. */
@@ -227,29 +437,28 @@ int main(int argc, char** argv) {
       struct packet* packet = new_packet(&forward);
       const ssize_t length = read(senders, packet ? packet->data : nowhere, kBytes);
       struct flow* flow;
+      int64_t left_ns;
       if (length <= 0) {
         break;
       }
       now = now_ns();
+      if (link.began_ns == 0) {
+        link.began_ns = now;
+      }
       while (forward.waiting < forward.end &&
-             forward.slots[forward.waiting % kSlots].leaves_queue_ns <= now) {
+             forward.slots[forward.waiting % kSlots].leaves_queue_ns <= now + before_ns) {
         ++forward.waiting;
       }
       flow = flow_of(packet ? packet->data : nowhere, (int)length, 0);
-      if (packet == NULL || forward.end - forward.waiting > queue_packets) {
+      if (packet == NULL || forward.end - forward.waiting >= queue_packets + in_service) {
         if (flow != NULL) {
           ++flow->drops;
         }
         continue;
       }
-      if (link_free_ns < now) {
-        link_free_ns = now;
-      }
       packet->entered_ns = now;
       packet->length = (int)length;
-      link_free_ns += (int64_t)((double)length * 8e9 / rate_bps);
-      packet->leaves_queue_ns = link_free_ns;
-      packet->arrives_ns = link_free_ns + there_ns;
+      left_ns = leaves_link(&link, now + before_ns, length, &packet->leaves_queue_ns);
       if (loss > 0 && draw() <= loss) {
         /* It has used the link. */
         if (flow != NULL) {
@@ -257,6 +466,7 @@ int main(int argc, char** argv) {
         }
         continue;
       }
+      release(&hold, &forward, &link, left_ns, there_ns - before_ns);
       ++forward.end;
     }
     for (int i = 0; i < 64; ++i) {

@@ -27,9 +27,16 @@ enum remy_counter {
   COUNTERS,
 };
 
+/* For `remy-farm kernel measure --noise`: behind them, RTTs by how many us they are above a base. */
+#ifdef REMY_NOISE_BASE_US
+#define REMY_NOISE_COUNTERS 16384
+#else
+#define REMY_NOISE_COUNTERS 0
+#endif
+
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, COUNTERS);
+  __uint(max_entries, COUNTERS + REMY_NOISE_COUNTERS);
   __type(key, __u32);
   __type(value, __u64);
 } remy_counters SEC(".maps");
@@ -109,6 +116,13 @@ int remy_cong_control(unsigned long long* context) {
     remy_skip(state, sent_us, received_us);
     return 0;
   }
+#ifdef REMY_NOISE_BASE_US
+  {
+    const __u64 above_us = remy_elapsed(sent_us + REMY_NOISE_BASE_US, received_us);
+    const __u64 last = REMY_NOISE_COUNTERS - 1;
+    count((__u32)(COUNTERS + (above_us < last ? above_us : last)));
+  }
+#endif
   remy_acknowledge(state, sent_us, received_us, remy_elapsed(sent_us, received_us), packets);
   count(state->rule);
   if (state->is_clamped) {

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import remy_simulator
 from remy_services.kernel import measuring
+from remy_services.kernel.differential import c_compiler
+from remy_services.kernel.fixed_point import SOURCES
 from remy_services.kernel.measuring import (
     Link,
     Measured,
@@ -18,12 +21,14 @@ from remy_services.kernel.measuring import (
     build_emulator,
     draw,
     jain,
+    mean_rate_mbps,
     measure,
     measure_once,
     predict,
 )
 from remy_services.remycc import read_remycc
-from services.tests.kernel.tables import SCALE_FREE, needs_kernel
+from remy_simulator import RuleTable
+from services.tests.kernel.tables import SCALE_FREE, needs_c, needs_kernel
 
 LINK = Link(10.0, 40.0, queue_packets=100)
 RUN = Measured(9.0, 50.0, (9.0,), 0, 0, 1.0, 100.0, True)
@@ -63,9 +68,175 @@ def test_the_prediction_depends_on_jitter_for_tables_that_divide_finely() -> Non
 
 
 def test_rows_are_drawn(tmp_path: Path) -> None:
-    row = measuring.Row("reno", 1, 9.0, 50.0, 1.0, 1, 0, (RUN,))
+    row = measuring.Row("reno", "alike", 1, 9.0, 9.0, 50.0, 1.0, 30.0, 1, 0, (RUN,))
     draw(tmp_path / "measured.png", LINK, [row, replace(row, flows=2), replace(row, details=())])
     assert (tmp_path / "measured.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_prediction_beside_cubic_says_who_has_what() -> None:
+    table = read_remycc(SCALE_FREE).table
+    load = Workload(2, seconds=20.0, competitor="cubic")
+    row = predict(table, Link(15.0, 150.0), load, jitter_ms=0.0, seed=1)
+    assert row.load == "beside cubic"
+    assert 0 < row.own_mbps < row.total_mbps
+
+
+# Packets that come at a time in us, with so many bytes: when they are taken from the queue, when
+# they have left the link, and when a jitter box has let all of them go.
+_SCHEDULE = r"""
+#define main emulator_main
+#include LINK_EMULATOR
+#undef main
+int main(int argc, char** argv) {
+  struct link_state link = {0};
+  struct hold_state hold = {0};
+  struct pipe_state pipe = {0};
+  long long at_us, bytes;
+  if (!read_options(argc, argv, &link, &hold)) {
+    return 2;
+  }
+  link.rate_bps = atof(argv[3]);
+  random_state = 1;
+  pipe.slots = calloc(kSlots, sizeof(struct packet));
+  while (scanf("%lld %lld", &at_us, &bytes) == 2) {
+    int64_t taken_ns = 0;
+    const int64_t left_ns = leaves_link(&link, at_us * 1000, bytes, &taken_ns);
+    release(&hold, &pipe, &link, left_ns, 0);
+    pipe.slots[pipe.end % kSlots].entered_ns = left_ns;
+    pipe.slots[pipe.end++ % kSlots].leaves_queue_ns = taken_ns;
+  }
+  for (uint64_t i = 0; i < pipe.end; ++i) {
+    printf("%.3f %.3f %.3f\n", (double)pipe.slots[i].leaves_queue_ns / 1e6,
+           (double)pipe.slots[i].entered_ns / 1e6, (double)pipe.slots[i].arrives_ns / 1e6);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def schedule(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Link, list[tuple[float, int]]], list[list[float]]]:
+    folder = tmp_path_factory.mktemp("schedule")
+    (folder / "schedule.c").write_text(_SCHEDULE)
+    words = [*c_compiler(), "-std=gnu11", "-O1", f'-DLINK_EMULATOR="{SOURCES}/link_emulator.c"']
+    program = folder / "schedule"
+    subprocess.run([*words, str(folder / "schedule.c"), "-o", str(program), "-lm"], check=True)
+
+    def run(link: Link, packets: list[tuple[float, int]]) -> list[list[float]]:
+        said = "".join(f"{at_ms * 1000:.0f} {length}\n" for at_ms, length in packets)
+        done = subprocess.run(
+            [program, "senders", "receivers", *link.words(1)],
+            input=said,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return [list(map(float, line.split())) for line in done.stdout.splitlines()]
+
+    return run
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    (tmp_path / "link.trace").write_text("5\n5\n10\n20\n")
+    return str(tmp_path / "link.trace")
+
+
+Schedule = Callable[[Link, list[tuple[float, int]]], list[list[float]]]
+COMING = [(0.0, 1500), (0.0, 1500), (5.0, 1500), (6.0, 1500), (30.0, 1500)]
+
+
+@pytest.mark.parametrize(
+    ("semantics", "left_ms"),
+    [
+        ("ns2", [5, 5, 10, 20, 30]),
+        # What arrives at an opportunity, as the last one does, waits for the next.
+        ("mahimahi", [5, 5, 10, 20, 40]),
+        ("cellsim", [5, 5, 10, 20, 30]),
+    ],
+)
+@needs_c
+def test_a_trace_delivers_as_its_semantics_say(
+    schedule: Schedule, trace: str, semantics: str, left_ms: list[float]
+) -> None:
+    link = Link(15.0, 100.0, trace=trace, semantics=semantics)
+    assert [left for _, left, _ in schedule(link, COMING)] == left_ms
+
+
+@needs_c
+def test_a_trace_that_ends_delivers_nothing_more(schedule: Schedule, trace: str) -> None:
+    link = Link(15.0, 100.0, trace=trace, trace_ends=True)
+    left_ms = [left for _, left, _ in schedule(link, COMING)]
+    assert left_ms[:4] == [5, 5, 10, 20]
+    assert left_ms[4] > 1e9
+
+
+@pytest.mark.parametrize(
+    ("semantics", "left_ms"), [("ns2", [5, 5, 10]), ("mahimahi", [5, 5, 5]), ("cellsim", [5, 5, 5])]
+)
+@needs_c
+def test_small_packets_share_an_opportunity_where_bytes_count(
+    schedule: Schedule, trace: str, semantics: str, left_ms: list[float]
+) -> None:
+    link = Link(15.0, 100.0, trace=trace, semantics=semantics)
+    assert [left for _, left, _ in schedule(link, [(0.0, 700)] * 3)] == left_ms
+
+
+@pytest.mark.parametrize("semantics", ["ns2", "mahimahi", "cellsim"])
+@needs_c
+def test_recorded_links_deliver_what_the_simulator_does(
+    schedule: Schedule, semantics: str, tmp_path: Path
+) -> None:
+    times_ms = sorted(round(2000 * draw * draw) for draw in remy_simulator.uniforms(3, 0, 500, 1))
+    path = tmp_path / "random.trace"
+    path.write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
+    link = Link(mean_rate_mbps(str(path)), 100.0, trace=str(path), semantics=semantics)
+    window = RuleTable([0], [([], (0.0, 1e6, 0.0))])
+    row = predict(window, link, Workload(1, seconds=10.0), jitter_ms=0.0, seed=1)
+    # In Cellsim's semantics half of the RTT lies before the queue; the other half is the way back.
+    comes_ms = 50.0 if semantics == "cellsim" else 0.0
+    busy = [left for _, left, _ in schedule(link, [(comes_ms, 1500)] * 4000) if left <= 9_900]
+    assert row.total_mbps * 10 / 0.012 == pytest.approx(len(busy), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("box", "gone_ms"),
+    [
+        ("periodic,period_ms=10", [10, 10, 20, 40]),
+        ("batches,packets=2,longest_wait_ms=10", [6, 6, 25, 46]),
+        ("batches,packets=3,longest_wait_ms=100", [15, 15, 15, 136]),
+    ],
+)
+@needs_c
+def test_a_jitter_box_holds_what_has_left_the_link(
+    schedule: Schedule, box: str, gone_ms: list[float]
+) -> None:
+    # 1,500 bytes take 1 ms.
+    link = Link(12.0, 100.0, jitter_box=box)
+    coming = [(3.0, 1500), (5.0, 1500), (14.0, 1500), (35.0, 1500)]
+    assert [gone for _, _, gone in schedule(link, coming)] == gone_ms
+
+
+@needs_c
+def test_a_random_jitter_box_keeps_the_order(schedule: Schedule) -> None:
+    link = Link(12.0, 100.0, jitter_box="random,longest_hold_ms=20,probability=0.5")
+    rows = schedule(link, [(float(number), 1500) for number in range(200)])
+    held_ms = [gone - left for _, left, gone in rows]
+    assert all(0 <= each <= 20 for each in held_ms)
+    assert 0 in held_ms
+    assert max(held_ms) > 10
+    assert [gone for _, _, gone in rows] == sorted(gone for _, _, gone in rows)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["sometimes,period_ms=1", "periodic", "periodic,period_ms=-1", "batches,packets=2", "random,x"],
+)
+def test_what_is_no_jitter_box_is_told(words: str) -> None:
+    with pytest.raises(measuring.MeasureError, match="is no jitter box"):
+        measuring.parse_jitter_box(words)
 
 
 @pytest.fixture
@@ -88,6 +259,30 @@ def test_real_flows_keep_to_the_link(emulator: Path) -> None:
 
 
 @needs_kernel
+def test_a_competitor_has_its_share(emulator: Path) -> None:
+    load = Workload(1, seconds=3.0, competitor="cubic")
+    run = measure_once(emulator, LINK, load, "reno", seed=1)
+    assert len(run.shares_mbps) == 2
+    assert run.own_mbps == run.shares_mbps[0]
+
+
+@needs_kernel
+def test_a_download_by_https_comes_whole(emulator: Path) -> None:
+    load = Workload(1, download_bytes=500_000)
+    run = measure_once(emulator, LINK, load, "reno", seed=1)
+    assert run.seconds * run.total_mbps * 1e6 / 8 > 500_000
+    assert 3 * LINK.rtt_ms / 1000 < run.seconds < 60
+
+
+@needs_kernel
+def test_a_trace_is_a_link(emulator: Path, tmp_path: Path) -> None:
+    (tmp_path / "two-a-ms").write_text("1\n1\n2\n2\n")
+    link = Link(24.0, 20.0, trace=str(tmp_path / "two-a-ms"))
+    run = measure_once(emulator, link, Workload(1, seconds=3.0), "reno", seed=1)
+    assert 1 < run.total_mbps <= 24.5
+
+
+@needs_kernel
 def test_losses_are_sent_again(emulator: Path) -> None:
     lossy = replace(LINK, loss=0.05)
     run = measure_once(emulator, lossy, Workload(1, seconds=3.0), "reno", seed=1)
@@ -96,5 +291,5 @@ def test_losses_are_sent_again(emulator: Path) -> None:
 
 @needs_kernel
 def test_an_algorithm_that_is_not_there_is_told(emulator: Path) -> None:
-    with pytest.raises(measuring.MeasureError, match="'no_such' cannot be had"):
+    with pytest.raises(measuring.MeasureError, match="flows of no_such failed: no_such: "):
         measure_once(emulator, LINK, Workload(1, seconds=1.0), "no_such", seed=1)

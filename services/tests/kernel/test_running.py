@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import random
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from remy_services.kernel.fixed_point import SOURCES
 from remy_services.kernel.linux import ebpf_files, write_ebpf
 from services.tests.kernel.tables import SCALE_FREE, integers, needs_kernel
 from tests.waiting import wait_until
@@ -123,6 +125,88 @@ def test_a_namespace_uses_it_and_nobody_else(
     assert list((tmp_path / "states").iterdir()) == []
 
 
+@contextmanager
+def _running_inside(
+    environment: dict[str, str], netns: str, words: list[str]
+) -> Iterator[subprocess.Popen[str]]:
+    """A command in a network namespace, whose default is for it that of the machine."""
+    process = subprocess.Popen(
+        ["ip", "netns", "exec", netns, *words], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        assert f"{_name()} runs; new sockets of this machine" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_default_is_saved_and_restored(
+    how: signal.Signals,
+    folder: Path,
+    netns: str,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    outside = _SYSCTL.read_text()
+    before = _in(netns, "cat", str(_SYSCTL))
+    # Namespaces have a default of their own, but only of what everybody may use.
+    run = [str(_REMY_FARM), "kernel", "run", str(folder), "--default", "--for-all"]
+    with _running_inside(environment, netns, run) as process:
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        assert _SYSCTL.read_text() == outside
+        process.send_signal(how)
+        process.wait(30)
+    if how == signal.SIGKILL:
+        undo = ["ip", "netns", "exec", netns, str(_REMY_FARM), "kernel", "status"]
+        done = subprocess.run(undo, env=environment, capture_output=True, text=True, check=True)
+        assert f"{_name()} had been killed; what it left is undone" in done.stderr
+    assert _in(netns, "cat", str(_SYSCTL)) == before
+    assert list((tmp_path / "states").iterdir()) == []
+
+
+def test_a_default_that_somebody_else_has_changed_since_stays(
+    folder: Path, netns: str, environment: dict[str, str]
+) -> None:
+    with _running(environment, folder, "--netns", netns) as process:
+        _in(netns, "sh", "-c", f"echo reno > {_SYSCTL}")
+        process.terminate()
+        assert process.wait(30) == 0
+    assert _in(netns, "cat", str(_SYSCTL)) == "reno"
+
+
+def test_the_service_runs_and_ends_as_its_unit_says(
+    folder: Path, netns: str, environment: dict[str, str]
+) -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(SOURCES / "remy-farm-kernel@.service")
+    service = unit["Service"]
+
+    def words(key: str) -> list[str]:
+        installed = service[key].replace("/etc/remy-farm/kernel/%i", str(folder))
+        command, *rest = installed.split()
+        assert command == "remy-farm"
+        return [str(_REMY_FARM), *rest]
+
+    before = _in(netns, "cat", str(_SYSCTL))
+    with _running_inside(environment, netns, [*words("ExecStart"), "--for-all"]) as process:
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        process.send_signal(signal.Signals[service["KillSignal"]])
+        assert process.wait(30) == 0
+    stopped = subprocess.run(
+        ["ip", "netns", "exec", netns, *words("ExecStopPost")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "No RemyCC runs" in stopped.stdout
+    assert _in(netns, "cat", str(_SYSCTL)) == before
+
+
 def test_a_route_uses_it(folder: Path, netns: str, environment: dict[str, str]) -> None:
     _in(netns, "ip", "route", "add", "10.1.0.0/16", "dev", "lo")
     before = _in(netns, "ip", "route", "show", "10.1.0.0/16")
@@ -164,6 +248,10 @@ def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
     folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     before, before_there = _SYSCTL.read_text(), _in(netns, "cat", str(_SYSCTL))
+    began = time.monotonic()
+    with _running(environment, folder, "--netns", netns):
+        start_seconds = time.monotonic() - began
+    _call(environment, "status")
     moments = random.Random(1)
     for _ in range(_KILLS):
         process = subprocess.Popen(
@@ -171,7 +259,8 @@ def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
             env=environment,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(moments.uniform(0.3, 2.5))
+        # While it starts, and while it runs.
+        time.sleep(start_seconds * moments.uniform(0.3, 1.5))
         process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM]))
         process.wait()
         _call(environment, "status")
@@ -180,6 +269,20 @@ def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
         wait_until(lambda: _name() not in _AVAILABLE.read_text())
         states = tmp_path / "states"
         assert not states.exists() or list(states.iterdir()) == []
+
+
+def test_what_a_run_that_was_killed_was_writing_is_removed_and_of_a_live_one_is_not(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    states = tmp_path / "states"
+    states.mkdir()
+    started = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
+    mine = states / f".remy.{os.getpid()}.{started}.tmp"
+    of_nobody = states / f".remy.{os.getpid()}.1.tmp"
+    for path in (mine, of_nobody):
+        path.write_text("{")
+    _call(environment, "status")
+    assert list(states.iterdir()) == [mine]
 
 
 def test_a_second_run_of_one_name_is_refused(folder: Path, environment: dict[str, str]) -> None:

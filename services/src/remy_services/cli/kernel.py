@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -38,6 +39,7 @@ from remy_services.cli.common import (
 )
 from remy_services.cli.export import DEADBAND
 from remy_services.cli.failures import ExitCode, complain
+from remy_services.evaluation.topologies import SEMANTICS
 from remy_services.files import write_file
 from remy_services.kernel.checks import check_kernel, check_scores, check_table
 from remy_services.kernel.differential import Differences, compare, compare_compiled
@@ -45,15 +47,19 @@ from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.kernel.libbpf import LoadedObject
 from remy_services.kernel.linux import ebpf_files, write_ebpf
 from remy_services.kernel.measuring import (
+    SIMULATED,
     USUAL_JITTER_MS,
     Link,
     Row,
     Workload,
     build_emulator,
     draw,
+    mean_rate_mbps,
     measure,
+    parse_jitter_box,
     predict,
 )
+from remy_services.kernel.noise import NOISE_LINK, draw_noise, measure_noise
 from remy_services.kernel.running import (
     ENDS,
     RunRecord,
@@ -276,7 +282,8 @@ def stop_command(name: str) -> None:
 
 
 @command.command("measure")
-@click.argument("remycc_path", metavar="FILE", type=FILE)
+@click.argument("remycc_path", metavar="[FILE]", type=FILE, required=False)
+@switch("--noise", "Measure how RTTs vary on an empty link, in place of a RemyCC.")
 @option(
     "--algorithm NAME",
     "Of this kernel, measured beside; several times.",
@@ -284,11 +291,39 @@ def stop_command(name: str) -> None:
     multiple=True,
 )
 @option("--link-mbps X", "Rate of the link.", POSITIVE, default=15.0)
-@option("--rtt-ms Y", "RTT of the empty link.", POSITIVE, default=150.0)
+@option(
+    "--trace FILE",
+    "In place of a rate: when the link can deliver, a whole number of ms on every line.",
+    FILE,
+    name="trace_path",
+)
+@option(
+    "--trace-semantics WORD",
+    "What a line is worth: a packet of any size, or bytes (docs/networks.md).",
+    click.Choice(SEMANTICS),
+    default="ns2",
+)
+@switch("--trace-ends", "Nothing is delivered behind its end; else it begins again.")
+@option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
 @option("--queue-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
 @option("--loss P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
 @option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
+@option(
+    "--jitter-box WORDS",
+    "What holds packets behind the link, as batches,packets=8,longest_wait_ms=10.",
+)
 @option("--flows N", "Always-on flows; several times.", click.IntRange(1, 64), multiple=True)
+@option(
+    "--competitor NAME",
+    "The algorithm of one flow more, once with one flow; or none.",
+    default="cubic",
+)
+@option(
+    "--download-mb M",
+    "What one HTTPS download brings; 0: none.",
+    FiniteRange(0, 10_000),
+    default=10.0,
+)
 @option("--seconds S", "For which the first flow lasts.", POSITIVE, default=30.0)
 @option("--apart-seconds S", "After which each next flow starts.", NOT_NEGATIVE, default=0.2)
 @option("--repeats N", "Runs of each.", click.IntRange(1, 100), default=3)
@@ -300,14 +335,21 @@ def stop_command(name: str) -> None:
 @time_unit_option
 @json_option
 def measure_command(
-    remycc_path: str,
+    remycc_path: str | None,
+    noise: bool,
     beside: tuple[str, ...],
     link_mbps: float,
-    rtt_ms: float,
+    trace_path: str | None,
+    trace_semantics: str,
+    trace_ends: bool,
+    rtt_ms: float | None,
     queue_packets: int,
     loss: float,
     jitter_ms: float,
+    jitter_box: str | None,
     flows: tuple[int, ...],
+    competitor: str,
+    download_mb: float,
     seconds: float,
     apart_seconds: float,
     repeats: int,
@@ -321,13 +363,51 @@ def measure_command(
 ) -> None:
     """Measure the RemyCC in FILE with real sockets of this machine's Linux over an emulated link.
 
-    Beside it run the algorithms that are named, and the simulator says what it predicts with exact
-    clocks and with a usual jitter. A run in which the emulator was late is made again, and told if
-    it never went well. Needs root, a C compiler and clang; nothing outside of its own network
-    namespaces changes.
+    Beside it run the algorithms that are named, each once beside a competitor and once for an HTTPS
+    download too, and the simulator says what it predicts with exact clocks and with a usual jitter.
+    A run in which the emulator was late is made again, and told if it never went well. With
+    --noise, the `measurement` of a specification is written instead, with a histogram of how much
+    longer than the least RTTs are. Needs root, a C compiler and clang; nothing outside of its own
+    network namespaces changes.
     """
+    if noise == (remycc_path is not None):
+        raise click.UsageError("one of FILE and --noise says what is measured")
+    if remycc_path is None:
+        with TemporaryDirectory(prefix="remy-farm-") as temporary:
+            found = measure_noise(
+                build_emulator(Path(temporary)),
+                Path(temporary) / "exported",
+                rtt_ms=rtt_ms or NOISE_LINK.rtt_ms,
+                seconds=seconds,
+                repeats=repeats,
+                offloads=offloads,
+                delayed_acks=delayed_acks,
+                seed=seed,
+                say=say,
+            )
+        if out is not None:
+            _write_figures(out, "noise", found.tree(), lambda path: draw_noise(path, found))
+        if as_json:
+            print_json(found.tree())
+            return
+        click.echo(found.block(), nl=False)
+        if found.disturbed:
+            say(f"{found.disturbed} of {found.runs} runs were disturbed; the machine is busy.")
+        return
+    if jitter_box is not None:
+        parse_jitter_box(jitter_box)
+    rate_mbps = link_mbps if trace_path is None else mean_rate_mbps(trace_path)
+    link = Link(
+        *(rate_mbps, rtt_ms or 150.0, queue_packets, loss, jitter_ms),
+        *(trace_path, trace_semantics, trace_ends, jitter_box),
+    )
+    load = Workload(1, seconds, apart_seconds, offloads, delayed_acks)
+    loads = [replace(load, flows=number) for number in flows or (1, 2, 4, 8)]
+    if competitor != "none":
+        loads.append(replace(load, competitor=competitor))
+    if download_mb:
+        loads.append(replace(load, download_bytes=round(download_mb * 1e6)))
     table = read_remycc(remycc_path, time_unit_ms).table
-    link = Link(link_mbps, rtt_ms, queue_packets, loss, jitter_ms)
     name = f"remy_m{os.getpid()}"
     with TemporaryDirectory(prefix="remy-farm-") as temporary, ExitStack() as stack:
         folder = Path(temporary)
@@ -336,12 +416,11 @@ def measure_command(
         write_ebpf(folder / "exported", files)
         stack.enter_context(running(folder / "exported", Scope()))
         rows = []
-        for number in flows or (1, 2, 4, 8):
-            load = Workload(number, seconds, apart_seconds, offloads, delayed_acks)
+        for load in loads:
             for algorithm in (name, *beside):
                 row = measure(emulator, link, load, algorithm, repeats=repeats, seed=seed, say=say)
                 rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
-            for noise_ms in (0.0, USUAL_JITTER_MS + jitter_ms):
+            for noise_ms in _predicted_jitters_ms(load, jitter_ms):
                 rows.append(predict(table, link, load, jitter_ms=noise_ms, seed=seed))
     tree = {
         "link": asdict(link),
@@ -354,37 +433,64 @@ def measure_command(
         "rows": [row.tree() for row in rows],
     }
     if out is not None:
-        where = Path(out)
-        where.mkdir(parents=True, exist_ok=True)
-        write_file(where / "measured.json", (json.dumps(tree, indent=2) + "\n").encode())
-        draw(where / "measured.png", link, rows)
+        _write_figures(out, "measured", tree, lambda path: draw(path, link, rows))
     if as_json:
         print_json(tree)
         return
-    _print_measured(rows)
+    _print_measured(rows, offloads=offloads, delayed_acks=delayed_acks)
 
 
-def _print_measured(rows: Sequence[Row]) -> None:
+def _predicted_jitters_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
+    """With which jitters the simulator predicts what comes of a load: none for a download, which is
+    over at a time of its own, and no jitter beside a body that knows none."""
+    if load.download_bytes or load.competitor not in (None, *SIMULATED):
+        return ()
+    return (0.0,) if load.competitor else (0.0, USUAL_JITTER_MS + jitter_ms)
+
+
+def _write_figures(
+    folder: str, name: str, tree: Mapping[str, Any], draw_to: Callable[[Path], None]
+) -> None:
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    write_file(where / f"{name}.json", (json.dumps(tree, indent=2) + "\n").encode())
+    draw_to(where / f"{name}.png")
+
+
+def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) -> None:
     shown = PlainTable(
-        "algorithm", "flows", "Mbit/s", "RTT ms", "Jain", "again", "CPU s/GB", "runs", left=1
+        *("algorithm", "load", "flows", "Mbit/s", "own", "RTT ms", "Jain", "seconds", "again"),
+        *("CPU s/GB", "late us", "runs"),
+        left=2,
     )
     for row in rows:
-        again = [run.retransmissions for run in row.details]
-        cpu = [run.cpu_seconds_per_gigabyte for run in row.details]
+
+        def middle(name: str, form: str, row: Row = row) -> str:
+            values = [getattr(run, name) for run in row.details]
+            return format(statistics.median(values), form) if values else ""
+
         shown.add_row(
             row.algorithm,
+            row.load,
             str(row.flows),
             f"{row.total_mbps:.2f}",
+            f"{row.own_mbps:.2f}",
             f"{row.mean_rtt_ms:.1f}",
             f"{row.fairness:.3f}",
-            f"{statistics.median(again):.0f}" if again else "",
-            f"{statistics.median(cpu):.1f}" if cpu else "",
+            f"{row.seconds:.1f}",
+            middle("retransmissions", ".0f"),
+            middle("cpu_seconds_per_gigabyte", ".1f"),
+            middle("late_99_us", ".0f"),
             str(row.runs) + (f", {row.disturbed} disturbed" if row.disturbed else ""),
         )
     print_table(shown)
     print_note(
         "Medians of the runs; rates are packets times 1,500 bytes over the time of the first flow, "
-        "RTTs means over packets. A disturbed run is one whose emulator was late."
+        "'own' those without the competitor's, each over its flow's time; RTTs are means over "
+        "packets. 'late' is what the emulator was late by itself for one packet in a hundred; with "
+        "more than 500 us a run is disturbed. "
+        f"Segmentation is {'as Linux does it' if offloads else 'off'}, and ACKs come "
+        f"{'as Linux sends them' if delayed_acks else 'for each packet'}."
     )
 
 

@@ -126,13 +126,17 @@ def write_ebpf(folder: Path, files: dict[str, str]) -> Path | None:
     return compile_ebpf(folder)
 
 
-def compile_ebpf(folder: Path) -> Path:
-    """Compiles an exported folder with clang. Raises KernelExportError."""
+def compile_ebpf(folder: Path, *flags: str) -> Path:
+    """Compiles an exported folder with clang, and with flags beside the usual ones. Raises
+    KernelExportError."""
     clang = shutil.which("clang")
     if clang is None:
         raise KernelExportError("there is no clang, which compiles for eBPF; install the package")
     done = subprocess.run(
-        [clang, "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", SOURCE, "-o", OBJECT],
+        [
+            *(clang, "-O2", "-g", "-Wall", "-Werror", *flags),
+            *("-target", "bpf", "-c", SOURCE, "-o", OBJECT),
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

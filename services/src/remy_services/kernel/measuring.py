@@ -3,6 +3,8 @@ others and beside what the simulator predicts."""
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import json
 import os
 import statistics
@@ -12,21 +14,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.measures import link_rate_packets_per_ms, measure_senders
+from remy_services.evaluation.topologies import follow_trace
 from remy_services.files import FileError
 from remy_services.kernel.differential import c_compiler
 from remy_services.kernel.fixed_point import SOURCES
 from remy_services.remycc import RemyCC
+from remy_services.specification.traces import read_trace
 from remy_simulator import RuleTable, columns
 
 _PORT: Final = 5001
+_HTTPS_PORT: Final = 5443
 _SENDER, _RECEIVER = "10.77.0.1", "10.77.0.2"
 _BITS_PER_PACKET: Final = 12_000
 _MS_PER_SECOND: Final = 1000.0
+_US_PER_MS: Final = 1000.0
+_LARGEST_NUMBER: Final = 1e6
 #: A run is disturbed if one packet in a hundred was later than this by the emulator's own doing.
 MOST_LATE_US: Final = 500.0
 #: Attempts for each repeat before a disturbed one is kept, and told.
@@ -35,6 +48,10 @@ _ATTEMPTS: Final = 3
 USUAL_JITTER_MS: Final = 0.12
 _PREDICTIONS: Final = 4
 _DEADLINE_SECONDS: Final = 30.0
+# A download may take so many times as long as always-on flows last.
+_DOWNLOAD_PATIENCE: Final = 4
+#: What algorithms of Linux are called in the simulator.
+SIMULATED: Final = {"cubic": "cubic", "bbr": "bbr", "reno": "newreno"}
 
 
 class MeasureError(FileError):
@@ -44,30 +61,104 @@ class MeasureError(FileError):
 @dataclass(frozen=True)
 class Link:
     """An emulated link: its rate, the RTT of an empty queue, how many packets wait at most, and
-    what disturbs it. `loss` is a probability, `jitter_ms` a mean."""
+    what disturbs it. `loss` is a probability, `jitter_ms` a mean. With a `trace`, a file as
+    `simulate --trace` reads, the rate is its mean; a `jitter_box`, in the words of
+    `parse_jitter_box`, holds what has left the link."""
 
     rate_mbps: float
     rtt_ms: float
     queue_packets: int = 1000
     loss: float = 0.0
     jitter_ms: float = 0.0
+    trace: str | None = None
+    semantics: str = "ns2"
+    trace_ends: bool = False
+    jitter_box: str | None = None
+
+    def words(self, seed: int) -> list[str]:
+        """What kernel/link_emulator.c is told of it."""
+        numbers = (
+            self.rate_mbps * 1e6,
+            self.rtt_ms * _US_PER_MS,
+            self.queue_packets,
+            self.loss,
+            self.jitter_ms * _US_PER_MS,
+            seed,
+        )
+        said = [f"{each:.12g}" for each in numbers]
+        if self.trace is not None:
+            said += ["trace", self.semantics, "ends" if self.trace_ends else "again", self.trace]
+        if self.jitter_box is not None:
+            box = parse_jitter_box(self.jitter_box)
+            kind = str(box.WhichOneof("holds"))
+            said += ["hold", kind]
+            for field, value in getattr(box, kind).ListFields():
+                is_time = field.name.endswith("_ms")
+                said.append(f"{value * _US_PER_MS if is_time else value:.12g}")
+        return said
+
+
+def parse_jitter_box(words: str) -> evaluation_pb2.JitterBox:
+    """A jitter box from its kind and fields (docs/networks.md), as `batches,packets=8,
+    longest_wait_ms=10`. All fields are needed but `reorders`, which is not emulated. Raises
+    MeasureError."""
+    kind, *fields = words.replace(" ", "").split(",")
+    box = evaluation_pb2.JitterBox()
+    known = {each.name: each for each in box.DESCRIPTOR.fields}
+    if kind not in known:
+        raise MeasureError(f"{words!r} is no jitter box; there are {', '.join(known)}")
+    held = getattr(box, kind)
+    wanted = [each.name for each in held.DESCRIPTOR.fields if each.name != "reorders"]
+    given = dict(each.partition("=")[::2] for each in fields)
+    try:
+        if sorted(given) != sorted(wanted):
+            raise ValueError
+        for name in wanted:
+            setattr(held, name, int(given[name]) if name == "packets" else float(given[name]))
+            if not 0 < getattr(held, name) < _LARGEST_NUMBER:
+                raise ValueError
+    except ValueError as error:
+        raise MeasureError(
+            f"{words!r} is no jitter box: {kind} has {' and '.join(wanted)}, each above 0"
+        ) from error
+    return box
+
+
+def mean_rate_mbps(trace: str) -> float:
+    """The mean rate of a recorded link, at a packet of 1,500 bytes an opportunity. Raises
+    FileError."""
+    recorded = read_trace(trace)
+    last_us = int.from_bytes(recorded.opportunities_us[-8:], "little")
+    return len(recorded) * _BITS_PER_PACKET / last_us
 
 
 @dataclass(frozen=True)
 class Workload:
     """Always-on flows: how many, how long the first one lasts, when each next one starts, and
-    whether packets leave one by one and each has an ACK, or as Linux does it by itself."""
+    whether packets leave one by one and each has an ACK, or as Linux does it by itself. After them
+    starts one of another algorithm, the `competitor`. With `download_bytes` there is one HTTPS
+    download in their place."""
 
     flows: int
     seconds: float = 30.0
     apart_seconds: float = 0.2
     offloads: bool = False
     delayed_acks: bool = False
+    competitor: str | None = None
+    download_bytes: int = 0
+
+    @property
+    def title(self) -> str:
+        """What is measured, in a word or two."""
+        if self.download_bytes:
+            return f"HTTPS, {self.download_bytes / 1e6:g} MB"
+        return "alike" if self.competitor is None else f"beside {self.competitor}"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run. Rates are packets times 1,500 bytes; the RTT is by the emulator's clock."""
+    """One run. Rates are packets times 1,500 bytes, `own_mbps` that of the flows of the algorithm
+    that is measured; the RTT is by the emulator's clock."""
 
     total_mbps: float
     mean_rtt_ms: float
@@ -77,6 +168,8 @@ class Measured:
     cpu_seconds_per_gigabyte: float
     late_99_us: float
     is_real_time: bool
+    own_mbps: float = 0.0
+    seconds: float = 0.0
 
     @property
     def is_disturbed(self) -> bool:
@@ -91,13 +184,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """An algorithm, or a prediction, with one number of flows: medians over its runs."""
+    """An algorithm, or a prediction, with one load: medians over its runs. `own_mbps` is without
+    what a competitor has, `seconds` how long a download took, or the flows lasted."""
 
     algorithm: str
+    load: str
     flows: int
     total_mbps: float
+    own_mbps: float
     mean_rtt_ms: float
     fairness: float
+    seconds: float
     runs: int
     disturbed: int
     details: tuple[Measured, ...] = ()
@@ -162,53 +259,95 @@ def _set_up(senders: str, receivers: str, load: Workload) -> None:
             _ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
 
 
+def _certificate(folder: Path) -> tuple[str, str]:
+    """A certificate for the senders' address, good for a day, and its key: paths of PEM files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _SENDER)])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.IPAddress(ipaddress.ip_address(_SENDER))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "certificate.pem", folder / "key.pem"
+    files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return str(files[0]), str(files[1])
+
+
+def _ended(process: subprocess.Popen[str], seconds: float, algorithm: str) -> str:
+    """What a program of flows.py said, which may take so long. Raises MeasureError."""
+    try:
+        said, complaint = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise MeasureError(f"flows of {algorithm} did not end in time") from error
+    if process.returncode:
+        last = (complaint.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        raise MeasureError(f"flows of {algorithm} failed: {last}")
+    return said
+
+
 def measure_once(
     emulator: Path, link: Link, load: Workload, algorithm: str, *, seed: int
 ) -> Measured:
     """One run in namespaces of its own. Raises MeasureError."""
-    flows = str(SOURCES / "flows.py")
     with _namespaces() as (senders, receivers), ExitStack() as stack:
-        pipes: dict[str, Any] = {
-            "stdin": subprocess.PIPE,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.DEVNULL,
-            "text": True,
-        }
 
         def start(*words: str) -> subprocess.Popen[str]:
-            process = stack.enter_context(subprocess.Popen(words, **pipes))
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+            stack.enter_context(process)
             stack.callback(process.kill)
             return process
 
-        numbers = (
-            link.rate_mbps * 1e6,
-            link.rtt_ms * 1000,
-            link.queue_packets,
-            link.loss,
-            link.jitter_ms * 1000,
-            seed,
-        )
-        emulating = start(str(emulator), senders, receivers, *(f"{each:.12g}" for each in numbers))
+        def inside(namespace: str, *words: str) -> subprocess.Popen[str]:
+            flows = [sys.executable, str(SOURCES / "flows.py")]
+            return start("ip", "netns", "exec", namespace, *flows, *words)
+
+        emulating = start(str(emulator), senders, receivers, *link.words(seed))
         _line(emulating.stdout, "the link emulator")
         _set_up(senders, receivers, load)
-        inside = ("ip", "netns", "exec")
-        receiving = start(*inside, receivers, sys.executable, flows, "receive", str(_PORT))
-        _line(receiving.stdout, "the receiver")
-        words = (_RECEIVER, str(_PORT), algorithm, str(load.flows))
-        times = (str(load.seconds), str(load.apart_seconds))
-        sending = start(*inside, senders, sys.executable, flows, "send", *words, *times)
-        try:
-            sent, _ = sending.communicate(timeout=load.seconds + _DEADLINE_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise MeasureError(f"flows of {algorithm} did not end in time") from error
-        if sending.returncode:
-            raise MeasureError(f"sockets with the algorithm {algorithm!r} cannot be had here")
+        if load.download_bytes:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="remy-farm-")))
+            certificate, key = _certificate(folder)
+            words = (str(_HTTPS_PORT), algorithm, str(load.download_bytes))
+            serving = inside(senders, "serve", *words, certificate, key)
+            if not serving.stdout or not serving.stdout.readline():
+                _ended(serving, _DEADLINE_SECONDS, algorithm)
+            patience = load.seconds * _DOWNLOAD_PATIENCE
+            words = (_SENDER, str(_HTTPS_PORT), certificate)
+            loading = inside(receivers, "download", *words, str(patience))
+            loaded = json.loads(_ended(loading, patience + _DEADLINE_SECONDS, algorithm))
+            sent = json.loads(_ended(serving, _DEADLINE_SECONDS, algorithm))
+            sent["flows"][0]["seconds"] = loaded["seconds"]
+        else:
+            receiving = inside(receivers, "receive", str(_PORT))
+            _line(receiving.stdout, "the receiver")
+            each = [algorithm] * load.flows
+            if load.competitor is not None:
+                each.append(load.competitor)
+            times = (str(load.seconds), str(load.apart_seconds))
+            sending = inside(senders, "send", _RECEIVER, str(_PORT), ",".join(each), *times)
+            sent = json.loads(_ended(sending, load.seconds + _DEADLINE_SECONDS, algorithm))
+            receiving.communicate(timeout=_DEADLINE_SECONDS)
         counted, _ = emulating.communicate(timeout=_DEADLINE_SECONDS)
-        receiving.communicate(timeout=_DEADLINE_SECONDS)
-    return _measured(json.loads(sent), json.loads(counted))
+    return _measured(sent, json.loads(counted), load.flows)
 
 
-def _measured(sent: dict[str, Any], counted: dict[str, Any]) -> Measured:
+def _measured(sent: dict[str, Any], counted: dict[str, Any], own_flows: int) -> Measured:
     by_port = {flow["port"]: flow for flow in counted["flows"]}
     pairs = [
         (flow, by_port[flow["port"]])
@@ -219,17 +358,20 @@ def _measured(sent: dict[str, Any], counted: dict[str, Any]) -> Measured:
     seconds = max((flow["began_seconds"] + flow["seconds"] for flow, _ in pairs), default=1.0)
     rtts_ms = sum(seen["mean_rtt_ms"] * seen["packets"] for _, seen in pairs)
     gigabytes = sum(seen["bytes"] for _, seen in pairs) / 1e9
+    shares_mbps = tuple(
+        seen["packets"] * _BITS_PER_PACKET / flow["seconds"] / 1e6 for flow, seen in pairs
+    )
     return Measured(
         total_mbps=packets * _BITS_PER_PACKET / seconds / 1e6,
         mean_rtt_ms=rtts_ms / packets if packets else 0.0,
-        shares_mbps=tuple(
-            seen["packets"] * _BITS_PER_PACKET / flow["seconds"] / 1e6 for flow, seen in pairs
-        ),
+        shares_mbps=shares_mbps,
         retransmissions=sum(flow["retransmissions"] for flow, _ in pairs),
         drops=sum(seen["drops"] for _, seen in pairs),
         cpu_seconds_per_gigabyte=sent["cpu_seconds"] / gigabytes if gigabytes else 0.0,
         late_99_us=counted["late_us"]["0.99"],
         is_real_time=counted["real_time"],
+        own_mbps=sum(shares_mbps[:own_flows]),
+        seconds=seconds,
     )
 
 
@@ -254,15 +396,19 @@ def measure(
         while attempts[-1].is_disturbed and len(attempts) < _ATTEMPTS:
             rejected += 1
             late_us = attempts[-1].late_99_us
-            say(f"{algorithm}, {load.flows} flows: disturbed ({late_us:.0f} us late), again")
+            what = f"{algorithm}, {load.flows} flows, {load.title}"
+            say(f"{what}: disturbed ({late_us:.0f} us late), again")
             attempts.append(measure_once(emulator, link, load, algorithm, seed=seed + repeat))
         kept.append(min(attempts, key=lambda run: run.late_99_us))
     return Row(
         algorithm,
+        load.title,
         load.flows,
         statistics.median(run.total_mbps for run in kept),
+        statistics.median(run.own_mbps for run in kept),
         statistics.median(run.mean_rtt_ms for run in kept),
         statistics.median(run.fairness for run in kept),
+        statistics.median(run.seconds for run in kept),
         len(kept),
         sum(run.is_disturbed for run in kept),
         tuple(kept),
@@ -270,47 +416,78 @@ def measure(
 
 
 def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, seed: int) -> Row:
-    """What the simulator says: senders that start at random within the same time, and stay on."""
-    rows = []
+    """What the simulator says of always-on flows that start when the measured ones do; a mean over
+    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0: its body knows no noise."""
+    specimen = evaluation_pb2.Specimen(
+        link_rate_packets_per_ms=link_rate_packets_per_ms(link.rate_mbps),
+        rtt_ms=link.rtt_ms,
+        buffer_packets=link.queue_packets,
+        loss_probability=link.loss,
+    )
+    if jitter_ms:
+        specimen.measurement.exponential_jitter_mean_ms = jitter_ms
+    senders = load.flows + (load.competitor is not None)
+    for number in range(senders):
+        group = specimen.senders.add(count=1)
+        if number == load.flows:
+            group.protocol.name = SIMULATED[str(load.competitor)]
+        group.traffic.always.SetInParent()
+        group.first_on_ms = number * load.apart_seconds * _MS_PER_SECOND
+    traces = []
+    if link.trace is not None:
+        traces = [follow_trace(specimen, link.trace, link.semantics, ends=link.trace_ends)]
+    if link.jitter_box is not None:
+        if not specimen.links:
+            _as_link(specimen)
+        specimen.links[0].jitter_box.CopyFrom(parse_jitter_box(link.jitter_box))
+    runs = []
     for number in range(_PREDICTIONS):
-        specimen = evaluation_pb2.Specimen(
-            link_rate_packets_per_ms=link_rate_packets_per_ms(link.rate_mbps),
-            rtt_ms=link.rtt_ms,
-            buffer_packets=link.queue_packets,
-            loss_probability=link.loss,
-        )
-        if jitter_ms:
-            specimen.measurement.exponential_jitter_mean_ms = jitter_ms
-        group = specimen.senders.add(count=load.flows, table=0)
-        group.traffic.exponential_time.mean_ms = 1e9
-        apart_ms = max(load.apart_seconds * (load.flows - 1) / 2, 0.001) * _MS_PER_SECOND
-        group.traffic.mean_off_ms = apart_ms
         request = evaluation_pb2.EvaluationRequest(
             tables=[RemyCC(table).to_message()],
             candidates=[evaluation_pb2.Candidate()],
             specimens=[specimen],
             duration_ms=load.seconds * _MS_PER_SECOND,
             seed=remy_simulator.mix(seed, number),
+            traces=traces,
         )
         outcome = remy_simulator.evaluate_columns(request)
-        rows.append(measure_senders(*columns.specimen_outcomes(request, outcome)))
-    totals, rtts_ms, fairness = [], [], []
-    for senders in rows:
-        packets = [sender.packets_received for sender in senders]
+        (result,) = columns.specimen_outcomes(request, outcome)
+        runs.append(measure_senders(result))
+    totals, owns, rtts_ms, fairness = [], [], [], []
+    for senders_of_run in runs:
+        packets = [sender.packets_received for sender in senders_of_run]
         totals.append(sum(packets) * _BITS_PER_PACKET / load.seconds / 1e6)
-        delays = [(sender.delay_ms or 0.0) * sender.packets_received for sender in senders]
+        delays = [(sender.delay_ms or 0.0) * sender.packets_received for sender in senders_of_run]
         rtts_ms.append(sum(delays) / max(sum(packets), 1))
-        fairness.append(jain([sender.throughput_mbps or 0.0 for sender in senders]))
+        shares = [sender.throughput_mbps or 0.0 for sender in senders_of_run]
+        fairness.append(jain(shares))
+        owns.append(sum(shares[: load.flows]))
     name = "simulator" if not jitter_ms else f"simulator, {jitter_ms:g} ms"
     return Row(
         name,
+        load.title,
         load.flows,
         statistics.fmean(totals),
+        statistics.fmean(owns),
         statistics.fmean(rtts_ms),
         statistics.fmean(fairness),
-        len(rows),
+        load.seconds,
+        len(runs),
         0,
     )
+
+
+def _as_link(specimen: evaluation_pb2.Specimen) -> None:
+    """The specimen's one link among its links, where it can have a jitter box."""
+    specimen.links.add(
+        rate_packets_per_ms=specimen.link_rate_packets_per_ms,
+        buffer_packets=specimen.buffer_packets,
+        loss_probability=specimen.loss_probability,
+    )
+    specimen.ClearField("buffer_packets")
+    specimen.ClearField("loss_probability")
+    for group in specimen.senders:
+        group.route.delay_ms = group.route.return_delay_ms = specimen.rtt_ms / 2
 
 
 def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:
@@ -320,8 +497,9 @@ def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for algorithm in dict.fromkeys(row.algorithm for row in rows):
-        mine = [row for row in rows if row.algorithm == algorithm]
+    alike = [row for row in rows if row.load == Workload(1).title]
+    for algorithm in dict.fromkeys(row.algorithm for row in alike):
+        mine = [row for row in alike if row.algorithm == algorithm]
         is_predicted = not mine[0].details
         axes.plot(
             [row.mean_rtt_ms for row in mine],

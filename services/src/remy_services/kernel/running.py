@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from remy_services.files import FileError, read_file, write_file
+from remy_services.files import FileError, read_file
 from remy_services.kernel.libbpf import (
     FOR_ALL,
     PRIVILEGED,
@@ -141,6 +141,14 @@ def _path(name: str) -> Path:
     return STATES / f"{name}.json"
 
 
+def _write_down(state: RunRecord) -> None:
+    """In one step. What a run that is killed meanwhile was writing says whose it is by its name."""
+    STATES.mkdir(parents=True, exist_ok=True)
+    unfinished = STATES / f".{state.name}.{state.pid}.{state.started}.tmp"
+    unfinished.write_text(json.dumps(asdict(state)))
+    unfinished.replace(_path(state.name))
+
+
 def states() -> Iterator[RunRecord]:
     """All runs that are written down, whether alive or not."""
     for path in sorted(STATES.glob("*.json")):
@@ -156,6 +164,10 @@ def states() -> Iterator[RunRecord]:
 def clean_up() -> list[str]:
     """Undoes what runs left that could not end by themselves; their names."""
     found = []
+    for path in STATES.glob(".*.tmp"):
+        pid, started = path.name.split(".")[-3:-1]
+        if _start_of(int(pid)) != started:
+            path.unlink(missing_ok=True)
     for state in states():
         if not state.is_alive:
             _put_back(state)
@@ -184,7 +196,8 @@ def stop(name: str) -> None:
 def counters(state: RunRecord) -> dict[str, Any]:
     """What an algorithm has counted since it was loaded: uses by rule, and the rest by name."""
     values = read_counters(state.counters_map)
-    rest = dict(zip(_NAMES_AFTER_RULES, values[state.rules :], strict=True))
+    after = values[state.rules : state.rules + len(_NAMES_AFTER_RULES)]
+    rest = dict(zip(_NAMES_AFTER_RULES, after, strict=True))
     return {"uses_by_rule": values[: state.rules], **rest}
 
 
@@ -217,8 +230,7 @@ def running(
             route_before=_route(scope) if scope.route else None,
             pin=None if pin is None else str(pin.absolute()),
         )
-        STATES.mkdir(parents=True, exist_ok=True)
-        write_file(_path(name), json.dumps(asdict(state)).encode())
+        _write_down(state)
         is_kept = False
         try:
             if pin is not None:
