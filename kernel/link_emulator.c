@@ -87,6 +87,7 @@ struct flow {
   unsigned port;
   uint64_t packets, bytes, drops, losses;
   double rtt_us; /* the sum over packets: queue, rate and delay */
+  int is_reset;  /* the sender has ended it; what still waits counts no more */
 };
 
 static struct flow flows[kFlows];
@@ -170,7 +171,7 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
     }
     if (is_forward) {
       struct flow* flow = flow_of(packet->data, packet->length, 0);
-      if (flow != NULL && packet->length > 100) {
+      if (flow != NULL && packet->length > 100 && !flow->is_reset) {
         ++flow->packets;
         flow->bytes += (uint64_t)packet->length;
         flow->rtt_us += (double)(packet->arrives_ns - packet->entered_ns + back_ns) / 1000;
@@ -178,6 +179,12 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
     }
     ++pipe->first;
   }
+}
+
+/* Whether a TCP packet of IPv4 resets its connection. */
+static int resets(const unsigned char* data, int length) {
+  const int flags = (data[0] & 15) * 4 + 13;
+  return flags < length && (data[flags] & 4) != 0;
 }
 
 static int64_t next_opportunity(const struct link_state* link) {
@@ -450,6 +457,9 @@ int main(int argc, char** argv) {
         ++forward.waiting;
       }
       flow = flow_of(packet ? packet->data : nowhere, (int)length, 0);
+      if (flow != NULL && resets(packet ? packet->data : nowhere, (int)length)) {
+        flow->is_reset = 1;
+      }
       if (packet == NULL || forward.end - forward.waiting >= queue_packets + in_service) {
         if (flow != NULL) {
           ++flow->drops;

@@ -37,3 +37,16 @@ def test_the_arithmetic_is_verified(run: Run, run_json: Callable[..., dict[str, 
     assert told["same"]
     assert told["c"]["records"] == 5000
     assert "plain C" in run("kernel", "verify", ABSOLUTE, "--vectors", 5000).stdout
+
+
+def test_either_a_table_or_the_noise_is_measured(run: Run) -> None:
+    for words in ((), (ABSOLUTE, "--noise")):
+        refused = run("kernel", "measure", *words)
+        assert refused.exit_code == 2
+        assert "one of FILE and --noise says what is measured" in refused.stderr
+
+
+def test_what_is_no_jitter_box_is_refused_before_anything_is_loaded(run: Run) -> None:
+    refused = run("kernel", "measure", ABSOLUTE, "--jitter-box", "periodic")
+    assert refused.exit_code == 2
+    assert "is no jitter box: periodic has period_ms" in refused.stderr

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.programs import ROOT
 from remy_services.kernel.measuring import MeasureError, build_emulator
 from remy_services.kernel.noise import MOST_NOISE_US, draw_noise, from_counts, measure_noise
 from remy_services.specification import load_spec
-from services.tests.kernel.tables import ROOT, needs_kernel
+from services.tests.kernel.tables import needs_kernel
 
 # The least is 7 us above the base.
 COUNTS = [0] * 7 + [40, 30, 20] + [0] * 90 + [9] + [0] * 900 + [1] + [0] * 15_000
