@@ -17,6 +17,7 @@ from benchmarks import (
     launcher,
     memory,
     ns3,
+    pages,
     ray_overhead,
     scale,
     stores,
@@ -45,6 +46,7 @@ FIGURES = {
         scale,
         joint_scale,
         launcher,
+        pages,
     )
 }
 

@@ -74,6 +74,7 @@ class NativeStage:
     def __init__(self) -> None:
         self._library = ctypes.CDLL(_native.__file__)
         self._library.remy_live_room.restype = ctypes.POINTER(ctypes.c_double)
+        self._library.remy_live_samples.restype = ctypes.POINTER(ctypes.c_double)
         self._library.remy_live_digest.restype = ctypes.c_uint64
         self._library.remy_live_run.argtypes = [ctypes.c_double, ctypes.c_double]
         for name in ("add_table", "start", "change_link", "room"):
@@ -81,6 +82,11 @@ class NativeStage:
 
     def call(self, name: str, *arguments: float) -> int:
         return int(getattr(self._library, f"remy_live_{name}")(*arguments) or 0)
+
+    def numbers(self, name: str, count: int) -> list[float]:
+        """Of the last run."""
+        found: list[float] = getattr(self._library, f"remy_live_{name}")()[:count]
+        return found
 
     def put(self, numbers: Sequence[float]) -> int:
         room = self._library.remy_live_room(len(numbers))

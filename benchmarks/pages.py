@@ -1,0 +1,240 @@
+"""How quick the pages are: packets in the browser beside native ones, frames, a thousand jobs."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.programs import REMY_FARM, ROOT
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_services.analysis.live_page import BUILT, live_page
+from remy_services.cli.play import page_server
+from remy_services.coordinator.farm import FarmSettings
+from remy_services.jobs.progress import QueueLimits
+from remy_services.remycc import read_remycc
+from services.tests.coordinator.running_server import RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+from tests.live.stages import NativeStage, WasmStage, table_numbers
+
+_TABLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
+_CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+#: Seed; 100 Mbit/s in packets of 1500 bytes a ms, 80 ms, two BDPs, no loss.
+_LINK = [1.0, 100 / 12, 80.0, 1333.0, 0.0]
+#: Jitter, and mean on and off times that nobody is left to.
+_TRAFFIC = [0.0, 1000.0, 1000.0]
+_SENDERS = 8
+_SIMULATED_MS = 5_000.0
+_ROUNDS = 7
+_FRAME_SECONDS = 10
+_JOBS = 1000
+#: Of a machine that does something else, too.
+_PATIENCE_MS = 120_000
+_LOADS = 5
+
+# The numbers before the first packets received in a sample, and those of a sender.
+_LINK_NUMBERS, _SENDER_NUMBERS, _RECEIVED = 4, 13, 5
+
+_IN_THE_BROWSER = """async ([wasm, table, network, senders, untilMs, rounds]) => {
+  const bytes = Uint8Array.from(atob(wasm), each => each.charCodeAt(0));
+  const nothing = new Proxy({}, { get: () => () => 8 });
+  const imports = { wasi_snapshot_preview1: nothing };
+  const made = await WebAssembly.instantiate(await WebAssembly.compile(bytes), imports);
+  const live = made.exports;
+  live._initialize();
+  const put = numbers => {
+    const room = live.remy_live_room(numbers.length);
+    new Float64Array(live.memory.buffer, room, numbers.length).set(numbers);
+    return numbers.length;
+  };
+  live.remy_live_add_table(put(table));
+  const times = [];
+  for (let round = 0; round < rounds; ++round) {
+    live.remy_live_start(put(network));
+    for (let sender = 0; sender < senders; ++sender) live.remy_live_switch(sender, 1);
+    const began = performance.now();
+    live.remy_live_run(untilMs, untilMs);
+    times.push((performance.now() - began) / 1000);
+  }
+  return [times, BigInt.asUintN(64, live.remy_live_digest()).toString(16)];
+}"""
+_FRAMES = """seconds => new Promise(done => {
+  const times = [];
+  const frame = now => {
+    times.push(now);
+    if (now - times[0] < 1000 * seconds) requestAnimationFrame(frame);
+    else done(times);
+  };
+  requestAnimationFrame(frame);
+})"""
+# The first row is there, and the browser has drawn it and is idle again.
+_INTERACTIVE = """() => {
+  new MutationObserver((_, watched) => {
+    if (!document.querySelector("tr[data-job]")) return;
+    watched.disconnect();
+    requestAnimationFrame(() => setTimeout(() => { window.interactive = performance.now(); }));
+  }).observe(document, { childList: true, subtree: true });
+}"""
+
+
+def measure() -> list[Row]:
+    """One row a question."""
+    if _CHROMIUM is None:
+        raise Unavailable("Debian's chromium is not installed; CHROMIUM may name another")
+    with _browser() as browser:
+        return [*_packets(browser), _frames(browser), _jobs(browser)]
+
+
+@contextmanager
+def _browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def _packets(browser: Any) -> Iterator[Row]:
+    wasm = base64.b64encode((BUILT / "simulator.wasm").read_bytes()).decode()
+    page = browser.new_page()
+    queue = float(_names("queues").index("drop-tail"))
+    for what, number in (("RemyCC", 0), ("cubic", -1 - _names("protocols").index("cubic"))):
+        network = [*_LINK, queue, *_TRAFFIC, float(_SENDERS), *[float(number)] * _SENDERS]
+        ratios, rates = [], []
+        for _ in range(_ROUNDS):
+            given = [wasm, table_numbers(_TABLE), network, _SENDERS, _SIMULATED_MS, 2]
+            times, digest = page.evaluate(_IN_THE_BROWSER, given)
+            seconds, packets, native_digest = _native(network)
+            assert digest.zfill(16) == native_digest
+            ratios.append(seconds / times[-1])
+            rates.append(packets / times[-1])
+        yield {
+            "what": f"packets/s, {_SENDERS} x {what}",
+            "value": statistics.median(rates),
+            "goal": "a third of native",
+            "of native": statistics.median(ratios),
+        }
+    page.close()
+
+
+def _names(of: str) -> list[str]:
+    return [line.split("\t")[0] for line in WasmStage().text(of).splitlines()]
+
+
+def _native(network: list[float]) -> tuple[float, float, str]:
+    """Seconds of the second of two runs, packets received in it, and its digest."""
+    stage = NativeStage()
+    first = stage.call("add_table", stage.put(table_numbers(_TABLE)))
+    runs = [each + first if each >= 0 else each for each in network[-_SENDERS:]]
+    seconds = 0.0
+    for _ in range(2):
+        stage.call("start", stage.put([*network[:-_SENDERS], *runs]))
+        for sender in range(_SENDERS):
+            stage.call("switch", sender, 1)
+        began = time.perf_counter()
+        stage.call("run", _SIMULATED_MS, _SIMULATED_MS)
+        seconds = time.perf_counter() - began
+    sample = stage.numbers("samples", _LINK_NUMBERS + _SENDERS * _SENDER_NUMBERS)
+    received = sample[_LINK_NUMBERS + _RECEIVED :: _SENDER_NUMBERS]
+    return seconds, sum(received), f"{stage.call('digest') & (2**64 - 1):016x}"
+
+
+def _frames(browser: Any) -> Row:
+    server = page_server(live_page({"table": read_remycc(_TABLE)}), 0)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    page = browser.new_page(viewport={"width": 1400, "height": 880})
+    page.set_default_timeout(_PATIENCE_MS)
+    page.goto(f"http://127.0.0.1:{server.server_port}/")
+    page.get_by_label("Preset").select_option("Dumbbell of 8")
+    rate = page.get_by_role("slider", name="Link rate")
+    rate.focus()
+    for _ in range(400):
+        if float(rate.get_attribute("aria-valuetext").split()[0]) >= 100:
+            break
+        rate.press("ArrowRight")
+    page.wait_for_timeout(5_000)
+    times = page.evaluate(_FRAMES, _FRAME_SECONDS)
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    page.close()
+    return {
+        "what": "frames/s, 100 Mbit/s, 8 flows (median)",
+        "value": 1000 / statistics.median(gaps),
+        "goal": "60",
+        "of native": None,
+    }
+
+
+def _jobs(browser: Any) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_for(Path(folder), threads=1)
+        farm = replace(settings.farm, jobs=QueueLimits(1, 1))
+        assert isinstance(farm, FarmSettings)
+        with RunningServer(replace(settings, farm=farm)) as coordinator:
+            client = coordinator.client()
+            spec = small_joint_spec(steps=3, simulated_seconds=1, edition=2, signals="rtt_ratio")
+            for number in range(_JOBS):
+                client.submit(spec, name=f"job-{number}")
+            command: list[str | Path] = [
+                REMY_FARM,
+                "ui",
+                "--coordinator",
+                coordinator.address,
+                "--no-browser",
+            ]
+            command += ["--listen", "127.0.0.1:0"]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            context = browser.new_context()
+            context.add_init_script(f"({_INTERACTIVE})()")
+            took = []
+            for _ in range(_LOADS):
+                page = context.new_page()
+                page.set_default_timeout(_PATIENCE_MS)
+                page.goto(address)
+                page.wait_for_function("() => window.interactive")
+                took.append(page.evaluate("window.interactive"))
+                page.close()
+            shown = client.call("ListJobs", messages.ListJobsRequest(page_size=_JOBS)).jobs
+            assert len(shown) == _JOBS
+            context.close()
+            process.terminate()
+            process.wait()
+            process.stdout.close()
+    return {
+        "what": f"ms until a list of {_JOBS} jobs is interactive (median)",
+        "value": statistics.median(took),
+        "goal": "300",
+        "of native": None,
+    }
+
+
+FIGURE = Figure(
+    name="pages",
+    title="The live network and the farm's page in a browser",
+    method=(
+        "Headless Chromium. Packets: 5 s of 8 senders on 100 Mbit/s and 80 ms, simulated natively "
+        "and in the browser in turns, 7 times, each the second of two runs; the medians, and of "
+        "the ratios; digests are equal. Frames: times of 10 s of animation frames of the whole "
+        "page. Jobs: from the navigation to the first row drawn, with 1,000 jobs at a real "
+        "coordinator, the median of 5 loads."
+    ),
+    measure=measure,
+)
