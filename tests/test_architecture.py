@@ -140,7 +140,7 @@ OPTIONAL = {
     "services/src/remy_services/studies/pictures.py": 520,
     "services/src/remy_services/studies/reading.py": 300,
     "services/src/remy_services/studies/study.py": 430,
-    "services/src/remy_services/studies/verdicts.py": 520,
+    "services/src/remy_services/studies/verdicts.py": 530,
     "services/src/remy_services/cli/reproduce.py": 470,
     "services/src/remy_services/cli/play.py": 110,
     "services/src/remy_services/cli/ui.py": 100,

@@ -61,3 +61,13 @@ def test_paths_that_the_architecture_names_exist() -> None:
         ROOT / "services" / "src" / "remy_services",
     )
     assert [word for word in words if not any((place / word).exists() for place in places)] == []
+
+
+def test_the_readme_claims_what_the_page_of_evidence_counts() -> None:
+    words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (counts,) = re.findall(
+        r"^Of [0-9]+ figures and tables .*$",
+        (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    assert counts.partition(";")[0] in words
