@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -211,6 +212,34 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
             )
         )
     return rules
+
+
+#: Nearer than this to the smallest RTT no real clock tells another RTT from it.
+_FINEST_RTT_RATIO: Final = 1 + 1e-6
+
+
+def share_beyond_clocks(rules: Sequence[ReadableRule]) -> float | None:
+    """The share of look-ups of rules that end or begin where rtt_ratio is above 1 by less than a
+    millionth; None if it is not known how often rules are used."""
+    shares = [
+        rule.use_share
+        for rule in rules
+        if any(1 < end < _FINEST_RTT_RATIO for end in rule.region.get("rtt_ratio", ()))
+    ]
+    if any(rule.use_share is None for rule in rules):
+        return None
+    return math.fsum(share for share in shares if share is not None)
+
+
+def sentence_of_clocks(rules: Sequence[ReadableRule]) -> str:
+    """One sentence for people where that is more than nothing; else empty."""
+    share = share_beyond_clocks(rules)
+    if not share:
+        return ""
+    return (
+        f"{share:.1%} of all look-ups are of rules that end or begin within a millionth above the "
+        "smallest RTT, which no real clock tells apart."
+    )
 
 
 # Where signals of scale-free rules begin once something is measured, by native axis: no RTT is

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from remy_services.remycc import RemyCC, write_remycc
+from remy_simulator import RuleTable
+
 RunJson = Callable[..., dict[str, Any]]
 
 
@@ -50,6 +53,28 @@ def test_a_specification_adds_the_use_of_every_rule(
     assert [rule["use_share"] for rule in rules] == pytest.approx(
         [rule["uses"] / total for rule in rules]
     )
+
+
+@pytest.mark.parametrize(("threshold", "is_beyond"), [(1 + 5e-7, True), (1.01, False)])
+def test_look_ups_that_no_clock_could_tell_apart_are_counted(
+    run: Any,
+    run_json: RunJson,
+    spec_file: Path,
+    tmp_path: Path,
+    threshold: float,
+    is_beyond: bool,
+) -> None:
+    # A rule that is there at either side of what a sender measures, and one far from it.
+    table = RuleTable([2], [([], (0.9, 4.0, 1.5))]).split(0, [(2, threshold)]).split(1, [(2, 2.0)])
+    path = tmp_path / "table.json"
+    write_remycc(path, RemyCC(table))
+    assert run_json("inspect", path)["share_beyond_clocks"] is None
+    flags = ("inspect", path, "--spec", spec_file, "--specimens", 4)
+    tree = run_json(*flags)
+    beyond = sum(rule["use_share"] for rule in tree["rules"][:2]) if is_beyond else 0
+    assert tree["share_beyond_clocks"] == pytest.approx(beyond)
+    assert (beyond > 0.1) == is_beyond
+    assert ("which no real clock tells apart" in run(*flags).output) == is_beyond
 
 
 def test_the_most_used_rules_come_first(run: Any, remycc_file: Path, spec_file: Path) -> None:

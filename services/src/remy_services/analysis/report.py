@@ -24,7 +24,7 @@ from remy_services.analysis.wording import (
 )
 from remy_services.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
 from remy_services.files import write_file
-from remy_services.remycc import ReadableRule, RemyCC, readable_rules
+from remy_services.remycc import ReadableRule, RemyCC, readable_rules, sentence_of_clocks
 from remy_services.specification import validation_specimens
 from remy_simulator import RuleTable
 
@@ -341,7 +341,8 @@ def _rules(content: ReportContent) -> str:
         for rule in ranked[:_MOST_ROWS]
     ]
     head = ("rule", *rules[0].region, *action_head(table.rules), "use")
-    return wording.table(caption, head, rows)
+    said = sentence_of_clocks(rules)
+    return wording.table(caption, head, rows) + (wording.paragraph(said) if said else "")
 
 
 def _origin(content: ReportContent) -> Iterator[str]:

@@ -57,6 +57,8 @@ from remy_services.remycc import (
     check_remycc_name,
     read_remycc,
     readable_rules,
+    sentence_of_clocks,
+    share_beyond_clocks,
     signal_name,
     write_remycc,
 )
@@ -71,6 +73,7 @@ def rules_tree(
     return {
         "signals": [signal_name(axis, table.rules) for axis in table.signals],
         "domain_upper": table.domain_upper,
+        "share_beyond_clocks": share_beyond_clocks(readable),
         "rules": [
             {
                 "rule": rule.number,
@@ -226,6 +229,8 @@ def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
         f"{several(len(rules), 'rule')}; "
         + (_ABSOLUTE.format(domain_upper=table.domain_upper) if is_absolute else _SCALE_FREE)
     )
+    if said := sentence_of_clocks(rules):
+        print_note(said)
 
 
 def print_signal_worth(study: SignalStudy) -> None:
