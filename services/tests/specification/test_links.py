@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import remy_simulator
+from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.evaluation.local import LocalEvaluator
@@ -20,6 +21,7 @@ from remy_services.specification import (
     SpecError,
     content_digest,
     draw_specimen_columns,
+    extent,
     load_spec,
     parse_spec,
     to_yaml,
@@ -27,7 +29,7 @@ from remy_services.specification import (
 from remy_services.specification.networks import outline
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
-from services.tests.specification.specs import draw_specimens
+from services.tests.specification.specs import distributions, draw_specimens
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _TRAFFIC = "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}\n"
@@ -122,6 +124,50 @@ def test_every_kind_is_written_and_drawn_and_simulated(kind: str) -> None:
         spec, RuleTable([2], [([], (1.0, 1.0, 3.0))]), seed=3, specimens=2, seconds=1
     )
     assert sum(remy_simulator.evaluate_columns(request).senders.packets_received) > 0
+
+
+@st.composite
+def _links(draw: st.DrawFn) -> spec_pb2.LinkModel:
+    link = spec_pb2.LinkModel(delay_ms=draw(distributions(0.5, 1000)))
+    if draw(st.booleans()):
+        link.rate_mbps.CopyFrom(draw(distributions(0.01, 10_000)))
+        link.policer.rate_mbps.CopyFrom(draw(distributions(0.01, 10_000)))
+        link.policer.burst_packets.CopyFrom(draw(distributions(1, 1e9)))
+    else:
+        link.generated.maximum_packets_per_s.CopyFrom(draw(distributions(100, 100_000)))
+        link.generated.semantics = draw(st.sampled_from(spec_pb2.TraceSemantics.values()[1:]))
+    if draw(st.booleans()):
+        link.buffer_packets.CopyFrom(draw(distributions(1, 1e6, integral=True)))
+        link.queue = draw(st.sampled_from(["codel", "sfq-codel", "drop-tail"]))
+    if draw(st.booleans()):
+        link.loss_probability.CopyFrom(draw(distributions(0, 0.999)))
+        link.jitter_box.periodic.period_ms.CopyFrom(draw(distributions(0.001, 1e6)))
+    else:
+        link.gilbert_elliott.good_to_bad.CopyFrom(draw(distributions(0, 1)))
+        link.gilbert_elliott.bad_to_good.CopyFrom(draw(distributions(0.01, 1)))
+    return link
+
+
+@given(st.lists(_links(), min_size=2, max_size=3), st.integers(0, 2**64 - 1))
+@settings(max_examples=10)
+def test_any_links_are_written_as_they_are_read_and_drawn_within_their_ends(
+    links: list[spec_pb2.LinkModel], seed: int
+) -> None:
+    spec = _spec("rtt_ms: 5, senders: 2, links: [{rate_mbps: 1}]")
+    del spec.network.links[:]
+    spec.network.links.extend(links)
+    complete(spec)
+    assert parse_spec(to_yaml(spec)) == spec
+    for specimen in draw_specimens(spec, seed=seed, count=4, stratified=True):
+        for link, drawn in zip(links, specimen.links, strict=True):
+            low, high = extent(link.delay_ms)
+            assert low <= drawn.delay_ms <= high
+            if link.HasField("rate_mbps"):
+                low, high = extent(link.rate_mbps)
+                assert low / 12 <= drawn.rate_packets_per_ms <= high / 12
+            else:
+                low, high = extent(link.generated.maximum_packets_per_s)
+                assert low <= drawn.generated.generator.maximum_packets_per_s <= high
 
 
 def test_a_parking_lot_has_routes_and_rtts() -> None:
