@@ -188,7 +188,8 @@ double SlowLink::next_ms() const {
 }
 
 void SlowLink::ask(double now_ms, DropListener& drops) {
-  in_service_ = queue_->depart(now_ms, drops);
+  const Segment* const next = queue_->depart(now_ms, drops);
+  in_service_ = next != nullptr ? std::optional<Segment>(*next) : std::nullopt;
   is_idle_ = !in_service_;
   if (is_idle_) {
     left_bytes_ = 0;

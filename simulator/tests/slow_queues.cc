@@ -27,6 +27,17 @@ std::size_t bytes_of(const Packets& packets) {
 
 // What waits in any number of queues, by number.
 class SlowQueue : public Queue {
+ public:
+  virtual std::optional<Segment> next(double now_ms, DropListener& drops) = 0;
+
+  Segment* depart(double now_ms, DropListener& drops) final {
+    departing_ = next(now_ms, drops);
+    return departing_ ? &*departing_ : nullptr;
+  }
+
+ private:
+  std::optional<Segment> departing_;
+
  protected:
   std::map<std::uint32_t, Packets> flows_;
 
@@ -79,7 +90,7 @@ class SlowDropTail : public SlowQueue {
     put(0, segment, now_ms);
     is_link_free_ = false;
   }
-  std::optional<Segment> depart(double, DropListener&) override {
+  std::optional<Segment> next(double, DropListener&) override {
     is_link_free_ = flows_[0].empty();
     return is_link_free_ ? std::nullopt : std::optional(take_head(0));
   }
@@ -212,7 +223,7 @@ class SlowPlainCoDel final : public SlowCoDel {
       put(0, segment, now_ms);
     }
   }
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+  std::optional<Segment> next(double now_ms, DropListener& drops) override {
     return deque(0, now_ms, drops);
   }
 
@@ -255,7 +266,7 @@ class SlowFqCoDel final : public SlowCoDel {
     }
   }
 
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+  std::optional<Segment> next(double now_ms, DropListener& drops) override {
     while (!new_.empty() || !old_.empty()) {
       std::list<std::uint32_t>& list = new_.empty() ? old_ : new_;
       const std::uint32_t flow = list.front();
@@ -311,7 +322,7 @@ class SlowSfqCoDel final : public SlowCoDel {
     }
   }
 
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override {
+  std::optional<Segment> next(double now_ms, DropListener& drops) override {
     while (!circle_.empty() && flows_[circle_.front()].empty()) {
       codels_[circle_.front()].dropping = false;
       circle_.pop_front();
@@ -354,7 +365,7 @@ class SlowFairQueue final : public SlowQueue {
     }
   }
 
-  std::optional<Segment> depart(double, DropListener&) override {
+  std::optional<Segment> next(double, DropListener&) override {
     while (!active_.empty()) {
       const std::uint32_t flow = active_.front();
       Packets& packets = flows_[flow];
@@ -425,7 +436,7 @@ class SlowRed final : public SlowQueue {
     idle_since_ms_.reset();
   }
 
-  std::optional<Segment> depart(double now_ms, DropListener&) override {
+  std::optional<Segment> next(double now_ms, DropListener&) override {
     if (flows_[0].empty()) {
       idle_since_ms_ = now_ms;
       return std::nullopt;
@@ -514,7 +525,7 @@ class SlowXcpRouter final : public SlowQueue {
     }
   }
 
-  std::optional<Segment> depart(double, DropListener&) override {
+  std::optional<Segment> next(double, DropListener&) override {
     if (flows_[0].empty()) {
       return std::nullopt;
     }

@@ -15,19 +15,9 @@ void CoDelQueue::accept(const Segment& segment, double now_ms, DropListener& dro
   joined(segment);
 }
 
-std::optional<Segment> CoDelQueue::depart(double now_ms, DropListener& drops) {
+Segment* CoDelQueue::depart(double now_ms, DropListener& drops) {
   Source source{*this};
   return codel_.depart(parameters_, source, now_ms, drops);
-}
-
-bool CoDelQueue::Source::take(Segment& segment) {
-  if (queue.waiting_.empty()) {
-    return false;
-  }
-  segment = queue.waiting_.front();
-  queue.waiting_.pop();
-  queue.left(segment);
-  return true;
 }
 
 std::vector<Parameter> codel_parameters(bool has_ecn) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "core/choice.h"
@@ -33,17 +32,29 @@ struct CoDelParameters {
 class CoDel {
  public:
   // The segment that leaves `source` next, if any does. A source has
-  //   take(segment):  its first segment, taken from it; false if it is empty.
-  //   is_short():     what is left is too little to drop from.
+  //   take():      its first segment, taken from it; null if it is empty.
+  //   is_short():  what is left is too little to drop from.
   template <class Source>
-  std::optional<Segment> depart(const CoDelParameters& parameters, Source& source, double now_ms,
-                                DropListener& drops) {
-    std::optional<Segment> departing(std::in_place);
-    bool may_drop = take(parameters, source, *departing, now_ms);
-    if (!has_taken_) {
-      departing.reset();
+  [[gnu::always_inline]] Segment* depart(const CoDelParameters& parameters, Source& source,
+                                         double now_ms, DropListener& drops) {
+    Segment* departing = source.take();
+    const bool may_drop = may_be_dropped(parameters, source, departing, now_ms);
+    if (departing == nullptr || (!is_dropping_ && !may_drop)) [[likely]] {
       return departing;
     }
+    return drop(parameters, source, departing, may_drop, now_ms, drops);
+  }
+
+  // The queue has become inactive: it does not drop when it starts again.
+  void stop_dropping() { is_dropping_ = false; }
+
+ private:
+  static constexpr double kNotAbove = std::numeric_limits<double>::infinity();
+
+  template <class Source>
+  [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, Source& source,
+                                  Segment* departing, bool may_drop, double now_ms,
+                                  DropListener& drops) {
     // RFC 8289, section 5.5: while dropping, the next drop is due at a set time; one segment that
     // waited for less than the target ends it.
     if (is_dropping_) {
@@ -54,17 +65,19 @@ class CoDel {
           break;
         }
         drops.dropped(*departing, now_ms);
-        is_dropping_ = take(parameters, source, *departing, now_ms);
+        departing = source.take();
+        is_dropping_ = may_be_dropped(parameters, source, departing, now_ms);
         if (is_dropping_) {
           set_next_drop(parameters, next_drop_ms_, count_ + 1);
         }
       }
-    } else if (may_drop) {
+    } else {
       is_dropping_ = true;
       if (!marks(parameters, *departing)) {
         // There is another one: dropping from a short source is not allowed.
         drops.dropped(*departing, now_ms);
-        take(parameters, source, *departing, now_ms);
+        departing = source.take();
+        may_be_dropped(parameters, source, departing, now_ms);
       }
       set_next_drop(parameters, now_ms, first_count(parameters, now_ms));
       first_count_ = count_;
@@ -72,18 +85,13 @@ class CoDel {
     return departing;
   }
 
-  // The queue has become inactive: it does not drop when it starts again.
-  void stop_dropping() { is_dropping_ = false; }
-
- private:
-  static constexpr double kNotAbove = std::numeric_limits<double>::infinity();
-
-  // RFC 8289, section 5.6: takes the next segment, and says whether it may be dropped: none waited
-  // for less than the target for an interval now.
+  // RFC 8289, section 5.6: whether the segment, just taken, may be dropped: none waited for less
+  // than the target for an interval now.
   template <class Source>
-  bool take(const CoDelParameters& parameters, Source& source, Segment& segment, double now_ms) {
-    has_taken_ = source.take(segment);
-    if (!has_taken_ || now_ms - segment.queued_ms < parameters.target_ms || source.is_short()) {
+  bool may_be_dropped(const CoDelParameters& parameters, const Source& source,
+                      const Segment* segment, double now_ms) {
+    if (segment == nullptr || now_ms - segment->queued_ms < parameters.target_ms ||
+        source.is_short()) {
       above_since_interval_ms_ = kNotAbove;
       return false;
     }
@@ -123,7 +131,6 @@ class CoDel {
   std::uint64_t count_ = 0;        // of drops since dropping began, on which the rate depends
   std::uint64_t first_count_ = 0;  // what it was when dropping began last
   bool is_dropping_ = false;
-  bool has_taken_ = false;
 };
 
 // What disciplines with CoDel in them can be told of it.
@@ -138,12 +145,19 @@ class CoDelQueue final : public Queue {
       : parameters_(parameters), limit_packets_(limit_packets), largest_bytes_(largest_bytes) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
  private:
   struct Source {
     CoDelQueue& queue;
-    bool take(Segment& segment);
+    Segment* take() {
+      if (queue.waiting_.empty()) {
+        return nullptr;
+      }
+      Segment& segment = queue.waiting_.pop();
+      queue.left(segment);
+      return &segment;
+    }
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_; }
   };
 

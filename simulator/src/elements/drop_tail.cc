@@ -15,15 +15,14 @@ void DropTail::accept(const Segment& segment, double now_ms, DropListener& drops
   joined(segment);
 }
 
-std::optional<Segment> DropTail::depart(double, DropListener&) {
+Segment* DropTail::depart(double, DropListener&) {
   if (waiting_.empty()) {
     is_link_idle_ = true;
-    return std::nullopt;
+    return nullptr;
   }
-  const std::optional<Segment> departing = waiting_.front();
-  waiting_.pop();
-  left(*departing);
-  return departing;
+  Segment& departing = waiting_.pop();
+  left(departing);
+  return &departing;
 }
 
 }  // namespace remy

@@ -22,7 +22,7 @@ class DropTail final : public Queue {
   const DropTailLimits& limits() const { return limits_; }
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
  private:
   DropTailLimits limits_;

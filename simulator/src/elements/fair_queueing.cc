@@ -20,7 +20,7 @@ void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drop
   }
 }
 
-std::optional<Segment> FairQueue::depart(double, DropListener&) {
+Segment* FairQueue::depart(double, DropListener&) {
   while (!active_.empty()) {
     const std::uint32_t number = active_.front();
     Bins::Bin& bin = bins_[number];
@@ -46,18 +46,17 @@ std::optional<Segment> FairQueue::depart(double, DropListener&) {
       active_.push(number);
       continue;
     }
-    std::optional<Segment> departing(std::in_place);
-    bins_.pop(bin, *departing);
-    left(*departing);
+    Segment& departing = bins_.pop(bin);
+    left(departing);
     if (round_ == FairRound::kBytes) {
-      bin.deficit_bytes -= departing->bytes;
+      bin.deficit_bytes -= departing.bytes;
     } else {
       active_.pop();
       active_.push(number);
     }
-    return departing;
+    return &departing;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 QueueDiscipline fair_queueing() {

@@ -23,7 +23,7 @@ class FairQueue final : public Queue {
       : round_(round), quantum_bytes_(quantum_bytes), limit_packets_(limit_packets), bins_(kBins) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {

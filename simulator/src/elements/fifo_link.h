@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,24 +20,23 @@ class FifoLink {
   // How many may wait, beside the one that is transmitted.
   explicit FifoLink(std::uint64_t limit_packets) : limit_packets_(limit_packets) {}
 
-  // When a segment will have left a link of constant rate that arrives now; none if the queue is
-  // full.
-  [[gnu::always_inline]] std::optional<double> accept(double now_ms, double service_ms,
-                                                      std::uint32_t bytes) {
+  // A segment comes to a link of constant rate, which it will have left at last_departure_ms();
+  // false if the queue is full.
+  [[gnu::always_inline]] bool accept(double now_ms, double service_ms, std::uint32_t bytes) {
     if (now_ms >= asks_ms_) {
       asks_ms_ = now_ms + service_ms;
-      return asks_ms_;
+      return true;
     }
-    forget_taken(now_ms);
-    if (waiting_.size() >= limit_packets_) {
-      return std::nullopt;
+    if (!has_room(now_ms)) [[unlikely]] {
+      return false;
     }
     wait(asks_ms_, bytes);
     asks_ms_ += service_ms;
-    return asks_ms_;
+    return true;
   }
+  double last_departure_ms() const { return asks_ms_; }
 
-  // The same of a link that is driven.
+  // The same of a link that is driven: when the segment will have left; none if the queue is full.
   std::optional<double> accept(double now_ms, LinkDriver& driver, std::uint32_t bytes) {
     forget_taken(now_ms);
     double asked_ms = asks_ms_;
@@ -60,34 +60,48 @@ class FifoLink {
   }
   std::size_t waiting_bytes(double now_ms) {
     forget_taken(now_ms);
-    return bytes_;
+    return waiting_.empty() ? 0 : bytes_ - waiting_.front().bytes_before;
   }
 
  private:
   struct Waiting {
     double taken_ms;  // by the link
-    std::uint32_t bytes;
+    std::uint64_t bytes_before;
   };
+  static constexpr std::size_t kInitialLook = 64;
 
   [[gnu::always_inline]] void wait(double taken_ms, std::uint32_t bytes) {
     Waiting& last = waiting_.push();
     last.taken_ms = taken_ms;
-    last.bytes = bytes;
+    last.bytes_before = bytes_;
     bytes_ += bytes;
   }
 
+  bool has_room(double now_ms) { return waiting_.size() < looks_at_ || look_for_room(now_ms); }
+
+  // Only when there may be too many are those counted that wait.
+  [[gnu::noinline]] bool look_for_room(double now_ms) {
+    forget_taken(now_ms);
+    if (waiting_.size() >= limit_packets_) {
+      return false;
+    }
+    looks_at_ =
+        std::min<std::uint64_t>(limit_packets_, std::max(kInitialLook, 2 * waiting_.size()));
+    return true;
+  }
+
   // A departure at the very instant of an arrival comes first, as ACK clocking often has it.
-  [[gnu::always_inline]] void forget_taken(double now_ms) {
+  void forget_taken(double now_ms) {
     while (!waiting_.empty() && waiting_.front().taken_ms <= now_ms) {
-      bytes_ -= waiting_.front().bytes;
       waiting_.pop();
     }
   }
 
   std::uint64_t limit_packets_;
-  double asks_ms_ = 0;     // when the link takes the next segment
-  Ring<Waiting> waiting_;  // all that came and are not taken, and some that are
-  std::size_t bytes_ = 0;  // of all of them
+  double asks_ms_ = 0;        // when the link takes the next segment
+  Ring<Waiting> waiting_;     // all that came and are not taken, and some that are
+  std::size_t looks_at_ = 0;  // so many, and who waits is looked for
+  std::uint64_t bytes_ = 0;   // of all that ever waited
 };
 
 }  // namespace remy

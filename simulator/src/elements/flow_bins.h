@@ -41,11 +41,11 @@ class FlowBins {
     kept.queued_ms = now_ms;
     bin.bytes += segment.bytes;
   }
-  // The first; there is one.
-  void pop(Bin& bin, Segment& segment) {
-    segment = bin.waiting.front();
-    bin.waiting.pop();
+  // The first; there is one. It can be read until the next push.
+  Segment& pop(Bin& bin) {
+    Segment& segment = bin.waiting.pop();
     bin.bytes -= segment.bytes;
+    return segment;
   }
   // The last; there is one.
   Segment pop_back(Bin& bin) {

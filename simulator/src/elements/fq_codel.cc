@@ -29,19 +29,18 @@ void FqCoDelQueue::drop_from_fattest(double now_ms, DropListener& drops) {
   const std::uint64_t half = (fattest.waiting.size() + 1) / 2;
   for (auto left_to_drop = std::min<std::uint64_t>(half, parameters_.drop_batch_packets);
        left_to_drop > 0; --left_to_drop) {
-    Segment dropped;
-    bins_.pop(fattest, dropped);
+    const Segment& dropped = bins_.pop(fattest);
     left(dropped);
     drops.dropped(dropped, now_ms);
   }
 }
 
-std::optional<Segment> FqCoDelQueue::depart(double now_ms, DropListener& drops) {
+Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
   for (;;) {
     const bool is_new = !new_flows_.empty();
     Ring<std::uint32_t>& list = is_new ? new_flows_ : old_flows_;
     if (list.empty()) {
-      return std::nullopt;
+      return nullptr;
     }
     const std::uint32_t number = list.front();
     Bins::Bin& bin = bins_[number];
@@ -53,8 +52,8 @@ std::optional<Segment> FqCoDelQueue::depart(double now_ms, DropListener& drops) 
       continue;
     }
     Source source{*this, bin};
-    std::optional<Segment> departing = bin.codel.depart(parameters_.codel, source, now_ms, drops);
-    if (departing) {
+    Segment* const departing = bin.codel.depart(parameters_.codel, source, now_ms, drops);
+    if (departing != nullptr) {
       bin.credit_bytes -= departing->bytes;
       return departing;
     }
@@ -67,15 +66,6 @@ std::optional<Segment> FqCoDelQueue::depart(double now_ms, DropListener& drops) 
       bin.is_active = false;
     }
   }
-}
-
-bool FqCoDelQueue::Source::take(Segment& segment) {
-  if (bin.waiting.empty()) {
-    return false;
-  }
-  queue.bins_.pop(bin, segment);
-  queue.left(segment);
-  return true;
 }
 
 QueueDiscipline fq_codel() {

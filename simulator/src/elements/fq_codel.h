@@ -24,7 +24,7 @@ class FqCoDelQueue final : public Queue {
       : parameters_(parameters), largest_bytes_(largest_bytes), bins_(parameters.flows) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {
@@ -36,7 +36,14 @@ class FqCoDelQueue final : public Queue {
   struct Source {
     FqCoDelQueue& queue;
     Bins::Bin& bin;
-    bool take(Segment& segment);
+    Segment* take() {
+      if (bin.waiting.empty()) {
+        return nullptr;
+      }
+      Segment& segment = queue.bins_.pop(bin);
+      queue.left(segment);
+      return &segment;
+    }
     bool is_short() const { return bin.bytes <= queue.largest_bytes_; }
   };
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <optional>
 
 #include "senders/segment.h"
 
@@ -27,8 +26,9 @@ class Queue {
 
   // A segment arrives, and is kept, or dropped; or another is dropped for it.
   virtual void accept(const Segment& segment, double now_ms, DropListener& drops) = 0;
-  // The segment that the link transmits next, from now_ms on; none if all are gone.
-  virtual std::optional<Segment> depart(double now_ms, DropListener& drops) = 0;
+  // The segment that the link transmits next, from now_ms on, where it waited: it is there until
+  // the queue is called again. Null if all are gone.
+  virtual Segment* depart(double now_ms, DropListener& drops) = 0;
   // When the queue wants to do something of itself, and that.
   virtual double next_ms() const { return kNever; }
   virtual void tick(double) {}

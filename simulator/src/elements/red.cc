@@ -80,16 +80,15 @@ void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops
   joined(segment);
 }
 
-std::optional<Segment> RedQueue::depart(double now_ms, DropListener&) {
+Segment* RedQueue::depart(double now_ms, DropListener&) {
   if (waiting_.empty()) {
     is_link_idle_ = true;
     idle_since_ms_ = now_ms;
-    return std::nullopt;
+    return nullptr;
   }
-  const std::optional<Segment> departing = waiting_.front();
-  waiting_.pop();
-  left(*departing);
-  return departing;
+  Segment& departing = waiting_.pop();
+  left(departing);
+  return &departing;
 }
 
 QueueDiscipline red() {

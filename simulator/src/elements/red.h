@@ -36,7 +36,7 @@ class RedQueue final : public Queue {
         key_(key) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
   double average_packets() const { return average_packets_; }
 

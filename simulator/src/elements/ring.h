@@ -12,40 +12,40 @@ namespace remy {
 template <class Item>
 class Ring {
  public:
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_; }
+  bool empty() const { return head_ == end_; }
+  std::size_t size() const { return end_ - head_; }
 
-  Item& front() { return items_[head_]; }
-  const Item& front() const { return items_[head_]; }
+  Item& front() { return items_[head_ & mask_]; }
+  const Item& front() const { return items_[head_ & mask_]; }
   Item& at(std::size_t place) { return items_[(head_ + place) & mask_]; }  // from the front
-  Item& back() { return at(size_ - 1); }
+  Item& back() { return items_[(end_ - 1) & mask_]; }
 
   // A place behind the last, for the caller to fill.
   [[gnu::always_inline]] Item& push() {
-    if (size_ == capacity_) [[unlikely]] {
+    if (end_ - head_ == capacity_) [[unlikely]] {
       grow();
     }
-    return items_[(head_ + size_++) & mask_];
+    return items_[end_++ & mask_];
   }
   void push(const Item& item) { push() = item; }
 
-  void pop() {
-    head_ = (head_ + 1) & mask_;
-    --size_;
-  }
-  void pop_back() { --size_; }
-  void clear() { size_ = 0; }
+  // The first, which can be read until the next push.
+  Item& pop() { return items_[head_++ & mask_]; }
+  void pop_back() { --end_; }
+  void clear() { end_ = head_; }
 
  private:
   static constexpr std::size_t kInitialPlaces = 16;
 
   [[gnu::noinline]] void grow() {
     std::vector<Item> larger(items_.empty() ? kInitialPlaces : 2 * items_.size());
-    for (std::size_t i = 0; i < size_; ++i) {
+    const std::size_t size = end_ - head_;
+    for (std::size_t i = 0; i < size; ++i) {
       larger[i] = items_[(head_ + i) & mask_];
     }
     outgrown_.push_back(std::exchange(items_, std::move(larger)));
     head_ = 0;
+    end_ = size;
     capacity_ = items_.size();
     mask_ = capacity_ - 1;
   }
@@ -54,8 +54,9 @@ class Ring {
   std::vector<std::vector<Item>> outgrown_;  // less than items_ together
   std::size_t capacity_ = 0;
   std::size_t mask_ = 0;
+  // How many were removed, and pushed, since it grew last: places are these modulo the capacity.
   std::size_t head_ = 0;
-  std::size_t size_ = 0;
+  std::size_t end_ = 0;
 };
 
 }  // namespace remy

@@ -22,11 +22,11 @@ void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& 
   }
 }
 
-std::optional<Segment> SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
+Segment* SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
   for (;;) {
     Ring<std::uint32_t>& list = new_bins_.empty() ? old_bins_ : new_bins_;
     if (list.empty()) {
-      return std::nullopt;
+      return nullptr;
     }
     const std::uint32_t number = list.front();
     list.pop();
@@ -42,15 +42,6 @@ std::optional<Segment> SfqCoDelQueue::depart(double now_ms, DropListener& drops)
     Source source{*this, bin};
     return bin.codel.depart(parameters_, source, now_ms, drops);
   }
-}
-
-bool SfqCoDelQueue::Source::take(Segment& segment) {
-  if (bin.waiting.empty()) {
-    return false;
-  }
-  queue.bins_.pop(bin, segment);
-  queue.left(segment);
-  return true;
 }
 
 QueueDiscipline sfq_codel() {

@@ -23,7 +23,7 @@ class SfqCoDelQueue final : public Queue {
         bins_(kBins) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {
@@ -34,7 +34,14 @@ class SfqCoDelQueue final : public Queue {
   struct Source {
     SfqCoDelQueue& queue;
     Bins::Bin& bin;
-    bool take(Segment& segment);
+    Segment* take() {
+      if (bin.waiting.empty()) {
+        return nullptr;
+      }
+      Segment& segment = queue.bins_.pop(bin);
+      queue.left(segment);
+      return &segment;
+    }
     // What is left in all bins together is at most one packet, or this bin is empty.
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_ || bin.waiting.empty(); }
   };

@@ -37,18 +37,17 @@ void XcpRouter::accept(const Segment& segment, double now_ms, DropListener& drop
   joined(segment);
 }
 
-std::optional<Segment> XcpRouter::depart(double, DropListener&) {
+Segment* XcpRouter::depart(double, DropListener&) {
   if (waiting_.empty()) {
-    return std::nullopt;
+    return nullptr;
   }
-  std::optional<Segment> departing = waiting_.front();
-  waiting_.pop();
-  left(*departing);
+  Segment& departing = waiting_.pop();
+  left(departing);
   minimum_queue_packets_ = std::min(minimum_queue_packets_, queue_packets());
-  if (!departing->is_ack) {
-    grant(*departing);
+  if (!departing.is_ack) {
+    grant(departing);
   }
-  return departing;
+  return &departing;
 }
 
 void XcpRouter::start_clock(double now_ms) {

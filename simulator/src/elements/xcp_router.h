@@ -28,7 +28,7 @@ class XcpRouter final : public Queue {
             double rate_packets_per_ms, double packet_bytes);
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  std::optional<Segment> depart(double now_ms, DropListener& drops) override;
+  Segment* depart(double now_ms, DropListener& drops) override;
   double next_ms() const override;
   void tick(double now_ms) override;
 

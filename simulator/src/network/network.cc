@@ -197,15 +197,17 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void send(Segment& segment, double now_ms) override;
   void dropped(const Segment& segment, double now_ms) override;
 
-  // The first of what is not on the way: false if the run is over.
-  bool fire_first(double departure_ms, double arrival_ms);
+  // What comes first where that need not be a departure from a link or an arrival behind it.
+  enum class First : std::uint8_t { kEnd, kFired, kOnItsWay };
+  First fire_first(double departure_ms, double arrival_ms);
   void act(Sender& sender, double now_ms);
   void fire_rare(std::uint32_t timer, double now_ms);
-  void enqueue(std::uint32_t link, const Segment& segment, double now_ms);
+  void enqueue(const Hop& hop, const Segment& segment, double now_ms);
+  void enqueue_at_queue(std::uint32_t link, const Segment& segment, double now_ms);
   void begin_transmission(std::uint32_t link, double now_ms);
   double service_ms(const Link& link, const Segment& segment) const;
   void enqueue_at_variety(std::uint32_t link, Segment segment, double now_ms);
-  void fly(Link& link, const Segment& segment, double departure_ms);
+  void fly(Link& link, std::uint32_t lane, const Segment& segment, double departure_ms);
   void leave(std::uint32_t link, Segment segment, double departure_ms);
   void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
                         bool may_overtake);
@@ -213,6 +215,8 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void departed(std::uint32_t link, double now_ms);
   void arrived(std::uint32_t lane, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
+  // The same where packet and ACK are not taken in one.
+  void data_received(Sender& sender, const Segment& segment, double now_ms);
   void ack_leaves(Sender& sender, const Segment& echo, const AckContent& content, double now_ms);
   void ack_arrived(Sender& sender, const Segment& ack, double now_ms);
   void switch_sender(Sender& sender, double now_ms);
@@ -507,18 +511,121 @@ NetworkResults Network::run() {
   return finish();
 }
 
+inline double Network::service_ms(const Link& link, const Segment& segment) const {
+  return segment.bytes == packet_bytes_
+             ? link.service_ms
+             : segment.bytes / description_.packet_bytes * link.service_ms;
+}
+
+// The segment will have left the link at departure_ms.
+[[gnu::always_inline]] inline void Network::fly(Link& link, std::uint32_t index,
+                                                const Segment& segment, double departure_ms) {
+  ++link.results.transmitted;
+  Lane& lane = lanes_[index];
+  const double arrives_ms = departure_ms + lane.delay_ms;
+  if (lane.in_flight.empty()) {
+    arrivals_.set(index, arrives_ms);
+  }
+  Lane::InFlight& flying = lane.in_flight.push();
+  flying.arrives_ms = arrives_ms;
+  flying.segment = segment;
+  ++flying.segment.hop;
+}
+
+[[gnu::always_inline]] inline void Network::enqueue(const Hop& hop, const Segment& segment,
+                                                    double now_ms) {
+  Link& link = links_[hop.link];
+  if (!link.fifo) {
+    enqueue_at_queue(hop.link, segment, now_ms);
+  } else if (link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) [[likely]] {
+    fly(link, hop.lane, segment, link.fifo->last_departure_ms());
+  } else {
+    dropped(segment, now_ms);
+  }
+}
+
+// The link has ended a transmission.
+void Network::departed(std::uint32_t index, double now_ms) {
+  begin_transmission(index, now_ms);
+  if (!untold_losses_.empty()) [[unlikely]] {
+    tell_of_losses(now_ms);
+  }
+}
+
+[[gnu::always_inline]] inline void Network::data_arrived(Sender& sender, const Segment& segment,
+                                                         double now_ms) {
+  --under_way_;
+  ++packets_since_look_;
+  ++sender.results.traffic.packets_received;
+  sending_ = segment.sender;
+  if (!sender.has_constant_return) {
+    const auto content = sender.body->received(segment, now_ms);
+    if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
+      settle_delayed_ack(sender);
+    }
+    if (content) {
+      ack_leaves(sender, segment, *content, now_ms);
+    }
+    settle(sender, now_ms);
+    return;
+  }
+  sender.rtt_ms = now_ms - segment.sent_ms;
+  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+  const double received_ms = now_ms - sender.return_delay_ms;
+  if (const double act_ms = sender.body->exchanged(segment, received_ms, now_ms, *this);
+      act_ms >= 0) [[likely]] {
+    if (act_ms < sender.act_timer_ms || sender.mode == Mode::kOnForPackets) [[unlikely]] {
+      settle(sender, now_ms);
+    }
+    return;
+  }
+  data_received(sender, segment, now_ms);
+}
+
+[[gnu::always_inline]] inline void Network::arrived(std::uint32_t lane_index, double now_ms) {
+  Lane& lane = lanes_[lane_index];
+  // Where it is while it is read, though others may join it meanwhile.
+  const Segment& segment = lane.in_flight.front().segment;
+  if (segment.lost_behind_hop == segment.hop && !segment.is_delayed) [[unlikely]] {
+    ++links_[lane.link].results.lost;
+    untold_losses_.push_back(segment);
+  } else {
+    Sender& sender = senders_[segment.sender];
+    const Route& route = route_of(sender, segment);
+    if (segment.hop < route.length) {
+      enqueue(route.hops[segment.hop], segment, now_ms);
+    } else if (segment.is_ack) {
+      ack_arrived(sender, segment, now_ms);
+    } else {
+      data_arrived(sender, segment, now_ms);
+    }
+  }
+  lane.in_flight.pop();
+  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
+  if (!untold_losses_.empty()) [[unlikely]] {
+    tell_of_losses(now_ms);
+  }
+}
+
 void Network::run_until(double until_ms) {
   end_ms_ = std::nextafter(until_ms, kNever);
   find_horizon();
   for (;;) {
     const double departure_ms = departures_.earliest();
     const double arrival_ms = arrivals_.earliest();
-    if (departure_ms <= arrival_ms && departure_ms < horizon_ms_) {
-      departed(departures_.first(), departure_ms);
-    } else if (arrival_ms < departure_ms && arrival_ms < horizon_ms_) {
-      arrived(arrivals_.first(), arrival_ms);
-    } else if (!fire_first(departure_ms, arrival_ms)) {
+    First first = First::kOnItsWay;
+    if (std::min(departure_ms, arrival_ms) >= horizon_ms_) [[unlikely]] {
+      first = fire_first(departure_ms, arrival_ms);
+    }
+    if (first == First::kEnd) {
       return;
+    }
+    if (first == First::kOnItsWay) [[likely]] {
+      if (departure_ms <= arrival_ms) {
+        departed(departures_.first(), departure_ms);
+      } else {
+        arrived(arrivals_.first(), arrival_ms);
+      }
     }
     if (--events_until_look_ == 0) [[unlikely]] {
       look();
@@ -526,22 +633,22 @@ void Network::run_until(double until_ms) {
   }
 }
 
-bool Network::fire_first(double departure_ms, double arrival_ms) {
+Network::First Network::fire_first(double departure_ms, double arrival_ms) {
   const double now_ms = std::min({departure_ms, arrival_ms, acts_.earliest(), rare_.earliest()});
   if (next_sample_ms_ < now_ms && next_sample_ms_ < end_ms_) {
     record();
   } else if (now_ms >= end_ms_) {
-    return false;
+    return First::kEnd;
   } else if (departure_ms == now_ms) {
-    departed(departures_.first(), now_ms);
+    return First::kOnItsWay;
   } else if (acts_.earliest() == now_ms) {
     act(senders_[acts_.first()], now_ms);
   } else if (rare_.earliest() == now_ms) {
     fire_rare(rare_.first(), now_ms);
   } else {
-    arrived(arrivals_.first(), now_ms);
+    return First::kOnItsWay;
   }
-  return true;
+  return First::kFired;
 }
 
 void Network::act(Sender& sender, double now_ms) {
@@ -605,7 +712,7 @@ void Network::send(Segment& leaving, double now_ms) {
     dropped(leaving, now_ms);
     return;
   }
-  enqueue(sender.route.hops->link, leaving, now_ms);
+  enqueue(*sender.route.hops, leaving, now_ms);
 }
 
 void Network::dropped(const Segment& segment, double) {
@@ -614,17 +721,8 @@ void Network::dropped(const Segment& segment, double) {
   untold_losses_.push_back(segment);
 }
 
-void Network::enqueue(std::uint32_t index, const Segment& segment, double now_ms) {
+void Network::enqueue_at_queue(std::uint32_t index, const Segment& segment, double now_ms) {
   Link& link = links_[index];
-  if (link.fifo) [[likely]] {
-    if (const auto departure_ms =
-            link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) {
-      fly(link, segment, *departure_ms);
-    } else {
-      dropped(segment, now_ms);
-    }
-    return;
-  }
   if (link.variety) {
     enqueue_at_variety(index, segment, now_ms);
     return;
@@ -677,42 +775,20 @@ void Network::enqueue_at_variety(std::uint32_t index, Segment segment, double no
 // The link is free; when it will be again, and when the segment arrives behind it, are known.
 void Network::begin_transmission(std::uint32_t index, double now_ms) {
   Link& link = links_[index];
-  const std::optional<Segment> segment = link.queue->depart(now_ms, *this);
-  link.is_busy = segment.has_value();
-  if (!segment) {
+  const Segment* const segment = link.queue->depart(now_ms, *this);
+  link.is_busy = segment != nullptr;
+  if (segment == nullptr) {
     departures_.set(index, kNever);
+  } else if (link.variety) {
+    const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
+    departures_.set(index, passage.asks_ms);
+    leave(index, *segment, passage.departs_ms);
   } else {
-    if (link.variety) {
-      const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
-      departures_.set(index, passage.asks_ms);
-      leave(index, *segment, passage.departs_ms);
-      return;
-    }
     const double departure_ms = now_ms + service_ms(link, *segment);
     departures_.set(index, departure_ms);
-    fly(link, *segment, departure_ms);
+    const Route& route = route_of(senders_[segment->sender], *segment);
+    fly(link, route.hops[segment->hop].lane, *segment, departure_ms);
   }
-}
-
-double Network::service_ms(const Link& link, const Segment& segment) const {
-  return segment.bytes == packet_bytes_
-             ? link.service_ms
-             : segment.bytes / description_.packet_bytes * link.service_ms;
-}
-
-// The segment will have left the link at departure_ms.
-void Network::fly(Link& link, const Segment& segment, double departure_ms) {
-  ++link.results.transmitted;
-  const std::uint32_t index = route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
-  Lane& lane = lanes_[index];
-  const double arrives_ms = departure_ms + lane.delay_ms;
-  if (lane.in_flight.empty()) {
-    arrivals_.set(index, arrives_ms);
-  }
-  Lane::InFlight& flying = lane.in_flight.push();
-  flying.arrives_ms = arrives_ms;
-  flying.segment = segment;
-  ++flying.segment.hop;
 }
 
 // The same behind a link with variety.
@@ -777,62 +853,8 @@ void Network::join_lane(std::uint32_t index, const Segment& segment, double arri
   }
 }
 
-// The link has ended a transmission.
-void Network::departed(std::uint32_t index, double now_ms) {
-  begin_transmission(index, now_ms);
-  if (!untold_losses_.empty()) [[unlikely]] {
-    tell_of_losses(now_ms);
-  }
-}
-
-void Network::arrived(std::uint32_t lane_index, double now_ms) {
-  Lane& lane = lanes_[lane_index];
-  // Where it is while it is read, though others may join it meanwhile.
-  const Segment& segment = lane.in_flight.front().segment;
-  if (segment.lost_behind_hop == segment.hop && !segment.is_delayed) [[unlikely]] {
-    ++links_[lane.link].results.lost;
-    untold_losses_.push_back(segment);
-  } else {
-    Sender& sender = senders_[segment.sender];
-    const Route& route = route_of(sender, segment);
-    if (segment.hop < route.length) {
-      enqueue(route.hops[segment.hop].link, segment, now_ms);
-    } else if (segment.is_ack) {
-      ack_arrived(sender, segment, now_ms);
-    } else {
-      data_arrived(sender, segment, now_ms);
-    }
-  }
-  lane.in_flight.pop();
-  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
-  if (!untold_losses_.empty()) [[unlikely]] {
-    tell_of_losses(now_ms);
-  }
-}
-
-void Network::data_arrived(Sender& sender, const Segment& segment, double now_ms) {
-  --under_way_;
-  ++packets_since_look_;
-  ++sender.results.traffic.packets_received;
-  sending_ = segment.sender;
-  if (!sender.has_constant_return) {
-    const auto content = sender.body->received(segment, now_ms);
-    if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
-      settle_delayed_ack(sender);
-    }
-    if (content) {
-      ack_leaves(sender, segment, *content, now_ms);
-    }
-    settle(sender, now_ms);
-    return;
-  }
-  sender.rtt_ms = now_ms - segment.sent_ms;
-  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+void Network::data_received(Sender& sender, const Segment& segment, double now_ms) {
   const double received_ms = now_ms - sender.return_delay_ms;
-  if (sender.body->exchanged(segment, received_ms, now_ms, *this)) [[likely]] {
-    settle(sender, now_ms);
-    return;
-  }
   const auto content = sender.body->received(segment, received_ms);
   if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
     settle_delayed_ack(sender);
@@ -871,7 +893,7 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
   ack.slot = free_slots_.back();
   free_slots_.pop_back();
   ack_contents_[ack.slot] = content;
-  enqueue(sender.return_route.hops->link, ack, now_ms);
+  enqueue(*sender.return_route.hops, ack, now_ms);
 }
 
 void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
@@ -1036,7 +1058,7 @@ void Network::change_link(std::uint32_t index, const LinkDescription& descriptio
   link.description = description;
   link.service_ms = 1 / description.rate_packets_per_ms;
   const std::unique_ptr<Queue> before = std::exchange(link.queue, make_queue(index, description));
-  while (const std::optional<Segment> waiting = before->depart(now_ms(), *this)) {
+  while (const Segment* const waiting = before->depart(now_ms(), *this)) {
     link.queue->accept(*waiting, now_ms(), *this);
   }
   set_rare(index, link.queue->next_ms());

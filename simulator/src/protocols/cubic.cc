@@ -15,7 +15,8 @@ namespace {
 class Rfc9438Cubic : public Controller {
  public:
   Rfc9438Cubic(double initial_window_packets, double c, double beta, bool has_fast_convergence)
-      : initial_window_(initial_window_packets),
+      : Controller({.hears_of_sending = false, .reads_whole_acks = false}),
+        initial_window_(initial_window_packets),
         c_(c),
         beta_(beta),
         has_fast_convergence_(has_fast_convergence),
@@ -34,26 +35,17 @@ class Rfc9438Cubic : public Controller {
   }
 
   void acknowledged(const Ack& ack) override {
-    srtt_ms_ = srtt_ms_ > 0 ? srtt_ms_ + (ack.rtt_ms - srtt_ms_) / 8 : ack.rtt_ms;
-    // Section 5.8: time in which the application limits what is sent does not count.
-    if (!ack.is_window_limited) {
-      epoch_ms_ += ack.now_ms - active_ms_;
+    measure(ack.now_ms, ack.rtt_ms, ack.is_window_limited);
+    if (!ack.in_recovery && ack.is_window_limited && ack.delivered > 0) {
+      grow(ack.now_ms, static_cast<double>(ack.delivered));
     }
-    active_ms_ = ack.now_ms;
-    if (ack.in_recovery || !ack.is_window_limited || ack.delivered == 0) {
-      return;
+  }
+
+  void progressed(double now_ms, double rtt_ms, bool is_window_limited) override {
+    measure(now_ms, rtt_ms, is_window_limited);
+    if (is_window_limited) {
+      grow(now_ms, 1);
     }
-    auto packets = static_cast<double>(ack.delivered);
-    if (window_packets_ < threshold_) {
-      // Section 4.10: slow start as ever.
-      window_packets_ += packets;
-      if (window_packets_ <= threshold_) {
-        return;
-      }
-      packets = window_packets_ - threshold_;
-      window_packets_ = threshold_;
-    }
-    avoid_congestion(ack.now_ms, packets);
   }
 
   void lost(const Loss& loss) override {
@@ -78,14 +70,34 @@ class Rfc9438Cubic : public Controller {
   // RFC 5681, section 4.1: after a pause no more than the initial window.
   void idled(double) override { window_packets_ = std::min(window_packets_, initial_window_); }
 
-  void sent(const Sent& sent) override {
-    if (sent.in_flight <= 1) {
-      epoch_ms_ += sent.now_ms - active_ms_;
-      active_ms_ = sent.now_ms;
-    }
+  void resumed(double now_ms) override {
+    epoch_ms_ += now_ms - active_ms_;
+    active_ms_ = now_ms;
   }
 
  private:
+  void measure(double now_ms, double rtt_ms, bool is_window_limited) {
+    srtt_ms_ = srtt_ms_ > 0 ? srtt_ms_ + (rtt_ms - srtt_ms_) / 8 : rtt_ms;
+    // Section 5.8: time in which the application limits what is sent does not count.
+    if (!is_window_limited) {
+      epoch_ms_ += now_ms - active_ms_;
+    }
+    active_ms_ = now_ms;
+  }
+
+  [[gnu::always_inline]] void grow(double now_ms, double packets) {
+    if (window_packets_ < threshold_) {
+      // Section 4.10: slow start as ever.
+      window_packets_ += packets;
+      if (window_packets_ <= threshold_) {
+        return;
+      }
+      packets = window_packets_ - threshold_;
+      window_packets_ = threshold_;
+    }
+    avoid_congestion(now_ms, packets);
+  }
+
   void reduce() {
     // Section 4.7, fast convergence: who did not get back to the last maximum leaves more room to
     // others.

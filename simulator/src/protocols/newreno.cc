@@ -11,7 +11,7 @@ namespace {
 class NewReno : public Controller {
  public:
   explicit NewReno(double initial_window, bool is_paced = false)
-      : initial_window_(initial_window), is_paced_(is_paced) {}
+      : NewReno(initial_window, is_paced, {.hears_of_sending = false, .reads_whole_acks = false}) {}
 
   void start(double) override {
     window_packets_ = initial_window_;
@@ -27,6 +27,15 @@ class NewReno : public Controller {
     }
     if (is_paced_) {
       pace(ack.rtt_ms);
+    }
+  }
+
+  void progressed(double, double rtt_ms, bool is_window_limited) override {
+    if (is_window_limited) {
+      grow();
+    }
+    if (is_paced_) {
+      pace(rtt_ms);
     }
   }
 
@@ -54,6 +63,9 @@ class NewReno : public Controller {
  protected:
   static constexpr double kNoThreshold = 1e9;
 
+  NewReno(double initial_window, bool is_paced, const ControllerNeeds& needs)
+      : Controller(needs), initial_window_(initial_window), is_paced_(is_paced) {}
+
   // Section 3.1: slow start by a packet for every ACK, congestion avoidance by a packet every RTT.
   void grow() { window_packets_ += window_packets_ < threshold_ ? 1 : 1 / window_packets_; }
 
@@ -75,7 +87,8 @@ class NewReno : public Controller {
 // the threshold, and partial ACKs shrink the window by what duplicates had not told of before.
 class Ns2NewReno final : public NewReno {
  public:
-  explicit Ns2NewReno(double initial_window) : NewReno(initial_window) {}
+  explicit Ns2NewReno(double initial_window)
+      : NewReno(initial_window, false, {.hears_of_sending = false}) {}
 
   void start(double now_ms) override {
     NewReno::start(now_ms);

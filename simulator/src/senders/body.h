@@ -77,9 +77,11 @@ class Body {
   virtual void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                             Outlet& outlet) = 0;
   // A data packet arrived, at the receiver at received_ms, and its ACK arrives now: received() and
-  // acknowledged() in one. False, and nothing is done, where these are to be called.
-  virtual bool exchanged(const Segment&, double /*received_ms*/, double /*now_ms*/, Outlet&) {
-    return false;
+  // acknowledged() in one, and what next_ms() is then. kDeclined, and nothing is done, where these
+  // are to be called.
+  static constexpr double kDeclined = -1;
+  virtual double exchanged(const Segment&, double /*received_ms*/, double /*now_ms*/, Outlet&) {
+    return kDeclined;
   }
   // When the body wants to send, or has a timer that expires; and that.
   virtual double next_ms() const = 0;

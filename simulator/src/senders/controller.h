@@ -64,6 +64,15 @@ struct Timeout {
   bool is_first = false;        // since the last ACK of new data
 };
 
+// What a controller is told. Who needs less saves the transport the reckoning of it.
+struct ControllerNeeds {
+  // sent() is called.
+  bool hears_of_sending = true;
+  // Every ACK comes with all that an Ack has; else one of the next packet alone, with nothing
+  // missing, comes as progressed().
+  bool reads_whole_acks = true;
+};
+
 // Congestion control on the transport body (senders/transport.h), which says what was sent,
 // acknowledged and lost, sends again what was lost, and keeps to window and pacing. One is made for
 // a sender; what it draws is named by a key. Times are simulated ms, windows packets.
@@ -71,15 +80,20 @@ class Controller {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
+  explicit Controller(const ControllerNeeds& needs = {}) : needs_(needs) {}
   virtual ~Controller() = default;
 
   // An on period starts with nothing known: the first, or each one where no state is kept.
   virtual void start(double now_ms) = 0;
   virtual void acknowledged(const Ack& ack) = 0;
+  // The same, outside recovery, of an ACK for one packet by which nothing was found to be missing.
+  virtual void progressed(double /*now_ms*/, double /*rtt_ms*/, bool /*is_window_limited*/) {}
   // Once for each packet, before the ACK that showed it.
   virtual void lost(const Loss& loss) = 0;
   virtual void timed_out(const Timeout& timeout) = 0;
   virtual void sent(const Sent&) {}
+  // A packet leaves when none is in flight; before sent().
+  virtual void resumed(double /*now_ms*/) {}
   // Nothing has been in flight for a retransmission timeout (RFC 5681, section 4.1).
   virtual void idled(double) {}
   // The controller acts of itself, at next_tick_ms().
@@ -92,11 +106,15 @@ class Controller {
   // Least time between two packets; 0: none.
   double intersend_ms() const { return intersend_ms_; }
   double next_tick_ms() const { return next_tick_ms_; }
+  const ControllerNeeds& needs() const { return needs_; }
 
  protected:
   double window_packets_ = 1;
   double intersend_ms_ = 0;
   double next_tick_ms_ = kNever;
+
+ private:
+  ControllerNeeds needs_;
 };
 
 }  // namespace remy

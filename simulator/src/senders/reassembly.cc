@@ -10,6 +10,12 @@ bool Reassembly::add_out_of_order(std::uint64_t packet) {
   }
   const std::uint64_t end = std::max(end_, packet + 1);
   here_.make_room(in_order_end_, end_, end);
+  if (packet == end_ && has_gap() && recent_[0].end == packet) [[likely]] {
+    // The block reported last becomes longer, and no other changes.
+    here_.set(packet);
+    recent_[0].end = end_ = end;
+    return true;
+  }
   end_ = end;
   const bool is_new = !here_.test(packet);
   here_.set(packet);

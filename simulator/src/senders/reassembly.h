@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "senders/body.h"
 #include "senders/packet_bits.h"
@@ -29,11 +31,12 @@ class Reassembly {
 
   // The blocks that an ACK carries: that of the packet which came last, then those reported last
   // (RFC 2018, section 4).
+  std::span<const SackBlock> blocks() const {
+    return {recent_.data(), has_gap() ? recent_count_ : 0};
+  }
   void report(AckContent& content) const {
-    content.blocks = has_gap() ? recent_count_ : 0;
-    for (std::uint32_t block = 0; block < content.blocks; ++block) {
-      content.sacks[block] = recent_[block];
-    }
+    content.blocks = static_cast<std::uint32_t>(blocks().size());
+    std::ranges::copy(blocks(), content.sacks.begin());
   }
 
   // A new connection: what was sent before `packet` is of no interest.

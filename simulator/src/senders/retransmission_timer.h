@@ -27,7 +27,9 @@ class RetransmissionTimer {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts) : timeouts_(timeouts) {
+  explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts)
+      : timeouts_(timeouts),
+        is_special_(timeouts.is_minimum_of_variation || timeouts.damps_decreases) {
     forget();
   }
 
@@ -63,6 +65,23 @@ class RetransmissionTimer {
     }
   }
 
+  // sample() and restart() at an ACK that ends any back-off.
+  [[gnu::always_inline]] void progress(double rtt_ms, double now_ms) {
+    if (!has_sample_ || is_special_) [[unlikely]] {
+      sample(rtt_ms);
+      end_back_off();
+      restart(now_ms);
+      return;
+    }
+    const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
+    variation_ms_ += error / 4;
+    smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
+    base_ms_ = std::max(timeouts_.minimum_ms,
+                        smoothed_ms_ + std::max(timeouts_.granularity_ms, 4 * variation_ms_));
+    back_off_ = 1;
+    expiry_ms_ = now_ms + std::min(base_ms_, timeouts_.maximum_ms);
+  }
+
   // Section 5.5: the timeout doubles.
   void back_off() { back_off_ = timeout_ms() < timeouts_.maximum_ms ? 2 * back_off_ : back_off_; }
   void end_back_off() { back_off_ = 1; }
@@ -78,6 +97,7 @@ class RetransmissionTimer {
 
  private:
   RetransmissionTimeouts timeouts_;
+  bool is_special_;
   bool has_sample_ = false;
   double smoothed_ms_ = 0;
   double variation_ms_ = 0;

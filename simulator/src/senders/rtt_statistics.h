@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 namespace remy {
@@ -19,7 +18,7 @@ class RttStatistics {
     if (const double steps = now_ms / kStepMs; steps >= next_step_) {
       sum_over_time_ms_ += last_ms_;
       count_over_time_ += last_ms_ > 0 ? 1 : 0;
-      next_step_ = std::floor(steps) + 1;
+      next_step_ = static_cast<double>(static_cast<std::int64_t>(steps) + 1);
     }
     last_ms_ = rtt_ms;
   }

@@ -20,6 +20,7 @@ void Scoreboard::forget_received() {
   lost_count_ = 0;
   sacked_end_ = 0;
   loss_end_ = 0;
+  known_.fill({});
 }
 
 void Scoreboard::abandon() {

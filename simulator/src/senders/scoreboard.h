@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "senders/body.h"
@@ -94,7 +96,13 @@ class Scoreboard {
     if (first >= end) {
       return;
     }
-    sacked_.set(first, end, [this, &delivered](std::uint64_t packet) {
+    // Most are as an ACK before had them, or a packet longer.
+    SackBlock& known = known_block(first);
+    const std::uint64_t known_end = std::exchange(known.end, std::max(known.end, end));
+    if (known_end >= end) {
+      return;
+    }
+    sacked_.set(known_end, end, [this, &delivered](std::uint64_t packet) {
       ++sacked_count_;
       if (lost_.test(packet)) {
         lost_.clear(packet);
@@ -113,6 +121,13 @@ class Scoreboard {
       return;
     }
     std::uint64_t edge = sacked_end_;
+    // Those at the top are mostly of one block, and all before are known.
+    for (const SackBlock& top : known_) {
+      if (top.end == edge && top.first + threshold <= edge && top.first <= loss_end()) {
+        loss_end_ = std::max(loss_end_, edge - threshold);
+        return;
+      }
+    }
     for (std::uint64_t count = 0; count < threshold; ++count) {
       edge = sacked_.find_last(loss_end(), edge, true);
       if (edge == loss_end()) {
@@ -154,6 +169,18 @@ class Scoreboard {
 
   void grow();
 
+  // Of those kept, the block that the packet lies in, or just behind; else a new one from there.
+  SackBlock& known_block(std::uint64_t packet) {
+    for (SackBlock& known : known_) {
+      if (known.first <= packet && packet <= known.end) {
+        return known;
+      }
+    }
+    SackBlock& oldest = known_[next_known_++ % known_.size()];
+    oldest = {packet, packet};
+    return oldest;
+  }
+
   template <class Found>
   void lose_before(std::uint64_t edge, Found found) {
     for (std::uint64_t packet = loss_end();; ++packet) {
@@ -171,6 +198,9 @@ class Scoreboard {
   std::uint64_t mask_ = kInitialPackets - 1;
   PacketBits sacked_;
   PacketBits lost_;  // and not yet sent again
+  // Received all; before first_ that no longer counts.
+  std::array<SackBlock, 4> known_;
+  std::uint32_t next_known_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t sacked_count_ = 0;

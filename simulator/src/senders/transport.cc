@@ -7,10 +7,17 @@ namespace remy {
 
 Transport::Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller)
     : settings_(settings),
+      controller_(std::move(controller)),
       exchanges_(settings.repairs && settings.delayed_ack_ms == 0 &&
                  !settings.measures_by_time_stamps),
-      controller_(std::move(controller)),
-      timer_(settings.timeouts) {}
+      exchanges_gaps_(exchanges_ && settings.uses_sack && !settings.samples_rates),
+      reads_whole_acks_(controller_->needs().reads_whole_acks),
+      sends_in_order_(!controller_->needs().hears_of_sending && !settings.samples_rates &&
+                      !settings.asks_xcp_routers),
+      timer_(settings.timeouts) {
+  next_.bytes = settings.packet_bytes;
+  next_.is_ecn_capable = settings.is_ecn_capable;
+}
 
 void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
   if (!has_started_ || !settings_.keeps_state) {
@@ -24,6 +31,7 @@ void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, O
   }
   data_end_ = packets ? scoreboard_.end() + *packets : kEndless;
   send_what_may_leave(now_ms, outlet);
+  look_for_exchanges();
 }
 
 void Transport::switch_off(double) {
@@ -54,46 +62,88 @@ void Transport::restart_connection(double now_ms) {
   controller_->start(now_ms);
 }
 
-// Whether the packet is the next for the receiver, and the first that the sender waits for, and
-// neither misses any.
-[[gnu::always_inline]] inline bool Transport::is_in_order(const Segment& segment) const {
-  return segment.sequence == reassembly_.in_order_end() && !reassembly_.has_gap() &&
-         segment.sequence == scoreboard_.first() && scoreboard_.is_in_order() &&
-         phase_ == Phase::kOpen && duplicates_ == 0 && repetitions_.empty();
+// After all that may end, or begin, what exchanged() relies on.
+[[gnu::always_inline]] inline void Transport::look_for_exchanges() {
+  const std::uint64_t next = scoreboard_.first();
+  const bool may = exchanges_ && phase_ == Phase::kOpen && scoreboard_.is_in_order() &&
+                   duplicates_ == 0 && halving_window_ == 0 && repetitions_.empty() &&
+                   next == reassembly_.in_order_end() && !reassembly_.has_gap();
+  exchangeable_ = may ? next : kEndless;
 }
 
-bool Transport::exchanged(const Segment& segment, double received_ms, double now_ms,
-                          Outlet& outlet) {
-  if (!exchanges_ || !is_in_order(segment)) {
-    return false;
+double Transport::exchanged(const Segment& segment, double received_ms, double now_ms,
+                            Outlet& outlet) {
+  if (segment.sequence != exchangeable_) [[unlikely]] {
+    return exchanged_around_gap(segment, received_ms, now_ms, outlet);
   }
+  ++exchangeable_;
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   reassembly_.advance();
   ++results_.packets_in_order;
   results_.rtt.handed_on();
-  const News news{
-      .sent_ms = segment.sent_ms,
-      .received_ms = received_ms,
-      .serial = segment.serial,
-      .first_before = segment.sequence,
-      .prior_in_flight = in_flight(),
-      .acknowledged = 1,
-      .delivered = 1,
-      .marked = segment.is_marked ? 1U : 0U,
-      .feedback_packets = segment.congestion.feedback_packets,
-      .newest = settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
-  };
   scoreboard_.advance();
-  newest_serial_ = std::max(newest_serial_, segment.serial);
   const double rtt_ms = now_ms - segment.sent_ms;
-  timer_.sample(rtt_ms);
   results_.rtt.sampled(rtt_ms, now_ms);
   ++delivered_;
-  restart_timer_at_progress(false, now_ms);
-  tell_controller(news, now_ms);
-  send_what_may_leave(now_ms, outlet);
-  return true;
+  timed_out_again_ = false;
+  if (scoreboard_.first() > recovery_end_ && !scoreboard_.is_empty()) [[likely]] {
+    timer_.progress(rtt_ms, now_ms);
+  } else {
+    timer_.sample(rtt_ms);
+    restart_timer_at_progress(false, now_ms);
+  }
+  if (reads_whole_acks_) {
+    tell_controller(
+        {
+            .sent_ms = segment.sent_ms,
+            .received_ms = received_ms,
+            .serial = segment.serial,
+            .first_before = segment.sequence,
+            .prior_in_flight = in_flight() + 1,
+            .acknowledged = 1,
+            .delivered = 1,
+            .marked = segment.is_marked ? 1U : 0U,
+            .feedback_packets = segment.congestion.feedback_packets,
+            .newest = settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
+        },
+        now_ms);
+  } else {
+    controller_->progressed(now_ms, rtt_ms, segment.sequence < window_limited_end_);
+  }
+  if (sends_in_order_ && !scoreboard_.is_empty()) [[likely]] {
+    send_in_order(now_ms, outlet);
+  } else {
+    send_what_may_leave(now_ms, outlet);
+  }
+  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
+}
+
+// What send_what_may_leave() does where nothing is missing, something is in flight, and nobody is
+// told of what leaves.
+[[gnu::always_inline]] inline void Transport::send_in_order(double now_ms, Outlet& outlet) {
+  pacing_ms_ = kNever;
+  const std::uint64_t first = scoreboard_.first();
+  const std::uint64_t window_end = first + controller_window();
+  const std::uint64_t end =
+      std::min({data_end_, window_end, first + settings_.receive_window_packets});
+  const double intersend_ms = controller_->intersend_ms();
+  while (scoreboard_.end() < end) {
+    if (const double next_ms = last_send_ms_ + intersend_ms; next_ms > now_ms) [[unlikely]] {
+      pacing_ms_ = next_ms;
+      return;
+    }
+    next_.sent_ms = now_ms;
+    next_.sequence = scoreboard_.end();
+    next_.serial = next_serial_++;
+    scoreboard_.send().serial = next_.serial;
+    ++results_.packets_sent;
+    last_send_ms_ = now_ms;
+    outlet.send(next_, now_ms);
+  }
+  if (scoreboard_.end() < data_end_ && scoreboard_.end() >= window_end) {
+    window_limited_end_ = scoreboard_.end();
+  }
 }
 
 void Transport::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
@@ -121,50 +171,90 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   } else {
     acknowledge(content, [&](const Scoreboard::Transmission&) { ++delivered; });
   }
-  const std::uint64_t acknowledged = scoreboard_.first() - first_before;
-  const double sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms;
-  const double rtt_ms = now_ms - sent_ms;
-  newest_serial_ = std::max(newest_serial_, echo.serial);
+  take({.sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms,
+        .received_ms = content.received_ms,
+        .serial = echo.serial,
+        .first_before = first_before,
+        .prior_in_flight = prior_in_flight,
+        .acknowledged = scoreboard_.first() - first_before,
+        .delivered = delivered,
+        .marked = content.marked,
+        .feedback_packets = content.feedback_packets,
+        .newest = newest},
+       content.cumulative == first_before, now_ms, outlet);
+}
+
+// The same around a gap, with no ACK made in between.
+double Transport::exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
+                                       Outlet& outlet) {
+  if (!exchanges_gaps_ || segment.sequence < connection_start_) {
+    return kDeclined;
+  }
+  ++results_.packets_received;
+  results_.packets_marked += segment.is_marked ? 1 : 0;
+  const std::uint64_t in_order = reassembly_.in_order_end();
+  reassembly_.add(segment.sequence);
+  if (const std::uint64_t handed_on = reassembly_.in_order_end() - in_order; handed_on > 0) {
+    results_.packets_in_order += handed_on;
+    results_.rtt.handed_on();
+  }
+  const std::uint64_t prior_in_flight = in_flight();
+  const std::uint64_t first_before = scoreboard_.first();
+  std::uint64_t delivered = 0;
+  const auto count = [&delivered](const Scoreboard::Transmission&) { ++delivered; };
+  scoreboard_.acknowledge(reassembly_.in_order_end(), count);
+  for (const SackBlock& block : reassembly_.blocks()) {
+    scoreboard_.acknowledge(block, count);
+  }
+  take({.sent_ms = segment.sent_ms,
+        .received_ms = received_ms,
+        .serial = segment.serial,
+        .first_before = first_before,
+        .prior_in_flight = prior_in_flight,
+        .acknowledged = scoreboard_.first() - first_before,
+        .delivered = delivered,
+        .marked = segment.is_marked ? 1U : 0U,
+        .feedback_packets = segment.congestion.feedback_packets,
+        .newest = nullptr},
+       reassembly_.in_order_end() == first_before, now_ms, outlet);
+  return next_ms();
+}
+
+void Transport::take(News news, bool repeats_last, double now_ms, Outlet& outlet) {
+  const double rtt_ms = now_ms - news.sent_ms;
+  newest_serial_ = std::max(newest_serial_, news.serial);
   if (!settings_.uses_sack) {
-    delivered = count_duplicates(content.cumulative == first_before, acknowledged, delivered);
+    news.delivered = count_duplicates(repeats_last, news.acknowledged, news.delivered);
   }
   const bool was_in_recovery = phase_ == Phase::kRecovery;
   const bool leaves = phase_ != Phase::kOpen && scoreboard_.first() >= recovery_end_;
-  if (takes_sample(acknowledged, delivered, was_in_recovery && !leaves)) {
+  if (takes_sample(news.acknowledged, news.delivered, was_in_recovery && !leaves)) {
     timer_.sample(rtt_ms);
     results_.rtt.sampled(rtt_ms, now_ms);
-  } else if (acknowledged > 0) {
+  } else if (news.acknowledged > 0) {
     results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
   }
-  delivered_ += delivered;
+  delivered_ += news.delivered;
   if (leaves) {
-    leave_recovery(prior_in_flight, now_ms);
+    leave_recovery(news.prior_in_flight, now_ms);
   }
   if (!settings_.uses_sack) {
-    find_losses_without_sack(acknowledged > 0 && was_in_recovery, prior_in_flight, now_ms);
+    find_losses_without_sack(news.acknowledged > 0 && was_in_recovery, news.prior_in_flight,
+                             now_ms);
   } else if (scoreboard_.has_received() || !repetitions_.empty()) {
-    find_losses(prior_in_flight, now_ms);
+    find_losses(news.prior_in_flight, now_ms);
   }
-  if (acknowledged > 0) {
+  if (news.acknowledged > 0) {
     restart_timer_at_progress(was_in_recovery, now_ms);
   } else if (settings_.has_ns2_linux_recovery) {
     timer_.restart(now_ms);
   }
-  tell_controller({.sent_ms = sent_ms,
-                   .received_ms = content.received_ms,
-                   .serial = echo.serial,
-                   .first_before = first_before,
-                   .prior_in_flight = prior_in_flight,
-                   .acknowledged = acknowledged,
-                   .delivered = delivered,
-                   .marked = content.marked,
-                   .feedback_packets = content.feedback_packets,
-                   .newest = newest},
-                  now_ms);
+  tell_controller(news, now_ms);
   if (is_reducing_) {
-    reduce_in_proportion(delivered);
+    reduce_in_proportion(news.delivered);
   }
   send_what_may_leave(now_ms, outlet);
+  look_for_exchanges();
 }
 
 [[gnu::always_inline]] inline void Transport::restart_timer_at_progress(bool was_in_recovery,
@@ -468,6 +558,7 @@ void Transport::act(double now_ms, Outlet& outlet) {
     timer_expired(now_ms);
   }
   send_what_may_leave(now_ms, outlet);
+  look_for_exchanges();
 }
 
 inline std::uint64_t Transport::controller_window() const {
@@ -549,10 +640,15 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   if (settings_.repairs && (!timer_.is_running() || is_first)) {
     timer_.restart(now_ms);
   }
-  controller_->sent({.now_ms = now_ms,
-                     .serial = serial,
-                     .in_flight = others + 1,
-                     .is_repetition = is_repetition});
+  if (others == 0) {
+    controller_->resumed(now_ms);
+  }
+  if (controller_->needs().hears_of_sending) {
+    controller_->sent({.now_ms = now_ms,
+                       .serial = serial,
+                       .in_flight = others + 1,
+                       .is_repetition = is_repetition});
+  }
   Segment segment;
   segment.sent_ms = now_ms;
   segment.sequence = packet;

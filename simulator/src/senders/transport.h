@@ -71,8 +71,8 @@ class Transport final : public Body {
   void switch_off(double now_ms) override;
   void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                     Outlet& outlet) override;
-  bool exchanged(const Segment& segment, double received_ms, double now_ms,
-                 Outlet& outlet) override;
+  double exchanged(const Segment& segment, double received_ms, double now_ms,
+                   Outlet& outlet) override;
   double next_ms() const override;
   void act(double now_ms, Outlet& outlet) override;
   bool is_done() const override {
@@ -118,7 +118,11 @@ class Transport final : public Body {
     const Scoreboard::Transmission* newest;  // null where rates are not sampled
   };
 
-  bool is_in_order(const Segment& segment) const;
+  double exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
+                              Outlet& outlet);
+  void take(News news, bool repeats_last, double now_ms, Outlet& outlet);
+  void look_for_exchanges();
+  void send_in_order(double now_ms, Outlet& outlet);
   void restart_timer_at_progress(bool was_in_recovery, double now_ms);
   void tell_controller(const News& news, double now_ms);
   template <class Delivered>
@@ -147,9 +151,15 @@ class Transport final : public Body {
   void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
 
   TransportSettings settings_;
-  // Packets and ACKs in order may be taken together.
-  bool exchanges_;
   std::unique_ptr<Controller> controller_;
+  // Packets and ACKs in order may be taken together; and what then leaves is told nobody.
+  bool exchanges_;
+  bool exchanges_gaps_;
+  bool reads_whole_acks_;
+  bool sends_in_order_;
+  // What is next for the receiver, and the first that the sender waits for, where neither misses
+  // any.
+  std::uint64_t exchangeable_ = kEndless;
 
   // The sender.
   Scoreboard scoreboard_;
@@ -159,6 +169,7 @@ class Transport final : public Body {
   std::uint64_t data_end_ = 0;          // behind the last packet that may be sent
   std::uint64_t next_serial_ = 0;
   std::uint64_t resolved_ = 0;  // received or lost of this connection, where nothing is repaired
+  Segment next_;                // to leave in order, but for its numbers
   double last_send_ms_ = -std::numeric_limits<double>::infinity();
   double pacing_ms_ = kNever;  // when a packet may leave for which there is room
 

@@ -49,11 +49,12 @@ class DrivenQueue : private DropListener {
   }
 
   std::optional<Segment> depart() {
-    const std::optional<Segment> segment = queue_->depart(now_ms, *this);
-    if (segment) {
-      departed_.push_back({now_ms, *segment});
+    const Segment* const segment = queue_->depart(now_ms, *this);
+    if (segment == nullptr) {
+      return std::nullopt;
     }
-    return segment;
+    departed_.push_back({now_ms, *segment});
+    return *segment;
   }
   // Whose the next `count` departures are.
   std::vector<std::uint32_t> senders_of_next(std::uint32_t count) {
