@@ -30,6 +30,7 @@ STEPS = 3
 #: recordings where no link follows any.
 DIGESTS = {
     "services/src/remy_services/specification/enclosures.py",
+    "services/src/remy_services/stores/recordings.py",
     "services/src/remy_services/specification/writing.py",
     "services/src/remy_services/designer/checkpoint.py",
     "services/src/remy_services/designer/joint/divisions.py",
