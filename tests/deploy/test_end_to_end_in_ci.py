@@ -18,6 +18,7 @@ if [ "$1" = "$FAILING" ]; then echo "$1 fails"; exit 1; fi
 _IMAGES_TOOL = """#!/bin/sh
 echo image >>"$(dirname "$0")/calls"
 [ "$FAILING" != late-image ] || exit 124
+if [ -n "$SAYING" ]; then echo "$SAYING" >&2; exit 1; fi
 [ "$FAILING" != image ]
 """
 
@@ -97,5 +98,21 @@ def test_a_machine_too_slow_for_images_is_said_and_no_failure(tool: Tool) -> Non
     status, said, calls = tool.run(FAILING="late-image")
     assert status == 0
     assert "No end-to-end tests: this machine takes more than 25 minutes" in said
+    assert "exec" not in calls
+    assert calls[-1] == "down"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "write /usr/lib/libc.so: no space left on device",
+        "ERROR: Could not install packages: [Errno 28] No space left on device",
+    ],
+    ids=["builder", "pip"],
+)
+def test_a_disk_too_small_for_images_is_said_and_no_failure(tool: Tool, words: str) -> None:
+    status, said, calls = tool.run(SAYING=words)
+    assert status == 0
+    assert "No end-to-end tests: this machine's disk is too small for the images" in said
     assert "exec" not in calls
     assert calls[-1] == "down"
