@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -54,13 +55,21 @@ _FLOWS = 8
 _FLOWS_LINK_MBPS = 15
 
 
+#: What a packet on these may cost, in that of the first of them.
+_MOST_OF_ONE_LINK = 1.6
+_NETWORKS = ("one link", "a trace", "two links")
+#: Opportunities of the trace in 4 ms, ms: in a mean of 0.8 ms, as on the other links.
+_OPPORTUNITIES_MS = (0, 0, 1, 3, 3)
+_TRACE_LASTS_MS = 100_000
+
+
 def measure() -> list[Row]:
     """One row a setting."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed (package valgrind).")
-    return [_remycc_row(setting, published(setting.remycc)) for setting in _SETTINGS] + [
-        _protocol_row(protocol, queue) for queue in _GOALS_BY_QUEUE for protocol in _PROTOCOLS
-    ]
+    rows = [_remycc_row(setting, published(setting.remycc)) for setting in _SETTINGS]
+    rows += [_protocol_row(protocol, queue) for queue in _GOALS_BY_QUEUE for protocol in _PROTOCOLS]
+    return rows + _network_rows()
 
 
 def _remycc_row(setting: _Setting, remycc: Path) -> Row:
@@ -74,7 +83,7 @@ def _remycc_row(setting: _Setting, remycc: Path) -> Row:
             off_ms=setting.on_off_ms,
             seconds=seconds,
         )
-        return [REMY_SIMULATE, *flags]
+        return [REMY_SIMULATE, *flags, "--json"]
 
     # The figures of others hold for their RemyCC only.
     is_same = remycc.name == setting.remycc
@@ -96,7 +105,7 @@ def _protocol_row(protocol: str, queue: str) -> Row:
         flags = bulk_flow_flags(
             protocol, senders=_FLOWS, link_mbps=_FLOWS_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
         )
-        return [REMY_FARM, "simulate", *flags, "--queue", queue]
+        return [REMY_FARM, "simulate", *flags, "--queue", queue, "--json"]
 
     return {
         "sender": protocol,
@@ -108,6 +117,65 @@ def _protocol_row(protocol: str, queue: str) -> Row:
         "goal": _GOALS_BY_QUEUE[queue],
         "reference": None,
     }
+
+
+def _network_rows() -> list[Row]:
+    """What links of other kinds cost, and a second one on the way."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in _NETWORKS:
+            path = _network(Path(folder), name)
+
+            def command(seconds: int, path: Path = path) -> list[str | Path]:
+                return [sys.executable, "-m", "benchmarks.network_run", path, str(seconds)]
+
+            row = _difference(command)
+            one_link = (rows[0] if rows else row)["instructions a packet"]
+            assert isinstance(one_link, float)
+            rows.append(
+                {
+                    "sender": "newreno",
+                    "queue": f"drop-tail, {name}",
+                    "senders": _FLOWS,
+                    "Mbit/s": float(_FLOWS_LINK_MBPS),
+                    "on/off ms": None,
+                    **row,
+                    "goal": round(_MOST_OF_ONE_LINK * one_link) if rows else None,
+                    "reference": None,
+                }
+            )
+    return rows
+
+
+def _network(folder: Path, name: str) -> Path:
+    """A network of links of equal mean rates for flows without end, written to a file."""
+    link: dict[str, object] = {
+        "rate_mbps": _FLOWS_LINK_MBPS,
+        "delay_ms": _RTT_MS / 4,
+        "buffer_packets": BUFFER_PACKETS,
+    }
+    links = [link] * (2 if name == "two links" else 1)
+    if name == "a trace":
+        times_ms = (
+            begin_ms + each_ms
+            for begin_ms in range(1, _TRACE_LASTS_MS, 4)
+            for each_ms in _OPPORTUNITIES_MS
+        )
+        (folder / "link.trace").write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
+        del link["rate_mbps"]
+        links = [{**link, "trace": {"path": "link.trace", "semantics": "ns2"}}]
+    path = folder / f"{name.replace(' ', '-')}.json"
+    senders = [
+        {
+            "sender": "newreno",
+            "first_on_ms": STARTS_APART_MS * number,
+            "route": {"return_delay_ms": _RTT_MS - len(links) * _RTT_MS / 4},
+            "traffic": {"always": {}},
+        }
+        for number in range(_FLOWS)
+    ]
+    path.write_text(json.dumps({"links": links, "senders": senders}))
+    return path
 
 
 def _difference(command: Callable[[int], list[str | Path]]) -> Row:
@@ -124,10 +192,7 @@ def _run(command: list[str | Path]) -> tuple[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind"
         printed = subprocess.run(
-            [
-                *("valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={counts}"),
-                *(*command, "--json"),
-            ],
+            ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={counts}", *command],
             # Else Python's start, too, is another one each time.
             env={**os.environ, "PYTHONHASHSEED": "0"},
             check=True,
@@ -149,7 +214,9 @@ FIGURE = Figure(
         "packets received, likewise: start and end cancel. Repeatable whatever else the machine "
         "does; it depends on the compiler. RTT 150 ms, seed 1. RemyCCs: exponential on and off "
         "times of the given mean. Protocols, on the tcp body: flows without end that start "
-        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets."
+        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets; likewise on one link, "
+        "on one that follows a trace (in ns-2's semantics), and on two in a row of the same rate: "
+        f"at most {_MOST_OF_ONE_LINK} times what the one link costs."
     ),
     measure=measure,
 )

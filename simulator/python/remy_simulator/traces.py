@@ -121,11 +121,8 @@ class Traces:
 
 def named_traces(request: evaluation_pb2.EvaluationRequest) -> list[bytes]:
     """The hashes of the recordings that a request's links follow, in their order."""
-    links = [
-        link
-        for network in (*request.specimens, *request.specimen_columns.kinds)
-        for link in network.links
-    ]
+    links = [link for specimen in request.specimens for link in specimen.links]
+    links += [link for kind in request.specimen_columns.kinds for link in kind.links]
     return sorted({link.trace.sha256 for link in links if link.HasField("trace")})
 
 
