@@ -100,6 +100,9 @@ class AckClock {
       return;
     }
     const auto whole = static_cast<std::uint64_t>(std::max(window(), 1.0));
+    if (in_flight_ == 0) {
+      controller_->resumed(now_ms_);
+    }
     if (!tells_sent_) {
       in_flight_ = std::max(in_flight_, whole);
     }

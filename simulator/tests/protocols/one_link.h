@@ -223,6 +223,9 @@ class OneLinkRun {
         flow.acks.push_back({received_ms + link_.rtt_ms / 2, received_ms, packet.serial});
       }
     }
+    if (flow.outstanding.size() == 1) {
+      flow.controller->resumed(now_ms_);
+    }
     flow.controller->sent({.now_ms = now_ms_,
                            .serial = packet.serial,
                            .in_flight = flow.outstanding.size(),
