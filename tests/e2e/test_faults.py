@@ -101,6 +101,41 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
+def test_a_coordinator_whose_node_vanishes_takes_its_design_up_on_another(
+    farm: Farm, tmp_path: Path, whole_again: object, figures: Figures
+) -> None:
+    """And says how long each part of docs/kubernetes.md, "A lost node", took here."""
+    two = "{minimum: 2, maximum: 2, cpus: 0.25}"
+    spec = write_spec(tmp_path, steps=STEPS, specimens=SPECIMENS, seed=33, workers=two)
+    job = farm.submit(spec, "taken-over")
+    # Redis stays where it is: its own way to another node is the cluster's.
+    home = _node_of_redis(farm)
+    run(["kubectl", "cordon", home])
+    farm.kubectl("delete", "pod", "-l", COORDINATOR)
+    wait_until(lambda: farm.kubectl.pods(COORDINATOR), "a coordinator on another node")
+    run(["kubectl", "uncordon", home])
+    _progress(farm, job, 5)
+    node = farm.kubectl.node_of(COORDINATOR)
+    assert node != home
+    reached = _step(farm, job)
+
+    kill_node(node)
+    began = time.monotonic()
+    wait_until(lambda: not nodes()[node], "the node to be missed", every_seconds=0.5)
+    missed = time.monotonic() - began
+    wait_until(lambda: _is_ready_beside(farm, node), "another coordinator", every_seconds=0.5)
+    ready = time.monotonic() - began
+    wait_until(lambda: _step(farm, job) > reached, "a step", seconds=300, every_seconds=0.5)
+    figures(
+        f"the node missed after {missed:.0f} s, another coordinator ready after {ready:.0f} s, "
+        f"the next step seen after {time.monotonic() - began:.0f} s"
+    )
+    start_node(node)
+    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.fetch(job) == embedded(spec)
+    figures(f"{STEPS} steps, {digest_of(farm.fetch(job))}")
+
+
 def test_spot_nodes_may_be_lost_every_half_minute(
     farm: Farm, tmp_path: Path, whole_again: object, figures: Figures
 ) -> None:
@@ -178,6 +213,16 @@ def _node_of_a_worker(farm: Farm, job: str) -> str:
 
 def _nodes_of_workers(farm: Farm, job: str) -> set[str]:
     return {str(pod["spec"]["nodeName"]) for pod in farm.workers_of(job)}
+
+
+def _is_ready_beside(farm: Farm, node: str) -> bool:
+    """Whether a coordinator on another node takes calls."""
+    return any(
+        each["type"] == "Ready" and each["status"] == "True"
+        for pod in farm.kubectl.pods(COORDINATOR)
+        if pod["spec"]["nodeName"] != node
+        for each in pod["status"]["conditions"]
+    )
 
 
 def _node_of_redis(farm: Farm) -> str:

@@ -1,0 +1,122 @@
+"""Designs that are objects of Kubernetes, on nodes: applied, seen through losses, deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remy_services.kubernetes.design_jobs import API_VERSION, KIND, tree_of
+from remy_services.specification import load_spec
+from tests.e2e.conftest import Figures
+from tests.e2e.designs import digest_of, embedded, write_spec
+from tests.e2e.farm import COORDINATOR, Farm
+from tests.e2e.kubectl import run
+from tests.e2e.settings import needs_cluster
+from tests.waiting import wait_until
+
+pytestmark = needs_cluster
+
+
+@pytest.fixture(scope="module")
+def farm_of_objects(farm: Farm) -> Iterator[Farm]:
+    """The farm, which serves DesignJobs until the end of these tests."""
+    farm.install({"designJobs": {"enabled": True}})
+    yield farm
+    # While there is a coordinator that lets them go: the chart keeps both at an upgrade.
+    farm.kubectl("delete", "designjobs", "--all", "--timeout=120s")
+    farm.install()
+    run(["kubectl", "delete", "customresourcedefinition", "designjobs.remy-farm.dev"])
+
+
+def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_lost(
+    farm_of_objects: Farm, tmp_path: Path, figures: Figures
+) -> None:
+    farm = farm_of_objects
+    spec = write_spec(tmp_path, steps=400, seed=41, workers="{minimum: 2, maximum: 2}")
+    _apply(farm, "applied", spec)
+    _wait(farm, "applied", "jsonpath={.status.phase}=Running")
+    job = _get(farm, "applied")["status"]["jobID"]
+    farm.wait_for_step(job, 10)
+    assert len(farm.workers_of(job)) == 2
+
+    (before,) = farm.kubectl.pods(COORDINATOR)
+    farm.kubectl("delete", "pod", before["metadata"]["name"], "--grace-period=0", "--force")
+    _wait(farm, "applied", "condition=Complete")
+    (after,) = farm.kubectl.pods(COORDINATOR)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+    result = _get(farm, "applied")["status"]["result"]
+    published = json.loads(farm.kubectl("get", "configmap", result["configMapName"], "-o", "json"))
+    table = published["data"]["remycc.json"].encode()
+    assert table == embedded(spec)
+    assert table == farm.fetch(job)
+    assert result["sha256"] == hashlib.sha256(table).hexdigest()
+    _, row = farm.kubectl("get", "designjob", "applied").splitlines()
+    assert row.split()[:2] == ["applied", "Succeeded"]
+    assert "Succeeded" in farm.kubectl("describe", "designjob", "applied").partition("Events:")[2]
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
+    figures(f"400 steps, the coordinator killed, {digest_of(table)}")
+
+
+def test_one_that_was_submitted_pauses_and_goes_on_by_kubectl(
+    farm_of_objects: Farm, tmp_path: Path
+) -> None:
+    farm = farm_of_objects
+    job = farm.submit(write_spec(tmp_path, steps=5000, seed=42), "submitted")
+    name = f"submitted-{job}"
+    wait_until(lambda: farm.kubectl.exists("designjob", name), "the job's object")
+    wait_until(lambda: farm.workers_of(job), "workers")
+    farm.wait_for_step(job, 3)
+    _patch(farm, name, {"paused": True})
+    _wait(farm, name, "jsonpath={.status.phase}=Paused")
+    assert farm.state(job) == "PAUSED"
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
+    reached = farm.step(job)
+    _patch(farm, name, {"paused": False})
+    wait_until(lambda: farm.workers_of(job), "workers")
+    farm.wait_for_step(job, reached + 1)
+    farm.cli("cancel", job)
+    _wait(farm, name, "jsonpath={.status.phase}=Cancelled")
+
+
+def test_deleting_one_ends_its_job_and_its_workers(farm_of_objects: Farm, tmp_path: Path) -> None:
+    farm = farm_of_objects
+    _apply(farm, "deleted", write_spec(tmp_path, steps=5000, seed=43))
+    _wait(farm, "deleted", "jsonpath={.status.phase}=Running")
+    job = _get(farm, "deleted")["status"]["jobID"]
+    wait_until(lambda: farm.workers_of(job), "workers")
+    farm.kubectl("delete", "designjob", "deleted", "--timeout=120s")
+    assert farm.state(job) == "CANCELLED"
+    wait_until(
+        lambda: not farm.kubectl.objects("jobs,pods", f"remy-farm/job-id={job}"),
+        "the end of its workers",
+    )
+
+
+def _apply(farm: Farm, name: str, spec: Path) -> None:
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name},
+        "spec": {"design": tree_of(load_spec(spec))},
+    }
+    farm.kubectl("apply", "-f", "-", given=json.dumps(body))
+
+
+def _patch(farm: Farm, name: str, spec: Any) -> None:
+    change = json.dumps({"spec": spec})
+    farm.kubectl("patch", "designjob", name, "--type=merge", f"--patch={change}")
+
+
+def _wait(farm: Farm, name: str, what: str) -> None:
+    command = ["kubectl", "-n", farm.namespace, "wait", f"--for={what}", f"designjob/{name}"]
+    run([*command, "--timeout=600s"], seconds=620)
+
+
+def _get(farm: Farm, name: str) -> Any:
+    return json.loads(farm.kubectl("get", "designjob", name, "-o", "json"))
