@@ -67,7 +67,8 @@ def _design(name: str, seed: str, settings: Sequence[str]) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     spec = folder.with_suffix(".yaml")
     spec.write_text(to_yaml(spec_of_tree(tree, "--set")))
-    _run("design", str(spec), "--out", str(folder), "--resume", "--quiet")
+    resume = ["--resume"] if (folder / "checkpoint.bin").exists() else []
+    _run("design", str(spec), "--out", str(folder), *resume, "--quiet")
     return folder
 
 
