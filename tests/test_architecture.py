@@ -117,11 +117,11 @@ def test_no_class_name_has_two_meanings() -> None:
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
 #: Lines at most, but for those of OPTIONAL.
-MOST_LINES = {"services": 31_615, "workers": 2_000}
+MOST_LINES = {"services": 31_700, "workers": 2_000}
 #: What nothing else needs, and may be left unread: chapters, and their lines at most.
 OPTIONAL = {
     "services/src/remy_services/kubernetes/design_jobs.py": 610,
-    "services/src/remy_services/coordinator/design_jobs.py": 250,
+    "services/src/remy_services/coordinator/design_jobs.py": 290,
     "services/src/remy_services/analysis/recording.py": 240,
     "services/src/remy_services/evaluation/topologies.py": 290,
     "services/src/remy_services/kernel/checks.py": 320,

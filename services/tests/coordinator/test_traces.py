@@ -14,7 +14,12 @@ from remy_farm.v1 import spec_pb2
 from remy_services.specification import load_spec
 from remy_services.specification.enclosures import recordings_of
 from remy_services.stores import open_store
-from remy_services.stores.recordings import MOST_RECORDING_BYTES, entry_of, has_recording
+from remy_services.stores.recordings import (
+    MOST_RECORDING_BYTES,
+    UnusedRecordings,
+    entry_of,
+    has_recording,
+)
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.running_server import (
     DEADLINE_SECONDS,
@@ -76,6 +81,14 @@ async def _has(server: RunningServer, sha256: bytes) -> bool:
     return await environment.threads.store(has_recording, environment.store, sha256)
 
 
+def _sweep(server: RunningServer, *, keep_seconds: float) -> None:
+    """As often as what is to go takes."""
+    farm = server.farm
+    farm._sweep = UnusedRecordings(farm.environment.store, keep_seconds)
+    for _ in range(2):
+        server.run(farm.sweep_traces())
+
+
 def test_a_job_follows_a_trace_that_was_uploaded(
     server: RunningServer, spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
@@ -98,10 +111,14 @@ def test_a_job_follows_a_trace_that_was_uploaded(
         second.id,
     }
 
-    # It stays for as long as a job names it.
+    # It stays for as long as a job names it, and then for a while.
     client.call("DeleteJob", messages.DeleteJobRequest(job=first.id))
+    _sweep(server, keep_seconds=0)
     assert _is_kept(server, recording.sha256)
     client.call("DeleteJob", messages.DeleteJobRequest(job=second.id))
+    _sweep(server, keep_seconds=60)
+    assert _is_kept(server, recording.sha256)
+    _sweep(server, keep_seconds=0)
     assert not _is_kept(server, recording.sha256)
 
 

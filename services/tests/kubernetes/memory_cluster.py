@@ -65,6 +65,9 @@ class MemoryCluster:
         self._check()
         return Owner("apps/v1", "Deployment", name, "uid-of-" + name)
 
+    async def config_map(self, name: str) -> Mapping[str, bytes] | None:
+        raise NotImplementedError
+
     async def close(self) -> None:
         self._watches.clear()
 

@@ -361,6 +361,25 @@ def test_what_only_the_farm_can_refuse_is_said(namespace: Namespace, server: Run
     assert server.client().call("ListJobs", messages.ListJobsRequest()).jobs == []
 
 
+def test_a_job_follows_what_a_config_map_holds(namespace: Namespace, server: RunningServer) -> None:
+    times_ms = range(0, 10_000, 4)
+    namespace.kind("ConfigMap").create(
+        body={
+            "metadata": {"name": "lte"},
+            "data": {"down.trace": "".join(f"{each}\n" for each in times_ms)},
+        },
+        namespace=namespace.name,
+    )
+    tree = design()
+    del tree["network"]["link_rate_mbps"]
+    trace = {"path": "lte/down.trace", "semantics": "ns2"}
+    tree["network"] |= {"buffer": {"infinite": {}}, "links": [{"trace": trace}]}
+    namespace.apply("cellular", tree)
+    found = namespace.until_phase("cellular", "Succeeded")
+    job = server.client().get(found["status"]["jobID"])
+    assert job.spec.network.links[0].trace.mean_rate_mbps == pytest.approx(3, rel=0.01)
+
+
 @needs_kubectl
 def test_kubectl_shows_what_there_is_to_know(namespace: Namespace, server: RunningServer) -> None:
     namespace.kubectl("apply", "--filename", str(MANIFEST))

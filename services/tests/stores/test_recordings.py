@@ -9,7 +9,8 @@ from remy_farm.v1 import job_pb2
 from remy_services.stores.archive import ArchiveError, export_job, is_file_name, put_archive
 from remy_services.stores.contract import CheckpointStore, Commit, Conflict
 from remy_services.stores.recordings import (
-    delete_recording,
+    UnusedRecordings,
+    claim_recording,
     entry_of,
     has_recording,
     is_recording,
@@ -26,7 +27,7 @@ SHA256 = hashlib.sha256(CONTENT).digest()
 
 
 @pytest.mark.parametrize("content", [CONTENT, CONTENT[:8], CONTENT[: 1 << 20]])
-def test_a_recording_is_kept_by_its_hash_until_it_is_removed(
+def test_a_recording_is_kept_by_its_hash_until_nobody_has_named_it_for_long(
     store: CheckpointStore, content: bytes
 ) -> None:
     sha256 = hashlib.sha256(content).digest()
@@ -37,16 +38,19 @@ def test_a_recording_is_kept_by_its_hash_until_it_is_removed(
     assert has_recording(store, sha256)
     assert read_recording(store, sha256) == content
 
-    delete_recording(store, sha256)
-    assert not has_recording(store, sha256)
+    sweep = UnusedRecordings(store, keep_seconds=60)
+    for now in (0, 59):
+        sweep.sweep([sha256], now)
+        sweep.sweep([], now)
+        sweep.sweep([], now)
+        assert claim_recording(store, sha256)
+    for now in (60, 119, 120, 121):
+        assert has_recording(store, sha256)
+        sweep.sweep([], now)
+    assert not claim_recording(store, sha256)
     assert store.jobs() == []
-    delete_recording(store, sha256)
-    assert read_recording(put_and_return(store, content), sha256) == content
-
-
-def put_and_return(store: CheckpointStore, content: bytes) -> CheckpointStore:
-    put_recording(store, content)
-    return store
+    assert put_recording(store, content) == sha256
+    assert read_recording(store, sha256) == content
 
 
 def test_what_was_begun_is_no_recording_and_is_gone_on_with(store: CheckpointStore) -> None:

@@ -131,7 +131,7 @@ def members_of(
         for path, value in settings:
             varied = vary(varied, path, value, source=source)
         members.append(
-            Member(name, settings, spec_of_tree(varied, f"{source} with {name}", folder=folder))
+            Member(name, settings, spec_of_tree(varied, f"{source} with {name}", files=folder))
         )
     return _with_usable_names(members)
 

@@ -433,7 +433,7 @@ def command(
         return
     kept = OutDirectory(out).spec
     edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
-    spec = adjusted(spec_of_tree(tree, spec_path, edition=edition, folder=Path(spec_path).parent))
+    spec = adjusted(spec_of_tree(tree, spec_path, edition=edition, files=Path(spec_path).parent))
     first = None if first_path is None else read_remycc(first_path).table
     with progress_view(quiet=quiet) as view:
         run = DesignRun(spec, out, threads=threads, resume=resume, first_table=first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,14 +17,14 @@ import structlog
 from google.protobuf.json_format import MessageToDict
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.access import Caller, Role, set_caller
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import changes, queries
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import BackgroundTask
 from remy_services.coordinator.middleware import refusal_of
-from remy_services.coordinator.refusals import CallRefused
+from remy_services.coordinator.refusals import CallRefused, bad_field
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes.cluster import Cluster, Gone, KubernetesCluster, Listed
 from remy_services.kubernetes.design_jobs import (
@@ -41,6 +42,11 @@ from remy_services.kubernetes.design_jobs import (
 )
 from remy_services.kubernetes.manifest import KubernetesError
 from remy_services.kubernetes.reconciliation import Backoff
+from remy_services.specification import parse_spec
+from remy_services.specification.enclosures import named_files
+from remy_services.specification.reading import fill
+from remy_services.specification.traces import RecordedLink
+from remy_services.stores.recordings import put_recording
 
 _log = structlog.get_logger()
 
@@ -52,6 +58,12 @@ _RETRY_SECONDS: Final = 5.0
 #: Of a ConfigMap, with room for what is around it.
 _MOST_BYTES: Final = 1_000_000
 _LONGEST_REFUSAL: Final = 1000
+#: Of all files that a specification names; a ConfigMap has a MiB at most.
+_MOST_FILES_BYTES: Final = 8 << 20
+#: How it names them.
+_FILE: Final = re.compile(
+    r"(?P<config_map>[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)/(?P<key>[-._a-zA-Z0-9]{1,253})"
+)
 #: Owns what is submitted; no name of a token has a slash.
 _OWNER: Final = "kubernetes/"
 
@@ -187,6 +199,7 @@ class DesignJobController(BackgroundTask):
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 if isinstance(request, messages.SubmitJobRequest):
+                    await self._enclose(request, namespace)
                     await changes.submit_job(
                         farm, request, job_id=action.job_id, paused=action.paused
                     )
@@ -194,6 +207,8 @@ class DesignJobController(BackgroundTask):
                     await _CALLS[type(request)](farm, request)
         except TimeoutError as late:
             raise CallRefused(grpc.StatusCode.UNAVAILABLE, "the store is not available") from late
+        except KubernetesError:
+            raise
         except Exception as error:
             refusal = refusal_of(error, type(request).__name__)
             if refusal.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL):
@@ -203,6 +218,38 @@ class DesignJobController(BackgroundTask):
             )
             return False
         return True
+
+    async def _enclose(self, request: messages.SubmitJobRequest, namespace: str) -> None:
+        """Reads the files that a specification names, which are keys of ConfigMaps, and keeps the
+        recordings among them. Raises CallRefused, SpecError, KubernetesError or StoreError."""
+        said = spec_pb2.DesignSpec()
+        # What is wrong with it is told of with all else.
+        fill(said, json.loads(request.spec_text))
+        contents: dict[str, bytes] = {}
+        for name in named_files(said):
+            if not (parts := _FILE.fullmatch(name)):
+                raise bad_field("design", f"names the file {name!r}, but must name CONFIGMAP/KEY")
+            config_map, key = parts["config_map"], parts["key"]
+            found = await self._cluster.config_map(config_map) or {}
+            if key not in found:
+                lacks = f"the namespace {namespace} has no ConfigMap {config_map} with that key"
+                raise bad_field("design", f"names the file {name!r}, but {lacks}")
+            contents[name] = found[key]
+            if sum(map(len, contents.values())) > _MOST_FILES_BYTES:
+                most = f"{_MOST_FILES_BYTES} bytes are allowed; `remy-farm submit` takes more"
+                raise bad_field("design", f"names files that are too large: at most {most}")
+        if not contents:
+            return
+        recordings: list[RecordedLink] = []
+        environment = self._farm.environment
+        spec = await environment.threads.compute(
+            lambda: parse_spec(request.spec_text, files=contents, keep=recordings.append)
+        )
+        for recording in recordings:
+            await environment.threads.store(
+                put_recording, environment.store, recording.opportunities_us
+            )
+        request.spec.CopyFrom(spec)
 
     async def _publish(self, action: Publish) -> Mapping[str, Any]:
         """What is published of a job that has ended, as it stands in the object's status."""

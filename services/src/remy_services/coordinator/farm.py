@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -39,7 +40,7 @@ from remy_services.jobs.states import (
 )
 from remy_services.specification.enclosures import trace_hashes
 from remy_services.stores.contract import JobExists, StoredJob, StoreError, StoreUnavailable
-from remy_services.stores.recordings import delete_recording, is_recording
+from remy_services.stores.recordings import UnusedRecordings, is_recording
 from remy_services.telemetry.samples import WorkerPods
 
 
@@ -64,6 +65,8 @@ class FarmSettings:
     calls: CallLimits = field(default_factory=CallLimits)
     #: How long the store keeps jobs that have ended; then the mirror alone does. None: for ever.
     retention_seconds: float | None = None
+    #: How long the store keeps recordings of links that no job names.
+    trace_retention_seconds: float = 3600.0
     #: How often the store is asked whether it can be written to.
     store_check_seconds: float = 5.0
 
@@ -327,6 +330,8 @@ def _contends(handle: JobHandle) -> bool:
 
 
 _LOOK_AROUND_SECONDS = 30.0
+# A sweep reads the store whole.
+_LOOKS_PER_SWEEP = 20
 
 
 class Farm:
@@ -354,6 +359,7 @@ class Farm:
         #: What of a specification this farm cannot do, in one sentence; None if it can do all.
         self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
         self._looking_around: asyncio.Task[None] | None = None
+        self._sweep = UnusedRecordings(environment.store, settings.trace_retention_seconds)
         self.catalogue = Catalogue(environment, lambda: self.scheduler.look())
         self.scheduler = Scheduler(
             environment, self.catalogue, evaluator, settings.runs, settings.jobs
@@ -383,16 +389,7 @@ class Farm:
             await handle.hold()
         await handle.delete()
         self.catalogue.remove(handle.job_id)
-        await self._drop_traces(trace_hashes(handle.job.spec))
         self.scheduler.look()
-
-    async def _drop_traces(self, hashes: Sequence[bytes]) -> None:
-        """Removes the recordings of these that no job's specification names."""
-        needed = {each for handle in self.catalogue for each in trace_hashes(handle.job.spec)}
-        environment = self.environment
-        for sha256 in hashes:
-            if sha256 not in needed:
-                await environment.threads.store(delete_recording, environment.store, sha256)
 
     def shown(self, handle: JobHandle, *, with_spec: bool = True) -> job_pb2.Job:
         """The job as it is committed, with what is known of it at this moment."""
@@ -444,18 +441,25 @@ class Farm:
                 problem = await handle.retire(backup)
                 if problem is None:
                     self.catalogue.remove(handle.job_id)
-                    await self._drop_traces(trace_hashes(handle.job.spec))
                 _log.info("job retired", job_id=handle.job_id, problem=problem or "")
 
+    async def sweep_traces(self) -> None:
+        """Recordings that no job has named for long leave the store. Raises StoreError."""
+        needed = {each for handle in self.catalogue for each in trace_hashes(handle.job.spec)}
+        now = self.environment.clock().seconds
+        await self.environment.threads.store(self._sweep.sweep, needed, now)
+
     async def _look_around(self) -> None:
-        """Finds jobs whose coordinator ended before it could take them."""
-        while True:
+        """Finds jobs whose coordinator ended before it could take them, and what is of no use."""
+        for number in itertools.count(1):
             await asyncio.sleep(_LOOK_AROUND_SECONDS)
             self.catalogue.refresh_soon()
             try:
                 await self.retire_old_jobs()
+                if number % _LOOKS_PER_SWEEP == 0:
+                    await self.sweep_traces()
             except StoreError as error:
-                _log.warning("jobs that ended long ago stay for now", why=str(error))
+                _log.warning("what is of no use stays for now", why=str(error))
 
     def _in_trouble(self, why: str) -> None:
         self.not_ready = f"the jobs cannot be read from the store: {why}"

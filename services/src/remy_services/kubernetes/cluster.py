@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -84,6 +85,9 @@ class Cluster(Protocol):
 
     async def deployment(self, name: str) -> Owner:
         """A Deployment, as an owner of Jobs."""
+
+    async def config_map(self, name: str) -> Mapping[str, bytes] | None:
+        """What a ConfigMap holds, by key; None if there is none."""
 
     async def close(self) -> None:
         """Frees what the client holds."""
@@ -216,6 +220,19 @@ class KubernetesCluster:
     async def deployment(self, name: str) -> Owner:
         found = await self._call("get", "Deployment", name=name)
         return Owner("apps/v1", "Deployment", name, found["metadata"]["uid"])
+
+    async def config_map(self, name: str) -> Mapping[str, bytes] | None:
+        try:
+            found = await self._call("get", "ConfigMap", name=name)
+        except ClusterRefused as refusal:
+            if not isinstance(refusal.__cause__, NotFoundError):
+                raise
+            return None
+        texts, binaries = (found.get(each) or {} for each in ("data", "binaryData"))
+        return {
+            **{key: text.encode() for key, text in texts.items()},
+            **{key: b64decode(text) for key, text in binaries.items()},
+        }
 
     async def close(self) -> None:
         client, self._client = self._client, None

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from remy_farm.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import read_file
-from remy_services.specification.enclosures import enclose
+from remy_services.specification.enclosures import Files, enclose, keep_recording
 from remy_services.specification.networks import designs, extent
 from remy_services.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_services.specification.schema import (
@@ -40,6 +40,7 @@ from remy_services.specification.soundness import (
     mixture_is_sound,
     network_is_sound,
 )
+from remy_services.specification.traces import RecordedLink
 from remy_simulator.messages import AXES, axis_of, signal_of
 
 
@@ -376,7 +377,7 @@ def load_spec(
     It is complete, of `edition` if it names none, and every constraint holds. Raises SpecError, or
     FileError if the file cannot be read.
     """
-    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition, folder=Path(path).parent)
+    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition, files=Path(path).parent)
 
 
 def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
@@ -401,14 +402,22 @@ def load_tree(path: str | os.PathLike[str]) -> Tree:
 
 
 def parse_spec(
-    text: str | bytes, *, source: str = "the specification", json: bool = False
+    text: str | bytes,
+    *,
+    source: str = "the specification",
+    json: bool = False,
+    files: Files = None,
+    keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> spec_pb2.DesignSpec:
     """The specification in YAML or JSON text; `source` names it in errors.
+
+    `files` are those that it may name, and `keep` is given the recordings among them.
 
     Defaults are filled in and every constraint holds. Raises SpecError, with every independent
     violation that was found.
     """
-    return spec_of_tree((read_json if json else read_yaml)(_decode(text, source), source), source)
+    tree = (read_json if json else read_yaml)(_decode(text, source), source)
+    return spec_of_tree(tree, source, files=files, keep=keep)
 
 
 def spec_of_tree(
@@ -416,17 +425,17 @@ def spec_of_tree(
     source: str = "the specification",
     *,
     edition: int = NEWEST_EDITION,
-    folder: Path | None = None,
+    files: Files = None,
+    keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> spec_pb2.DesignSpec:
-    """The specification that a tree describes; see `parse_spec`. What it names of files counts from
-    `folder`; without one it may not name any."""
+    """The specification that a tree describes; see `parse_spec`."""
     if tree is None:
         raise SpecError(source, [Violation("", "is empty")])
     spec = spec_pb2.DesignSpec()
     found = fill(spec, tree)
     complete(spec, edition=edition)
     if not found and _names_files(spec):
-        found = list(enclose(spec, folder))
+        found = list(enclose(spec, files, keep))
     known = [violation.path for violation in found]
     found += [
         violation

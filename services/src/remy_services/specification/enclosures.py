@@ -8,21 +8,24 @@ and beside a design's results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from google.protobuf import json_format
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.files import FileError, read_file
 from remy_services.specification.schema import Violation, child_path, show
-from remy_services.specification.traces import RecordedLink, read_trace
+from remy_services.specification.traces import LARGEST_TRACE_BYTES, RecordedLink, parse_trace
 from remy_simulator import InvalidTable
 from remy_simulator.messages import to_native
 
 #: Where the recordings of a specification that names hashes alone are, beside its file.
 TRACES_FOLDER = "traces"
 _LARGEST_TABLE_BYTES = 1_000_000
+#: Where the files that a specification names are: in a folder, or by their names; None: nowhere.
+Files: TypeAlias = Path | Mapping[str, bytes] | None
 
 _recordings: dict[bytes, RecordedLink] = {}
 
@@ -63,38 +66,59 @@ def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkM
         yield f"models[{number}].network", model.network
 
 
-def enclose(spec: spec_pb2.DesignSpec, folder: Path | None) -> Iterator[Violation]:
-    """Reads the files that a specification names, from the folder that it is in, and writes into it
-    what takes their place. Without a folder it may not name any."""
+def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
+    """The files that a specification names, each once, before they were enclosed."""
+    paths: list[str] = []
+    for _, network in networks(spec):
+        paths += [link.trace.path for link in network.links if link.trace.HasField("path")]
+        paths += [group.table.path for group in network.groups if group.table.HasField("path")]
+    return list(dict.fromkeys(paths))
+
+
+def enclose(
+    spec: spec_pb2.DesignSpec,
+    files: Files,
+    keep: Callable[[RecordedLink], None] = keep_recording,
+) -> Iterator[Violation]:
+    """Reads the files that a specification names, and writes into it what takes their place; `keep`
+    is given the recordings. Where there are no files it may not name any."""
     for path, network in networks(spec):
         for number, link in enumerate(network.links):
             if link.HasField("trace"):
-                yield from enclose_trace(link.trace, folder, f"{path}.links[{number}].trace")
+                where = f"{path}.links[{number}].trace"
+                yield from enclose_trace(link.trace, files, where, keep)
         for number, group in enumerate(network.groups):
             if group.HasField("table") and group.table.HasField("path"):
                 where = f"{path}.groups[{number}].table.path"
-                yield from _enclose_table(group.table, folder, where)
+                yield from _enclose_table(group.table, files, where)
+
+
+def _read(files: Path | Mapping[str, bytes], name: str, limit: int) -> bytes:
+    return read_file(files / name, limit=limit) if isinstance(files, Path) else files[name]
 
 
 def enclose_trace(
-    trace: spec_pb2.TraceModel, folder: Path | None, path: str
+    trace: spec_pb2.TraceModel,
+    files: Files,
+    path: str,
+    keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> Iterator[Violation]:
     """The same for the recording of a link."""
-    where = child_path(path, "path")
+    where, name = child_path(path, "path"), trace.path
     if trace.HasField("path"):
-        if folder is None:
-            yield _nowhere(trace.path, where)
+        if files is None:
+            yield _nowhere(name, where)
             return
-        file = folder / trace.path
-    elif trace.HasField("sha256") and folder is not None and trace.sha256.isalnum():
+    elif trace.HasField("sha256") and isinstance(files, Path) and trace.sha256.isalnum():
         where = child_path(path, "sha256")
-        file = folder / TRACES_FOLDER / f"{trace.sha256}.trace"
-        if not file.exists():
+        name = f"{TRACES_FOLDER}/{trace.sha256}.trace"
+        if not (files / name).exists():
             return
     else:
         return
+    file = str(files / name) if isinstance(files, Path) else name
     try:
-        recording = read_trace(file)
+        recording = parse_trace(_read(files, name, LARGEST_TRACE_BYTES), file)
     except FileError as error:
         yield Violation(where, f"is {show(trace.path or trace.sha256)}: {error}")
         return
@@ -104,21 +128,19 @@ def enclose_trace(
             child_path(path, "sha256"), f"is {show(trace.sha256)}, but that of {file} is {found}"
         )
         return
-    keep_recording(recording)
+    keep(recording)
     trace.sha256 = found
     trace.ClearField("path")
     if trace.semantics in spec_pb2.TraceSemantics.values() and trace.semantics:
         trace.mean_rate_mbps = recording.mean_rate_mbps(trace.semantics)
 
 
-def _enclose_table(
-    table: spec_pb2.GivenTable, folder: Path | None, path: str
-) -> Iterator[Violation]:
-    if folder is None:
+def _enclose_table(table: spec_pb2.GivenTable, files: Files, path: str) -> Iterator[Violation]:
+    if files is None:
         yield _nowhere(table.path, path)
         return
     try:
-        text = read_file(folder / table.path, limit=_LARGEST_TABLE_BYTES)
+        text = _read(files, table.path, _LARGEST_TABLE_BYTES)
         problem = problem_with_table(text.decode("utf-8", "replace"))
     except FileError as error:
         problem = str(error)

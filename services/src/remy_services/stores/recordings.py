@@ -1,14 +1,17 @@
 """Recordings of links in a store: entries beside the jobs, named by their hashes.
 
 An entry's history is the recording, in parts that any store takes in one commit. Whoever lists a
-store's jobs passes over them. They are there for the jobs whose specifications name them, and go
-with the last of these.
+store's jobs passes over them. They are there for the jobs whose specifications name them. One that
+no job names goes after a while, so that a recording can be uploaded before the job that needs it:
+whoever brings it, or is about to name it, takes a new token of its entry, and with that the while
+begins anew (`UnusedRecordings`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
@@ -19,6 +22,7 @@ from remy_services.stores.contract import (
     Fenced,
     JobExists,
     JobMissing,
+    StoredJob,
     StoreUnavailable,
 )
 
@@ -56,9 +60,9 @@ def put_recording(store: CheckpointStore, opportunities_us: bytes) -> bytes:
         with suppress(JobExists):
             store.create(entry, Commit(record, parts[:1]))
         try:
+            # Also of one that is whole: it is of use again.
+            token = store.acquire(entry, "upload")
             revision = store.job(entry).revision
-            if revision < len(parts):
-                token = store.acquire(entry, "upload")
             for part in parts[revision:]:
                 revision = store.commit(entry, token, revision, Commit(record, [part]))
         except (Conflict, Fenced, JobMissing):
@@ -71,10 +75,24 @@ def put_recording(store: CheckpointStore, opportunities_us: bytes) -> bytes:
 def has_recording(store: CheckpointStore, sha256: bytes) -> bool:
     """Whether the recording is there, whole. Raises StoreError."""
     try:
-        job = store.job(entry_of(sha256))
+        return _is_whole(store.job(entry_of(sha256)))
     except JobMissing:
         return False
-    return job.revision * _PART_BYTES >= int.from_bytes(job.record, "little")
+
+
+def claim_recording(store: CheckpointStore, sha256: bytes) -> bool:
+    """The same for one that a job is about to name: it is not removed for a while. Raises
+    StoreError."""
+    if not has_recording(store, sha256):
+        return False
+    with suppress(JobMissing):
+        store.acquire(entry_of(sha256), "claim")
+    # Somebody may have removed it before it was claimed.
+    return has_recording(store, sha256)
+
+
+def _is_whole(entry: StoredJob) -> bool:
+    return entry.revision * _PART_BYTES >= int.from_bytes(entry.record, "little")
 
 
 def read_recording(store: CheckpointStore, sha256: bytes) -> bytes | None:
@@ -91,10 +109,40 @@ def read_recording(store: CheckpointStore, sha256: bytes) -> bytes | None:
     return opportunities_us if is_whole else None
 
 
-def delete_recording(store: CheckpointStore, sha256: bytes) -> None:
-    """Removes a recording if it is there. Raises StoreError."""
-    entry = entry_of(sha256)
-    try:
-        store.delete(entry, store.acquire(entry, "delete"))
-    except JobMissing:
-        return
+class UnusedRecordings:
+    """What no job names of a store's recordings, uploads that broke off among it."""
+
+    def __init__(self, store: CheckpointStore, keep_seconds: float) -> None:
+        """They stay for so long."""
+        self._store = store
+        self._keep_seconds = keep_seconds
+        #: By entry: its token, and when it was first seen with that.
+        self._seen: dict[str, tuple[int, float]] = {}
+        #: Tokens that were taken here to remove entries with.
+        self._taken: set[int] = set()
+
+    def sweep(self, needed: Collection[bytes], now: float) -> None:
+        """To be called now and then, with the hashes that jobs name and a time in seconds.
+
+        Raises StoreError.
+        """
+        named = {entry_of(sha256) for sha256 in needed}
+        seen: dict[str, tuple[int, float]] = {}
+        for entry in self._store.jobs():
+            if not is_recording(entry.job_id) or entry.job_id in named:
+                continue
+            token, since = self._seen.get(entry.job_id, (entry.token, now))
+            if token != entry.token:
+                since = now
+            # A token that the last sweep took is worth nothing once somebody has claimed the entry.
+            with suppress(JobMissing, Fenced):
+                if entry.token in self._taken:
+                    self._store.delete(entry.job_id, entry.token)
+                    continue
+                token = entry.token
+                if now - since >= self._keep_seconds:
+                    token = self._store.acquire(entry.job_id, "sweep")
+                    self._taken.add(token)
+                seen[entry.job_id] = (token, since)
+        self._seen = seen
+        self._taken &= {token for token, _ in seen.values()}

@@ -43,7 +43,7 @@ from remy_services.stores.archive import ArchiveError, export_job, put_archive, 
 from remy_services.stores.contract import JobExists
 from remy_services.stores.recordings import (
     MOST_RECORDING_BYTES,
-    has_recording,
+    claim_recording,
     put_recording,
 )
 from remy_simulator.messages import from_native, to_native
@@ -105,10 +105,10 @@ async def receive_trace(
 
 
 async def _check_traces(farm: Farm, spec: spec_pb2.DesignSpec) -> None:
-    """Raises CallRefused for a specification that names recordings which are not here."""
+    """Has the recordings that a specification names stay; raises CallRefused if one is not here."""
     environment = farm.environment
     for sha256 in trace_hashes(spec):
-        if not await environment.threads.store(has_recording, environment.store, sha256):
+        if not await environment.threads.store(claim_recording, environment.store, sha256):
             problem = (
                 f"names the trace {sha256.hex()}, which is not here; it is to be uploaded first"
             )
