@@ -51,7 +51,8 @@ static inline void count(__u32 counter) {
 /* What a socket keeps, in icsk_ca_priv. */
 struct remy_socket {
   struct remy_state state;
-  __u32 is_stale; /* the times of the next ACK tell nothing of the network */
+  __u64 first_ack_us; /* of the on period */
+  __u32 is_stale;     /* the times of the next ACK tell nothing of the network */
 };
 
 _Static_assert(sizeof(struct remy_socket) <= 13 * sizeof(__u64), "icsk_ca_priv holds 104 bytes");
@@ -63,11 +64,13 @@ static inline struct remy_socket* socket_of(struct sock* sk) {
 static inline void set_window_and_pace(struct sock* sk, const struct remy_state* state) {
   struct tcp_sock* tp = (struct tcp_sock*)sk;
   const __u32 window = remy_window(state);
-  const __u64 rate = remy_pacing_rate(state, tp->mss_cache);
   const __u64 most = sk->sk_max_pacing_rate;
+  /* A packet in an RTT: a pace below would be what is measured, and slow itself down for ever. */
+  const __u64 least = tp->srtt_us ? (__u64)tp->mss_cache * 8000000 / tp->srtt_us + 1 : 1;
+  __u64 rate = remy_pacing_rate(state, tp->mss_cache);
   tp->snd_cwnd = window < tp->snd_cwnd_clamp ? window : tp->snd_cwnd_clamp;
-  /* A rate of 0 would never send. */
-  sk->sk_pacing_rate = rate > most ? most : (rate ? rate : 1);
+  rate = rate < least ? least : rate;
+  sk->sk_pacing_rate = rate > most ? most : rate;
 }
 
 SEC("struct_ops/remy_init")
@@ -109,7 +112,11 @@ int remy_cong_control(unsigned long long* context) {
     remy_skip(state, sent_us, received_us);
     return 0;
   }
-  if (sample->is_app_limited && state->min_rtt_us &&
+  if (state->min_rtt_us == 0) {
+    socket->first_ack_us = received_us;
+  }
+  /* Linux takes all of the first window for what a program was slow to write. */
+  if (sample->is_app_limited && sent_us > socket->first_ack_us && state->min_rtt_us &&
       (remy_elapsed(state->last_received_us, received_us) << REMY_TIME_BITS) / packets >
           state->rec_ewma) {
     count(COUNT_APP_LIMITED);

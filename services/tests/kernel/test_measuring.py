@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import remy_simulator
+from remy_farm.v1 import rule_table_pb2
 from remy_services.kernel import measuring
 from remy_services.kernel.differential import c_compiler
-from remy_services.kernel.fixed_point import SOURCES
+from remy_services.kernel.fixed_point import SOURCES, IntegerTable
+from remy_services.kernel.linux import ebpf_files, write_ebpf
 from remy_services.kernel.measuring import (
     Link,
     Measured,
@@ -26,9 +29,11 @@ from remy_services.kernel.measuring import (
     measure_once,
     predict,
 )
+from remy_services.kernel.running import RunRecord, Scope, counters, running
 from remy_services.remycc import read_remycc
 from remy_simulator import RuleTable
 from services.tests.kernel.tables import SCALE_FREE, needs_c, needs_kernel
+from services.tests.remycc.tables import six_scale_free_rules
 
 LINK = Link(10.0, 40.0, queue_packets=100)
 RUN = Measured(9.0, 50.0, (9.0,), 0, 0, 1.0, 100.0, True)
@@ -272,6 +277,41 @@ def test_a_download_by_https_comes_whole(emulator: Path) -> None:
     run = measure_once(emulator, LINK, load, "reno", seed=1)
     assert run.seconds * run.total_mbps * 1e6 / 8 > 500_000
     assert 3 * LINK.rtt_ms / 1000 < run.seconds < 60
+
+
+@contextmanager
+def _loaded(table: RuleTable, folder: Path) -> Iterator[RunRecord]:
+    assert write_ebpf(folder, ebpf_files(IntegerTable.of(table), f"remy_t{os.getpid()}"))
+    with running(folder, Scope()) as record:
+        yield record
+
+
+@needs_kernel
+def test_the_first_window_is_not_taken_for_what_a_program_was_slow_to_write(
+    emulator: Path, tmp_path: Path
+) -> None:
+    with _loaded(six_scale_free_rules(), tmp_path / "exported") as record:
+        run = measure_once(emulator, LINK, Workload(1, seconds=2.0), record.name, seed=1)
+        counted = counters(record)
+    assert run.total_mbps > LINK.rate_mbps / 2
+    assert counted["app_limited_acks"] < counted["acks"] / 100
+
+
+@needs_kernel
+def test_a_pace_that_slows_itself_down_keeps_a_packet_in_an_rtt(
+    emulator: Path, tmp_path: Path
+) -> None:
+    nodes: list[tuple[list[tuple[int, float]], tuple[float, float, float]]] = [
+        ([(2, 0.5)], (1.0, 1.0, 1.0)),
+        ([], (0.0, 8.0, 0.05)),
+        # What is measured next is four times as long, and so on.
+        ([], (0.0, 100.0, 4.0)),
+    ]
+    table = RuleTable([0, 2, 3], nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
+    with _loaded(table, tmp_path / "exported") as record:
+        run = measure_once(emulator, LINK, Workload(1, seconds=4.0), record.name, seed=1)
+    packets = run.total_mbps * 1e6 * run.seconds / 12_000
+    assert packets > run.seconds * 1000 / LINK.rtt_ms / 2
 
 
 @needs_kernel

@@ -35,6 +35,8 @@ from remy_simulator import RuleTable, columns
 
 _PORT: Final = 5001
 _HTTPS_PORT: Final = 5443
+# Least, first and largest, as tcp(7) has them.
+_SOCKET_BUFFER_BYTES: Final = "4096 131072 67108864"
 _SENDER, _RECEIVER = "10.77.0.1", "10.77.0.2"
 _BITS_PER_PACKET: Final = 12_000
 _MS_PER_SECOND: Final = 1000.0
@@ -257,6 +259,10 @@ def _set_up(senders: str, receivers: str, load: Workload) -> None:
         _ip("-n", name, "route", "replace", *subnet, *quick)
         if not load.offloads:
             _ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
+        # Sockets would be the bottleneck of long, quick links: Linux gives them some 6 MB at most.
+        for setting in ("tcp_rmem", "tcp_wmem"):
+            write = f"echo {_SOCKET_BUFFER_BYTES} >/proc/sys/net/ipv4/{setting}"
+            _ip("netns", "exec", name, "sh", "-c", write)
 
 
 def _certificate(folder: Path) -> tuple[str, str]:
