@@ -117,7 +117,7 @@ def test_no_class_name_has_two_meanings() -> None:
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
 #: Lines at most, but for those of OPTIONAL.
-MOST_LINES = {"services": 31_700, "workers": 2_000}
+MOST_LINES = {"services": 31_745, "workers": 2_000}
 #: What nothing else needs, and may be left unread: chapters, and their lines at most.
 OPTIONAL = {
     "services/src/remy_services/kubernetes/design_jobs.py": 610,
@@ -134,14 +134,16 @@ OPTIONAL = {
     "services/src/remy_services/kernel/running.py": 280,
     "services/src/remy_services/cli/kernel.py": 530,
     "services/src/remy_services/studies/cells.py": 310,
-    "services/src/remy_services/studies/league.py": 540,
+    "services/src/remy_services/studies/league.py": 550,
     "services/src/remy_services/studies/networks.py": 300,
     "services/src/remy_services/studies/page.py": 300,
     "services/src/remy_services/studies/pictures.py": 520,
     "services/src/remy_services/studies/reading.py": 300,
+    "services/src/remy_services/studies/robustness.py": 270,
     "services/src/remy_services/studies/study.py": 430,
     "services/src/remy_services/studies/verdicts.py": 530,
     "services/src/remy_services/cli/reproduce.py": 470,
+    "services/src/remy_services/cli/robustness.py": 250,
     "services/src/remy_services/cli/play.py": 110,
     "services/src/remy_services/cli/ui.py": 100,
     "services/src/remy_services/web/feed.py": 300,

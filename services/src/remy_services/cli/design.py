@@ -61,6 +61,7 @@ from remy_services.cli.common import (
     switch,
     threads_option,
 )
+from remy_services.cli.robustness import certify_table, robustness_option
 from remy_services.cli.views import ProgressView, print_members, progress_view
 from remy_services.designer.search import with_steps
 from remy_services.driver.directory import OutDirectory
@@ -234,6 +235,8 @@ def _design_files(folder: OutDirectory, result: DesignResult) -> Sequence[str]:
     return [path.name for path in (*tables, *run) if path.exists()]
 
 
+#: Of a design with --certify: a folder.
+CERTIFICATE = "certificate"
 CAMPAIGN_JSON = "campaign.json"
 CAMPAIGN_HTML = "campaign.html"
 CAMPAIGN_PNG = "campaign.png"
@@ -365,6 +368,12 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     "Another setting than the specification's, as objective.delta=0.1; may be given several times."
 )
 @sweeps_option("Make a design")
+@switch(
+    "--certify",
+    "Have what was designed meet the requirements of robustness, and refuse it otherwise.",
+    name="is_certified",
+)
+@robustness_option
 @switch("--resume", "Go on with the design in DIR.")
 @quiet_option
 @json_option
@@ -381,6 +390,8 @@ def command(
     max_cpu_seconds: float | None,
     settings: tuple[str, ...],
     sweeps: tuple[str, ...],
+    is_certified: bool,
+    requirements: Path,
     resume: bool,
     quiet: bool,
     as_json: bool,
@@ -398,6 +409,9 @@ def command(
     With --sweep there is a folder in DIR for each combination of the values, which holds what a
     single design with those settings would, and a comparison of all (campaign.html and others).
     --resume skips the designs that are finished.
+
+    With --certify a table that fails a requirement of robustness stays in DIR, but the command
+    says which, and exits with 6; the certificate of each table is in DIR/certificate.
     """
 
     def adjusted(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
@@ -414,8 +428,9 @@ def command(
     for path, value in changes:
         tree = vary(tree, path, value, source=spec_path)
     if sweeps:
-        if first_path is not None:
-            raise click.UsageError("--from and --sweep exclude each other")
+        if first_path is not None or is_certified:
+            flag = "--certify" if is_certified else "--from"
+            raise click.UsageError(f"{flag} and --sweep exclude each other")
         members = [
             dataclasses.replace(member, spec=adjusted(member.spec))
             for member in members_of(
@@ -453,6 +468,27 @@ def command(
         print_json(result_tree(result.spec, out, result, gain))
     else:
         print_gain(result.spec, out, result, gain)
+    if is_certified:
+        _certify(out, result, requirements, threads=threads, quiet=quiet or as_json)
+
+
+def _certify(
+    out: str, result: DesignResult, requirements: Path, *, threads: int, quiet: bool
+) -> None:
+    """Raises Failure for the first table that is refused, once all have their certificates."""
+    folder = OutDirectory(out)
+    certificates = []
+    for name in result.tables:
+        path = folder.table_file(result.spec, name, ".json")
+        place = Path(out) / CERTIFICATE / (name if len(result.tables) > 1 else "")
+        certificates.append(
+            certify_table(str(path), place, requirements, threads=threads, quiet=quiet)
+        )
+    refused = [each for each in certificates if not each.holds]
+    if refused:
+        raise failures.Failure(refused[0].sentence(), failures.ExitCode.REFUSED)
+    for each in certificates:
+        say(each.sentence())
 
 
 def _swept(

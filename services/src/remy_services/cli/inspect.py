@@ -49,6 +49,8 @@ from remy_services.cli.common import (
     threads_option,
     time_unit_option,
 )
+from remy_services.cli.reproduce import FOLDER
+from remy_services.cli.robustness import certify_table, robustness_option, show_certificate
 from remy_services.files import FileError
 from remy_services.remycc import (
     ReadableRule,
@@ -385,6 +387,12 @@ class ProgressLines:
 )
 @option("--merge-out OUT", "Write the RemyCC with these rules merged; implies --merge.", FILE)
 @option("--diff OTHER", "Show what the RemyCC in OTHER does differently.", FILE, name="other_path")
+@option(
+    "--certify DIR",
+    "Have it meet the requirements of robustness, and write certificate.html and .json there.",
+    FOLDER,
+)
+@robustness_option
 @time_unit_option
 @threads_option
 @json_option
@@ -398,6 +406,8 @@ def command(
     price: float | None,
     merge_out: str | None,
     other_path: str | None,
+    certify: Path | None,
+    requirements: Path,
     time_unit_ms: float,
     threads: int,
     as_json: bool,
@@ -408,7 +418,23 @@ def command(
     the window to multiple * window + increment packets, and the least time between two sends. How
     much each rule is used depends on the networks: name some with --spec, and the most-used rules
     come first.
+
+    With --certify it runs on sets of networks apart from training, on each of which it must have a
+    score; where it has not, it is refused (exit code 6).
     """
+    if certify is not None:
+        if spec_path or merge or signals or other_path or merge_out or price is not None:
+            raise click.UsageError("--certify has networks of its own, and goes with no other view")
+        certificate = certify_table(
+            remycc_path,
+            certify,
+            requirements,
+            time_unit_ms=time_unit_ms,
+            threads=threads,
+            quiet=as_json,
+        )
+        show_certificate(certificate, certify, as_json=as_json)
+        return
     merge = merge or merge_out is not None or price is not None
     _check_flags(spec_path, signals=signals, merge=merge, diff=other_path is not None)
     if merge_out is not None:

@@ -350,7 +350,7 @@ def league_command(
     from remy_services.studies.pictures import pictures_of
 
     leagues = _sets(sets, chosen)
-    own = [_entrant(name) for name in names]
+    own = [entrant_of(name) for name in names]
     entrants = list({each.name: each for each in (*own, *(() if alone else _rivals()))}.values())
     make_folder(out)
     pictures: dict[str, bytes] = {}
@@ -401,8 +401,8 @@ def _sets(folder: Path, chosen: Sequence[str]) -> list[LeagueSet]:
     return [league for league in found if not chosen or league.name in chosen]
 
 
-def _entrant(text: str) -> Entrant:
-    """A file, or words."""
+def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
+    """A file, or words. Raises UsageError."""
     from remy_services.evaluation.senders import REMYCC, parse_sender
     from remy_services.studies.league import Entrant
 
@@ -420,7 +420,7 @@ def _entrant(text: str) -> Entrant:
     path = Path(words.remycc)
     # A design's folder says more than the name that all tables have.
     name = path.parent.name if path.stem == "remycc" and path.parent.name else path.stem
-    return Entrant(name, words)
+    return Entrant(name, words, time_unit_ms)
 
 
 def _rivals() -> list[Entrant]:

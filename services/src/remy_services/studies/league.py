@@ -73,6 +73,10 @@ class Score(StrEnum):
     EQUALITY = "equality"
     #: One over the median completion time of flows.
     SHORT_COMPLETION = "short_completion"
+    #: The entrant's throughput over half of what it and its rival have.
+    SHARE_OF_FAIR = "share_of_fair"
+    #: What all that it got is of what the link could carry.
+    UTILIZATION = "utilization"
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ class LeagueSet:
     margin: float
     seconds: float
     runs: Amount
+    at_least: float | None
+    """The score that a table must have on each network to be robust; none: nothing is asked."""
 
     def networks(self, *, quick: bool) -> list[tuple[str, dict[str, Any]]]:
         """By name."""
@@ -167,6 +173,7 @@ def read_set(path: Path) -> LeagueSet:
         margin=float(margin[1]) / 100,
         seconds=fields.number("seconds") or 30.0,
         runs=amount_of(fields, "runs", RUNS, many=False),
+        at_least=fields.number("at_least"),
     )
     entrant = parse_sender(_ANYBODY)
     for name, network in found.networks(quick=False):
@@ -185,6 +192,8 @@ class Entrant:
 
     name: str
     words: Words
+    time_unit_ms: float = 1.0
+    """Of a .dna file."""
 
     def row(self, league: LeagueSet) -> StudyRow:
         """The entrant's senders, behind its rival if there is one."""
@@ -193,7 +202,7 @@ class Entrant:
             name=self.name,
             senders=(own,) if league.rival is None else (league.rival, own),
             network={},
-            time_unit_ms=1.0,
+            time_unit_ms=self.time_unit_ms,
             design_range=None,
         )
 
@@ -239,7 +248,7 @@ def score_of(league: LeagueSet, cell: CellSamples) -> float:
     rtts_ms = cell.values(Measure.RTT_MS, own)
     if not rates or not rtts_ms:
         return 0.0
-    rate, rtt_ms = math.fsum(rates) / len(rates), math.fsum(rtts_ms) / len(rtts_ms)
+    rate, rtt_ms = _mean(rates), _mean(rtts_ms)
     match league.score:
         case Score.SQUARED_THROUGHPUT_OVER_DELAY:
             # Half of the path is on the way back, where nothing waits.
@@ -247,15 +256,23 @@ def score_of(league: LeagueSet, cell: CellSamples) -> float:
         case Score.POWER:
             return rate / rtt_ms
         case Score.CLOSENESS_TO_FAIR:
-            others = cell.values(Measure.THROUGHPUT_MBPS, 0)
-            other = math.fsum(others) / len(others) if others else 0.0
+            other = _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
             return min(rate, other) / max(rate, other) if max(rate, other) > 0 else 0.0
+        case Score.SHARE_OF_FAIR:
+            both = rate + _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
+            return 2 * rate / both if both > 0 else 0.0
+        case Score.UTILIZATION:
+            return _mean(cell.values(Measure.UTILIZATION, own))
         case Score.EQUALITY:
-            shares = cell.values(Measure.SMALLEST_OVER_LARGEST, own)
-            return math.fsum(shares) / len(shares) if shares else 0.0
+            return _mean(cell.values(Measure.SMALLEST_OVER_LARGEST, own))
         case Score.SHORT_COMPLETION:
             times = sorted(cell.values(Measure.COMPLETION_MS, own))
             return 1.0 / times[len(times) // 2] if times else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    """0 of nothing."""
+    return math.fsum(values) / len(values) if values else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,163 @@
+"""Robustness as a gate: `inspect --certify` and `design --certify`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.programs import ROOT
+from remy_services.studies.league import read_set
+from remy_services.studies.reading import layered
+from remy_services.studies.robustness import certificate_text, read_requirements
+
+RunJson = Callable[..., dict[str, Any]]
+
+REQUIREMENT = """\
+title: It uses its link
+source: nobody
+network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 0}
+grid: {link_mbps: [2, 6]}
+score: utilization
+at_least: %s
+seconds: 3
+runs: 2
+"""
+BESIDE = """\
+title: It meets another
+source: nobody
+network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 100}
+rival: newreno
+places:
+- {name: one link, network: {link_mbps: 4}}
+- name: ACKs that are late
+  network:
+    ack_bytes: 40
+    links: [{name: there, rate_mbps: 4, delay_ms: 10}, {name: back, rate_mbps: 100, delay_ms: 10}]
+    routes: [{links: [0], return_links: [1]}]
+score: share_of_fair
+at_least: 0.0001
+seconds: 3
+runs: 1
+"""
+
+
+@pytest.fixture
+def requirements(tmp_path: Path) -> Path:
+    """Two that anything holds."""
+    folder = tmp_path / "robustness"
+    folder.mkdir()
+    (folder / "beside.yaml").write_text(BESIDE)
+    (folder / "use.yaml").write_text(REQUIREMENT % 0.01)
+    return folder
+
+
+def test_a_table_that_holds_gets_a_certificate_of_the_same_bytes_each_time(
+    remycc_file: Path, requirements: Path, tmp_path: Path, run: Any, run_json: RunJson
+) -> None:
+    def certify(name: str, threads: int) -> dict[str, bytes]:
+        words = ("--certify", tmp_path / name, "--robustness", requirements)
+        result = run("inspect", remycc_file, *words, "--threads", threads)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.splitlines()[-1] == "small holds 2 requirements on 4 networks."
+        files = [path for path in (tmp_path / name).rglob("*") if path.suffix in (".json", ".html")]
+        return {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files}
+
+    made = certify("a", 1)
+    assert set(made) == {"certificate.json", "certificate.html"}
+    assert certify("b", 2) == made
+    tree = run_json(
+        "inspect", remycc_file, "--certify", tmp_path / "a", "--robustness", requirements
+    )
+    assert tree == json.loads(made["certificate.json"])
+    # The seal is of all that stands before it.
+    seal = tree.pop("sha256")
+    assert seal == hashlib.sha256(certificate_text(tree).encode()).hexdigest()
+    text = (requirements / "use.yaml").read_bytes()
+    assert tree["requirements"][1]["set_sha256"] == hashlib.sha256(text).hexdigest()
+    page = made["certificate.html"].decode()
+    assert seal in page
+    assert tree["table_sha256"] in page
+
+
+def test_a_table_that_fails_is_refused_with_the_network_on_which_it_does(
+    remycc_file: Path, requirements: Path, tmp_path: Path, run: Any, run_json: RunJson
+) -> None:
+    (requirements / "use.yaml").write_text(REQUIREMENT % 2)
+    out = tmp_path / "out"
+    words = ("--certify", out, "--robustness", requirements)
+    result = run("inspect", remycc_file, *words)
+    assert result.exit_code == 6
+    assert "small is refused: use: utilization" in result.stderr
+    assert "but must be at least 2 (2 networks below it)" in result.stderr
+    tree = json.loads((out / "certificate.json").read_text())
+    assert tree["holds"] is False
+    worst = min(tree["requirements"][1]["networks"], key=lambda each: each["score"])
+    page = (out / "certificate.html").read_text()
+    commands = [line for line in page.splitlines() if "remy-farm simulate" in line]
+    (command,) = [
+        line for line in commands if f"--link-mbps {worst['network'].split()[0]} " in line
+    ]
+    shown = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
+    # Its first run; the other has the same flow, that is always on.
+    got = shown["senders"][0]["throughput_mbps"] / float(worst["network"].split()[0])
+    assert got == pytest.approx(worst["score"], rel=0.02)
+
+
+def test_a_design_is_refused_once_it_is_written(
+    spec_file: Path, requirements: Path, tmp_path: Path, run: Any
+) -> None:
+    out = tmp_path / "out"
+    words = ("design", spec_file, "--out", out, "--threads", 1, "--certify")
+    assert run(*words, "--robustness", requirements).exit_code == 0
+    (requirements / "use.yaml").write_text(REQUIREMENT % 2)
+    result = run(*words, "--robustness", requirements, "--resume")
+    assert result.exit_code == 6
+    assert "out is refused: use: utilization" in result.stderr
+    assert (out / "remycc.json").exists()
+    assert (out / "certificate" / "certificate.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "sentence"),
+    [
+        (None, ["--signals"], "--certify has networks of its own"),
+        ("at_least: 0.01\n", [], "at_least is missing, the score that a table must have"),
+        ("", ["--robustness", "/nonexistent"], "has no requirements"),
+    ],
+)
+def test_mistakes_are_told(
+    change: str | None,
+    words: list[str],
+    sentence: str,
+    remycc_file: Path,
+    requirements: Path,
+    tmp_path: Path,
+    run: Any,
+) -> None:
+    if change:
+        path = requirements / "use.yaml"
+        path.write_text(path.read_text().replace(change, ""))
+    certify = ("--certify", tmp_path / "out", "--robustness", requirements)
+    result = run("inspect", remycc_file, *certify, *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_league() -> None:
+    def networks(folder: str) -> set[str]:
+        return {
+            json.dumps(layered(network, {}), sort_keys=True, default=str)
+            for path in sorted((ROOT / "examples" / folder).glob("*.yaml"))
+            for _, network in read_set(path).networks(quick=False)
+        }
+
+    asked = read_requirements(ROOT / "examples" / "robustness")
+    assert {each.league.name for each in asked} == {"beside-cubic", "loss", "starvation"}
+    assert len(networks("robustness")) == 76
+    assert not networks("robustness") & networks("league")
