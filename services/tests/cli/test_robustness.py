@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.programs import ROOT
+from remy_services.specification import load_spec
 from remy_services.studies.league import read_set
 from remy_services.studies.reading import layered
 from remy_services.studies.robustness import certificate_text, read_requirements
@@ -161,3 +162,50 @@ def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_leagu
     assert {each.league.name for each in asked} == {"beside-cubic", "loss", "starvation"}
     assert len(networks("robustness")) == 76
     assert not networks("robustness") & networks("league")
+
+
+SPACE = """\
+name: space
+network: {link_rate_mbps: {uniform: [1, 10]}, rtt_ms: 40, senders: 2, buffer: {packets: 20}}
+traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}
+objective: {delta: 1}
+search: {simulated_seconds: 2}
+"""
+
+
+def test_an_attack_writes_what_a_design_is_hardened_with(
+    remycc_file: Path, spec_file: Path, tmp_path: Path, run: Any, run_json: RunJson
+) -> None:
+    space, found = tmp_path / "space.yaml", tmp_path / "found.yaml"
+    space.write_text(SPACE)
+    words = ("--spec", space, "--networks", 16, "--rounds", 2, "--runs", 1, "--find", 2)
+    result = run("attack", remycc_file, *words, "--out", found)
+    assert result.exit_code == 0, result.stderr
+    assert "round 2 of 2: worst loss" in result.stderr
+    tree = run_json("attack", remycc_file, *words, "--threads", 1)
+    assert all(each["network"] in result.stdout for each in tree["networks"])
+    measured = run_json("attack", remycc_file, "--spec", space, "--on", found)
+    assert measured["networks"] == tree["networks"]
+    out = tmp_path / "out"
+    design = ("design", spec_file, "--out", out, "--harden", found, "--harden-share", 0.5)
+    assert run(*design, "--threads", 1).exit_code == 0
+    weights = [model.weight for model in load_spec(out / "spec.yaml").models]
+    assert weights == [0.5, 0.25, 0.25]
+    again = run(*design, "--resume")
+    assert again.exit_code == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--against", "remycc:other.json"], "must be a protocol"),
+        (["--against", "cubic=2"], "must be a protocol"),
+        (["--networks", 2, "--rounds", 3], "--networks 2 are too few for 3 rounds"),
+    ],
+)
+def test_mistakes_in_an_attack_are_told(
+    words: list[object], sentence: str, remycc_file: Path, spec_file: Path, run: Any
+) -> None:
+    result = run("attack", remycc_file, "--spec", spec_file, *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr

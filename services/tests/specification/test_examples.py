@@ -23,6 +23,7 @@ def _load(name: str) -> spec_pb2.DesignSpec:
 
 def test_all_are_here() -> None:
     assert [path.stem for path in _PATHS] == [
+        "attack-space",
         "cellular",
         "datacenter",
         "demo-paper",

@@ -48,6 +48,7 @@ from remy_services.cli.common import (
     FILE,
     POSITIVE,
     SEED,
+    FiniteRange,
     PlainTable,
     json_option,
     local_evaluator,
@@ -81,6 +82,10 @@ from remy_services.specification import (
     to_yaml,
     vary,
 )
+from remy_services.studies.attack import hardened
+
+#: A part of a whole that has others.
+SHARE = FiniteRange(min=0, min_open=True, max=1, max_open=True)
 
 
 class DesignProgress(DesignObserver):
@@ -368,6 +373,13 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     "Another setting than the specification's, as objective.delta=0.1; may be given several times."
 )
 @sweeps_option("Make a design")
+@option("--harden FILE.yaml", "Design for the networks that attack found, as well.", FILE)
+@option(
+    "--harden-share S",
+    "How large a part of each step's networks they are, in equal parts.",
+    SHARE,
+    default=0.25,
+)
 @switch(
     "--certify",
     "Have what was designed meet the requirements of robustness, and refuse it otherwise.",
@@ -390,6 +402,8 @@ def command(
     max_cpu_seconds: float | None,
     settings: tuple[str, ...],
     sweeps: tuple[str, ...],
+    harden: str | None,
+    harden_share: float,
     is_certified: bool,
     requirements: Path,
     resume: bool,
@@ -427,6 +441,8 @@ def command(
     _check_overruled(paths, "--set", seed=seed, steps=steps)
     for path, value in changes:
         tree = vary(tree, path, value, source=spec_path)
+    if harden is not None:
+        tree = hardened(tree, Path(harden), harden_share)
     if sweeps:
         if first_path is not None or is_certified:
             flag = "--certify" if is_certified else "--from"

@@ -132,6 +132,7 @@ _LOCAL_COMMANDS = {
     "validate": ("evaluate", "Check a specification and say what it asks for."),
     "reproduce": ("reproduce", "Make the figures of published studies, and compare."),
     "league": ("reproduce", "Compare RemyCCs and protocols on sets of networks."),
+    "attack": ("robustness", "Find networks where a RemyCC loses against a protocol."),
     "coordinator": ("coordinator", "Serve design jobs to a team."),
     "benchmark-search": (
         "benchmark_search",

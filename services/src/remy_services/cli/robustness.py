@@ -1,28 +1,44 @@
-"""Whether a table is robust: the gate of `inspect --certify` and `design --certify`."""
+"""Whether a table is robust: the gate of `--certify`, and `remy-farm attack`, which looks for where
+it is not."""
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from remy_farm.v1 import evaluation_pb2
+from remy_services.analysis.wording import estimate_tree, several, with_error
 from remy_services.cli.common import (
+    FILE,
+    SPECIMEN_COUNT,
     PlainTable,
+    json_option,
     local_evaluator,
     option,
     print_json,
+    print_note,
     print_table,
+    quiet_option,
     say,
+    seed_option,
+    threads_option,
+    time_unit_option,
 )
 from remy_services.cli.failures import ExitCode, Failure
 from remy_services.cli.reproduce import CELLS, FOLDER, entrant_of, make_folder, meter
+from remy_services.cli.senders import BODY, SENDER
+from remy_services.evaluation.senders import Words
 from remy_services.files import write_file
 
 if TYPE_CHECKING:
+    from remy_services.studies.attack import AttackResult
     from remy_services.studies.robustness import Certificate
 
+ROUNDS = click.IntRange(1, 1000)
 robustness_option = option(
     "--robustness DIR",
     "Requirements for --certify, a file each.",
@@ -91,3 +107,138 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
         raise Failure(certificate.sentence(), ExitCode.REFUSED)
     if not as_json:
         click.echo(f"\n{certificate.sentence()}.")
+
+
+@click.command("attack")
+@click.argument("remycc_path", metavar="TABLE", type=FILE)
+@option("--spec SPACE.yaml", "Specification whose networks are searched.", FILE, required=True)
+@option(
+    "--against WHAT",
+    "A protocol in words as in simulate --sender; omniscient is the bound.",
+    SENDER,
+    default="cubic,variant=linux",
+)
+@option("--body BODY", "What carries the table, as in simulate; for instance tcp.", BODY)
+@option("--networks N", "Networks to try in all rounds.", SPECIMEN_COUNT, default=512)
+@option("--rounds N", "Rounds, each around the worst networks so far.", ROUNDS, default=8)
+@option("--runs N", "Runs of each network.", SPECIMEN_COUNT, default=4)
+@option("--find N", "Networks to report.", ROUNDS, default=4)
+@option("--fresh-runs N", "Runs of each of these, on fresh draws.", SPECIMEN_COUNT, default=32)
+@option("--out -o FILE.yaml", "Write them for design --harden.", FILE)
+@option("--on FOUND.yaml", "Search nothing, but measure TABLE on the networks of this file.", FILE)
+@seed_option("Names the search and all draws.")
+@time_unit_option
+@threads_option
+@quiet_option
+@json_option
+def attack_command(
+    remycc_path: str,
+    spec: str,
+    against: Words,
+    body: evaluation_pb2.Choice | None,
+    networks: int,
+    rounds: int,
+    runs: int,
+    find: int,
+    fresh_runs: int,
+    out: str | None,
+    on: str | None,
+    seed: int,
+    time_unit_ms: float,
+    threads: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Find the networks of a specification where TABLE loses most against a protocol.
+
+    A loss is the protocol's score less the table's, in the specification's objective, where either
+    runs on all of the network's designed senders with the same draws. What was found is measured
+    again on fresh draws; design --harden designs for it.
+    """
+    from remy_services.remycc import read_remycc
+    from remy_services.specification import load_spec_of_one_table, load_tree, spec_of_tree
+    from remy_services.studies.attack import (
+        Attack,
+        AttackResult,
+        Effort,
+        Space,
+        attack_yaml,
+        read_found,
+    )
+
+    if against.remycc is not None or against.count != 1 or against.rtt_ms is not None:
+        raise click.UsageError(f"--against {against.name} must be a protocol, and nothing else")
+    if networks < rounds:
+        raise click.UsageError(f"--networks {networks} are too few for {several(rounds, 'round')}")
+    space = Space(load_spec_of_one_table(spec), spec)
+    table = read_remycc(remycc_path, time_unit_ms).to_message()
+    message = table.SerializeToString(deterministic=True)
+
+    def on_round(number: int, worst: float) -> None:
+        if not quiet and not as_json:
+            say(f"round {number} of {rounds}: worst loss {worst:.4g}")
+
+    with local_evaluator(threads) as evaluator:
+        senders = evaluation_pb2.SenderGroup(body=body)
+        attack = Attack(space, table, senders, against, evaluator.evaluate, seed=seed)
+        if on is None:
+            result = attack.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)
+        else:
+            tree: Any = load_tree(spec)
+            named = [
+                (
+                    each.pop("name"),
+                    # Its network and load in place of the specification's.
+                    spec_of_tree({**tree, **each}, on, files=Path(on).parent),
+                )
+                for each in read_found(Path(on))
+            ]
+            result = AttackResult(None, attack.measure(named, fresh_runs))
+    digest = hashlib.sha256(message).hexdigest()
+    if out is not None:
+        text = attack_yaml(
+            result,
+            space,
+            table=Path(remycc_path).name,
+            table_sha256=digest,
+            rival=against.name,
+            seed=seed,
+        )
+        write_file(out, text)
+    if as_json:
+        print_json(_attack_tree(result, against.name, digest, out))
+    else:
+        _print_attack(result, against.name, out)
+
+
+def _attack_tree(result: AttackResult, rival: str, digest: str, out: str | None) -> dict[str, Any]:
+    return {
+        "table_sha256": digest,
+        "against": rival,
+        **estimate_tree(result.spread, "first_round_loss_mean"),
+        "networks": [
+            {
+                "network": each.words,
+                **estimate_tree(each.loss, "loss_mean"),
+                **estimate_tree(each.score),
+                **estimate_tree(each.rival_score, "rival_score_mean"),
+            }
+            for each in result.found
+        ],
+        "written": out,
+    }
+
+
+def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
+    table = PlainTable("network", "loss", "score", f"score of {rival}", left=1)
+    for each in result.found:
+        table.add_row(
+            each.words, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
+        )
+    print_table(table)
+    note = "Below zero the table is better. The draws are those of no search."
+    if result.spread is not None:
+        note += f" Mean loss over the networks of the first round: {with_error(result.spread)}."
+    print_note(note)
+    if out is not None:
+        say(f"the networks are in {out}")

@@ -60,7 +60,7 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
     The options of other modes and rules than its own are left out where they stand at their
     defaults, unless the specification names no edition: it would not read back as complete.
     """
-    tree: Any = _tree(spec)
+    tree: Any = message_tree(spec)
     if spec.HasField("edition"):
         for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
             if mode != spec.search.mode and not _essence(
@@ -69,6 +69,11 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
                 del tree["search"][name]
         for name in ("joint", "pattern"):
             _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
+    return as_yaml(tree)
+
+
+def as_yaml(tree: Tree) -> str:
+    """A tree as a file that is read as this tree."""
     text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
     return text
 
@@ -145,7 +150,7 @@ _Dumper.add_representer(_Inline, _represent_inline)
 _Dumper.add_representer(list, _represent_list)
 
 
-def _tree(message: Message, depth: int = 0) -> Tree:
+def message_tree(message: Message, depth: int = 0) -> Tree:
     """A message as the tree that is read as this message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
@@ -162,7 +167,7 @@ def _is_small(tree: Tree) -> bool:
 
 def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
     if is_submessage(field):
-        return _tree(value, depth + 1)
+        return message_tree(value, depth + 1)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         return short_name(enum_of(field).values_by_number[value])
     if isinstance(value, float) and abs(value) <= _LARGEST_EXACT_INTEGER:
