@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import os
 import shutil
 
 import pytest
 from playwright.sync_api import Page
 
-from benchmarks.programs import ROOT
-
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-AXE = ROOT / "play/node_modules/axe-core/axe.min.js"
+_AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
 #: Where pictures for the documentation go, if anywhere.
 PICTURES = os.environ.get("REMY_PICTURES")
 
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="Debian's chromium is not installed; CHROMIUM may name another"
+    CHROMIUM is None,
+    reason="Debian's chromium is not installed (scripts/bootstrap test); CHROMIUM may name another",
 )
 
 
 def violations(page: Page) -> list[tuple[str, list[str]]]:
     """What is against the rules of accessibility: the rule, and where."""
-    if not AXE.exists():
-        pytest.skip("npm ci has not been run in play/, which brings axe-core")
     # The page's policy forbids scripts from elsewhere; the debugger's are not bound by it.
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+    page.evaluate(_AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     return [
         (each["id"], [str(node["target"]) for node in each["nodes"]])
