@@ -7,13 +7,14 @@ import math
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 
 from benchmarks.programs import ROOT
 from remy_rpc.channel import CLIENT_PING_SECONDS, PING_TIMEOUT_SECONDS
+from remy_services.cli.ui import command as page_command
 from remy_services.kubernetes.manifest import (
     JOB_VARIABLE,
     LauncherSettings,
@@ -88,6 +89,7 @@ class TestEverything:
             ({"workers": {"backend": "slurm"}}, "backend"),
             ({"workers": {"jobs": {"minimum": 0}}}, "minimum"),
             ({"redis": {"enabled": False}}, "redis.external.url is needed"),
+            ({"ui": {"replicas": 2}}, "replicas"),
         ],
     )
     def test_mistakes_are_refused(self, values: dict[str, Any], words: str) -> None:
@@ -95,7 +97,7 @@ class TestEverything:
 
 
 def variants() -> list[dict[str, Any]]:
-    return [{"workers": {"backend": backend}} for backend in BACKENDS]
+    return [{"workers": {"backend": backend}, "ui": {"enabled": True}} for backend in BACKENDS]
 
 
 @needs_helm
@@ -181,6 +183,7 @@ class TestHouseRules:
         rendered = render(
             {
                 "coordinator": nobody,
+                "ui": values["ui"] | nobody,
                 "workers": values["workers"] | nobody,
                 "redis": {"user": None},
             }
@@ -212,6 +215,7 @@ class TestHouseRules:
             {
                 "priorityClasses": {"create": False},
                 "coordinator": named,
+                "ui": values["ui"] | named,
                 "workers": values["workers"] | named,
                 "redis": named,
             }
@@ -573,6 +577,91 @@ class TestNetwork:
         for name in ("coordinator", "workers"):
             rules = rendered.one("NetworkPolicy", f"-{name}")["spec"]["egress"]
             assert {port["port"] for rule in rules for port in rule["ports"]} <= {6379, 7390}
+
+
+@needs_helm
+class TestPage:
+    """The farm's page, which is there when it is asked for."""
+
+    ENABLED: ClassVar[dict[str, Any]] = {"ui": {"enabled": True}}
+
+    def test_it_is_not_there_unless_asked_for(self) -> None:
+        assert "farm-remy-farm-ui" not in json.dumps(render().objects)
+        assert "farm-remy-farm-ui" in json.dumps(render(self.ENABLED).objects)
+
+    def test_it_speaks_tls_as_the_coordinator_does_and_has_no_token(self) -> None:
+        rendered = render(self.ENABLED)
+        pod = rendered.pods()["Deployment/farm-remy-farm-ui"]
+        (container,) = pod["containers"]
+        told = page_settings(container)
+        assert not told["plain"]
+        assert str(told["page_cert"]) == "/etc/remy-farm/tls/tls.crt"
+        coordinator = rendered.pods()["Deployment/farm-remy-farm-coordinator"]
+        mounted = [each for each in coordinator["volumes"] if each["name"] == "tls"]
+        assert [each for each in pod["volumes"] if each["name"] == "tls"] == mounted
+        assert "tokens" not in yaml.safe_dump(pod)
+        assert pod["automountServiceAccountToken"] is False
+        assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+    def test_in_plain_text_it_says_so_to_both_sides(self) -> None:
+        rendered = render(self.ENABLED | {"tls": {"enabled": False}})
+        (container,) = rendered.pods()["Deployment/farm-remy-farm-ui"]["containers"]
+        assert page_settings(container)["plain"]
+        assert {"name": "REMY_FARM_INSECURE", "value": "true"} in container["env"]
+        assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTP"
+        assert rendered.one("Service", "-ui")["spec"]["ports"][0]["name"] == "http"
+
+    def test_it_answers_to_the_names_that_are_certified(self) -> None:
+        ingress = {"enabled": True, "host": "farm.example"}
+        values = {"ui": {"enabled": True, "hosts": ["page.example"], "ingress": ingress}}
+        rendered = render(values | {"tls": {"source": "cert-manager"}})
+        (container,) = rendered.pods()["Deployment/farm-remy-farm-ui"]["containers"]
+        hosts = set(page_settings(container)["hosts"])
+        service = rendered.one("Service", "-ui")["metadata"]["name"]
+        assert {"localhost", f"{service}.research.svc", "farm.example", "page.example"} <= hosts
+        certified = rendered.one("Certificate", "-tls")["spec"]
+        assert hosts <= {*certified["dnsNames"], *certified["ipAddresses"]}
+        (rule,) = rendered.one("Ingress")["spec"]["rules"]
+        assert rule["host"] == "farm.example"
+        (path,) = rule["http"]["paths"]
+        assert path["backend"]["service"] == {"name": service, "port": {"name": "https"}}
+        refused = {"ui": {"enabled": True, "ingress": {"enabled": True}}}
+        assert "ui.ingress.host is needed" in refusal(refused)
+
+    def test_browsers_reach_it_and_it_the_coordinator(self) -> None:
+        rendered = render(self.ENABLED)
+        policy = rendered.one("NetworkPolicy", "-ui")["spec"]
+        labels = rendered.one("Deployment", "-ui")["spec"]["template"]["metadata"]["labels"]
+        assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+        assert peers(policy["egress"][1:]) == [{"app.kubernetes.io/component": "coordinator"}]
+        assert [rule["ports"] for rule in policy["ingress"]] == [
+            [{"port": 8443, "protocol": "TCP"}]
+        ]
+        (clients, *_) = rendered.one("NetworkPolicy", "-coordinator")["spec"]["ingress"]
+        asked = [each["podSelector"]["matchLabels"] for each in clients["from"]]
+        assert any(each.items() <= labels.items() for each in asked)
+        closed = render(self.ENABLED | {"networkPolicy": {"browsers": []}})
+        assert not closed.one("NetworkPolicy", "-ui")["spec"].get("ingress")
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_it_is_of_the_coordinators_image(self, backend: str) -> None:
+        pods = render(self.ENABLED | {"workers": {"backend": backend}}).pods()
+        images = {
+            pods[f"Deployment/farm-remy-farm-{name}"]["containers"][0]["image"]
+            for name in ("ui", "coordinator")
+        }
+        assert len(images) == 1
+
+
+def page_settings(container: dict[str, Any]) -> dict[str, Any]:
+    """What the command makes of the container's arguments, which it must know."""
+    name, *flags = container["args"]
+    assert name == "ui"
+    (coordinator,) = (
+        each["value"] for each in container["env"] if each["name"] == "REMY_FARM_COORDINATOR"
+    )
+    with page_command.make_context("ui", [*flags, f"--coordinator={coordinator}"]) as told:
+        return told.params
 
 
 def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:

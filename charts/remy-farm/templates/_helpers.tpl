@@ -46,6 +46,12 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- include "remy-farm.reference" (list $image $root.Chart.AppVersion) -}}
 {{- end -}}
 
+{{/* On Ray, one image is on all sides. */}}
+{{- define "remy-farm.coordinatorImage" -}}
+{{- $onRay := eq .Values.workers.backend "ray" -}}
+{{- include "remy-farm.image" (list . (ternary .Values.workers.ray.image .Values.coordinator.image $onRay)) -}}
+{{- end -}}
+
 {{/* Redis comes from elsewhere: no registry of ours before its name. */}}
 {{- define "remy-farm.redisImage" -}}
 {{- include "remy-farm.reference" (list .Values.redis.image "") -}}
@@ -157,6 +163,19 @@ operator adds the namespace. */}}
 
 {{- define "remy-farm.address" -}}
 {{- printf "%s:%v" (include "remy-farm.host" .) .Values.coordinator.service.port -}}
+{{- end -}}
+
+{{/* By which names browsers know the farm's page, beside a port-forward's. */}}
+{{- define "remy-farm.uiNames" -}}
+{{- $name := include "remy-farm.name" (list . "ui") -}}
+{{- $host := printf "%s.%s.svc" $name .Release.Namespace -}}
+{{- $names := list $host $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s" $host .Values.clusterDomain) -}}
+{{- with .Values.ui.ingress.host -}}{{- $names = append $names . -}}{{- end -}}
+{{- concat $names .Values.ui.hosts | uniq | toYaml -}}
+{{- end -}}
+
+{{- define "remy-farm.uiScheme" -}}
+{{- ternary "HTTPS" "HTTP" .Values.tls.enabled -}}
 {{- end -}}
 
 {{/* Secrets: ours, or those that were there before. */}}
