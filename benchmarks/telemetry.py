@@ -51,6 +51,9 @@ class _Fleet:
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         return design_service_pb2.EvaluatorsInfo(kind="workers", workers=_WORKERS)
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        return []
+
     def snapshot(self) -> SchedulerSnapshot:
         return self._scheduler.snapshot()
 

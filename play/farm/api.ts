@@ -36,6 +36,9 @@ export interface Epoch {
   gain: number | null;
   gain_standard_error: number | null;
   accepted: boolean | null;
+  // Medians over the validation networks, of the table that the epoch came to.
+  throughput_over_link_rate_median: number | null;
+  delay_over_rtt_median: number | null;
   cpu_seconds: number;
 }
 
@@ -52,12 +55,23 @@ export interface History {
   epochs: Epoch[];
 }
 
+// A line of a worker's log.
+export interface WorkerLine {
+  worker: string;
+  host: string;
+  time: number;
+  level: string;
+  text: string;
+}
+
 export interface Who {
   csrf: string;
   caller: string;
   role: string;
   coordinator: string;
   version: string;
+  // Names of folders of `reproduce` and `league`.
+  studies: string[];
   evaluators: { kind: string; workers: number; busy: number; threads: number };
 }
 

@@ -69,6 +69,17 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
         <iframe title="The live network" src={`/live?${address.searchParams.getAll("table").map((each) => `table=${encodeURIComponent(each)}`).join("&")}`} />
       </main>
     );
+  } else if (first === "studies" && me.studies.length > 0) {
+    const shown = me.studies.find((each) => each === second) ?? me.studies[0];
+    page = (
+      <main class="playing">
+        <h1>Studies</h1>
+        <nav class="bar" aria-label="Studies">
+          {me.studies.map((each) => <Link key={each} to={`/studies/${encodeURIComponent(each)}`} current={each === shown}>{each}</Link>)}
+        </nav>
+        <iframe key={shown} title={`The page of ${shown}`} sandbox="" src={`/studied/${encodeURIComponent(shown)}`} />
+      </main>
+    );
   } else if (first === "jobs" && second) {
     page = <JobPage key={second} id={second} jobs={jobs} who={me} look={look} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
   }
@@ -78,6 +89,7 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
         <strong>remy-farm</strong>
         <nav aria-label="Pages">
           <Link to="/" current={!first}>Jobs</Link>
+          {me.studies.length > 0 && <Link to="/studies" current={first === "studies"}>Studies</Link>}
           {maySubmit(me) && <Link to="/submit" current={first === "submit"}>Submit</Link>}
         </nav>
         <span class="faint">

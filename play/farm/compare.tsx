@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Theme } from "../src/charts";
 import { type Epoch, type Failure, type Jobs, type Row, call } from "./api";
-import { type Over, ScoreCurve } from "./curves";
+import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link } from "./routes";
 import { duration, score } from "./words";
 
@@ -62,6 +62,11 @@ export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs:
           </select>
         </h2>
         <ScoreCurve histories={curves} look={look} over={over} />
+      </section>
+      <section>
+        <h2>Throughput and delay</h2>
+        <Pareto histories={curves} look={look} />
+        <ul class="keys">{curves.map((each, i) => <li key={each.label}><svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={look.flows[i % look.flows.length]} /></svg> {each.label}</li>)}</ul>
       </section>
       <section class="table-scroll">
         <table class="compared">

@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Theme } from "../src/charts";
-import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, call, mayChange, maySubmit } from "./api";
-import { type Over, ScoreCurve } from "./curves";
+import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, type WorkerLine, call, mayChange, maySubmit } from "./api";
+import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link, navigate } from "./routes";
 import { TableMaps } from "./tables";
 import { count, duration, moment, score, several } from "./words";
@@ -193,6 +193,47 @@ function Epochs({ row, epochs }: { row: Row; epochs: Epoch[] }) {
   );
 }
 
+const ASKED_EVERY_MS = 3000;
+
+// What the job's workers have reported of their logs, for as long as it is looked at.
+function WorkerLines({ job }: { job: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [lines, setLines] = useState<WorkerLine[]>();
+  const [trouble, setTrouble] = useState("");
+  useEffect(() => {
+    if (!isOpen) return;
+    let timer = 0;
+    let isHere = true;
+    const ask = async (): Promise<void> => {
+      try {
+        const found = await call<WorkerLine[]>(`/api/jobs/${job}/lines`);
+        if (isHere) setLines(found);
+        setTrouble("");
+      } catch (error) {
+        setTrouble((error as Failure).message);
+      }
+      if (isHere) timer = window.setTimeout(ask, ASKED_EVERY_MS);
+    };
+    void ask();
+    return () => {
+      isHere = false;
+      clearTimeout(timer);
+    };
+  }, [job, isOpen]);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What its workers say</summary>
+      {trouble && <p role="alert">{trouble}</p>}
+      {lines?.length === 0 && <p class="faint">No worker has said anything. Threads of the coordinator and actors of Ray log where they run.</p>}
+      <ol class="lines" tabIndex={0} aria-label="Last lines of workers">
+        {[...(lines ?? [])].reverse().map((each, i) => (
+          <li key={i} class={each.level}><time>{moment(each.time)}</time> <b>{each.host || each.worker}</b> {each.level}: {each.text}</li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
 export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jobs; who: Who; look: Theme; playing: string | null | undefined }) {
   const [answer, setAnswer] = useState<Answer>();
   const [notice, setNotice] = useState({ sentence: "", isWrong: false });
@@ -255,6 +296,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
         </section>
         <div>
           <section><h2>Now</h2><Figures row={row} /></section>
+          <section><h2>Throughput and delay</h2><Pareto histories={curve} look={look} /></section>
           <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>
         </div>
         <section>
@@ -268,6 +310,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
               <li key={revision} value={revision}><time>{moment(seconds)}</time> {sentence}</li>
             ))}
           </ol>
+          <WorkerLines job={row.id} />
         </section>
       </div>
     </main>

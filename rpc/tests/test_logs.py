@@ -12,7 +12,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as some
 
-from remy_rpc.logs import hide_secrets, set_up_logs, without_secrets
+from remy_rpc.logs import hide_secrets, report_lines, set_up_logs, without_secrets
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +74,20 @@ def test_what_is_always_said_is_on_every_line() -> None:
         "lease_id": 4,
         "job_id": "j",
     }
+
+
+def test_lines_are_reported_besides_without_secrets() -> None:
+    stream, told = io.StringIO(), []
+    set_up_logs(stream=stream, worker_id="w")
+    report_lines(lambda seconds, level, text: told.append((seconds > 1e9, level, text)))
+    structlog.stdlib.get_logger().warning("not connected", why="a reason", token="t0ps3cret")
+    logging.getLogger("library").error("went %s", "wrong")
+    structlog.stdlib.get_logger().debug("not at this level")
+    assert told == [
+        (True, "warning", "not connected why=a reason token=[hidden]"),
+        (True, "error", "went wrong"),
+    ]
+    assert len(lines(stream)) == 2
 
 
 def test_a_terminal_gets_text() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import re
+import ssl
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,18 +17,22 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.programs import REMY_FARM, ROOT
+from benchmarks.worker_farm import REMY_WORKER
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_rpc.settings import parse_listen_address
 from remy_services.coordinator.access import Role
 from remy_services.remycc import RemyCC, write_remycc
 from remy_services.specification import to_yaml
+from remy_services.stores.archive import seal_archive, unseal_archive
 from remy_simulator import RuleTable
 from services.tests.coordinator.role_tokens import TOKENS, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.stores.certificates import make_certificates
 from tests.children import ending_with_its_test
 from tests.live.pages import PICTURES, needs_chromium, throughput, violations
+from tests.waiting import wait_until
 
 BUILT = ROOT / "services/src/remy_services/live"
 MOST_PAGE_BYTES = 500_000  # compressed
@@ -264,7 +270,7 @@ def test_what_changed_between_epochs_is_shown(seen: Farm, running: job_pb2.Job) 
     page.get_by_label("From epoch").select_option("0")
     page.get_by_label("To epoch").select_option("1")
     expect(page.locator("figure canvas")).to_have_count(2)
-    expect(page.locator("details summary")).to_contain_text("changed")
+    expect(page.locator("summary", has_text="changed")).to_be_visible()
 
 
 def test_jobs_are_compared(seen: Farm, admin: Client, running: job_pb2.Job) -> None:
@@ -282,6 +288,94 @@ def replace_delta(delta: float) -> Any:
     spec.CopyFrom(ENDLESS)
     spec.objective.delta = delta
     return spec
+
+
+@pytest.fixture
+def hostile(admin: Client, running: job_pb2.Job) -> Iterator[job_pb2.Job]:
+    """A job such as no farm takes from a specification, but may have from an older one."""
+    parts = admin.call("ExportJob", messages.ExportJobRequest(job=running.id))
+    archive = unseal_archive(b"".join(each.part for each in parts))
+    archive.record.job.id = "0123456789abcdef01"
+    archive.record.job.name = archive.record.job.owner = HOSTILE
+    request = messages.ImportJobRequest(part=seal_archive(archive))
+    job = admin.stub.ImportJob(iter([request]), metadata=admin.metadata, timeout=60).job
+    yield job
+    admin.call("DeleteJob", messages.DeleteJobRequest(job=job.id))
+
+
+def test_a_hostile_name_is_only_a_name(
+    seen: Farm, hostile: job_pb2.Job, running: job_pb2.Job
+) -> None:
+    """On every page that shows it; what it would do ends the test with what went wrong."""
+    page = seen.page
+    page.get_by_role("link", name=HOSTILE).click()
+    expect(page.get_by_role("heading", name=HOSTILE, exact=True)).to_be_visible()
+    expect(page.locator("figure canvas").first).to_be_visible()
+    assert HOSTILE in page.title()
+    page.get_by_role("link", name="Play its table").click()
+    network = page.frame_locator("iframe")
+    expect(network.get_by_label("Sender A runs")).to_have_value(f"table:{HOSTILE}")
+    assert [frame.locator("img").count() for frame in page.frames] == [0, 0]
+    page.goto(f"{page.url.split('jobs')[0]}compare?job={hostile.id}&job={running.id}")
+    expect(page.get_by_role("link", name=HOSTILE)).to_be_visible()
+    assert page.locator("img").count() == 0
+
+
+def test_throughput_and_delay_of_epochs_are_shown(seen: Farm, running: job_pb2.Job) -> None:
+    page = seen.page
+    page.goto(f"{page.url}jobs/{running.id}")
+    points = page.locator("svg.pareto circle")
+    expect(points.nth(1)).to_be_attached()
+    expect(page.locator("svg.pareto")).to_have_attribute("aria-label", re.compile("On the front: "))
+
+
+def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path) -> None:
+    """Over the stream that they have with the coordinator."""
+    with RunningServer(settings_for(tmp_path, evaluator="workers")) as farm:
+        job = farm.client().submit(ENDLESS, name="worked-on")
+        connection = ("--coordinator", farm.address)
+        worker = subprocess.Popen(
+            ending_with_its_test(REMY_WORKER, *connection, "--threads=1"), stderr=subprocess.DEVNULL
+        )
+        server = PageServer(farm.address)
+        try:
+            seen = Farm(browser, server.address)
+            seen.page.get_by_role("link", name="worked-on").click()
+            seen.page.get_by_text("What its workers say").click()
+            expect(seen.page.locator(".lines li").first).to_contain_text("info: connected")
+            seen.close()
+            printed = subprocess.run(
+                [REMY_FARM, "logs", job.id, *connection], capture_output=True, text=True, check=True
+            ).stdout
+            assert f"info: connected coordinator={farm.address}" in printed
+        finally:
+            worker.kill()
+            worker.wait()
+            server.stop()
+
+
+def test_pages_of_studies_are_shown_and_run_nothing(
+    browser: Browser, farm: RunningServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "my-league"
+    folder.mkdir()
+    page = "<h1>Who wins</h1><img src=x onerror=alert(1)><script>alert(2)</script>"
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    server = PageServer(farm.address, "--studies", str(folder))
+    try:
+        assert server.ask("GET", "/studied/my-league")[0] == 401
+        seen = Farm(browser, server.address, TOKENS[Role.VIEWER])
+        seen.page.get_by_role("link", name="Studies").click()
+        shown = seen.page.frame_locator("iframe")
+        expect(shown.get_by_role("heading", name="Who wins")).to_be_visible()
+        assert not {"1", "2"} & set(seen.wrong)
+        # What the policy forbids is told on the console.
+        seen.wrong.clear()
+        seen.close()
+        headers = server.sign_in(Role.VIEWER)
+        assert server.ask("GET", "/studied/other", **headers)[0] == 404
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("seen", [Role.VIEWER, Role.SUBMITTER], indirect=True)
@@ -341,6 +435,29 @@ def test_a_token_stands_nowhere_but_in_memory(seen: Farm) -> None:
     assert seen.page.evaluate("document.cookie") == ""
     outside = [url for url in seen.asked if not url.startswith(("http://127.0.0.1", "data:"))]
     assert outside == []
+
+
+def test_by_tls_the_session_never_leaves_it(
+    browser: Browser, farm: RunningServer, tmp_path: Path
+) -> None:
+    made = make_certificates(tmp_path)
+    files = ("--page-cert", str(made.certificate), "--page-key", str(made.key))
+    server = PageServer(farm.address, *files)
+    try:
+        assert server.address.startswith("https://")
+        seen = Farm(browser, server.address, TOKENS[Role.VIEWER], ignore_https_errors=True)
+        (cookie,) = seen.context.cookies()
+        assert cookie["name"].startswith("__Host-")
+        assert cookie["secure"]
+        found = seen.context.request.get(server.address)
+        assert "max-age" in found.headers["strict-transport-security"]
+        seen.close()
+        # As Kubernetes does it, under a server that runs.
+        make_certificates(tmp_path)
+        renewed = made.certificate.read_text(encoding="ascii")
+        wait_until(lambda: ssl.get_server_certificate(("127.0.0.1", server.port)) == renewed)
+    finally:
+        server.stop()
 
 
 def test_what_is_sent_is_small() -> None:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_simulator import PreparedRequest
-from remy_workers.task_queue import SendQueue, Task, TaskQueue, interrupt
+from remy_workers.task_queue import SendQueue, Task, TaskQueue, interrupt, log_line
 
 
 def _task(lease_id: int) -> Task:
@@ -223,6 +223,36 @@ def test_a_heartbeat_is_only_sent_when_nothing_else_is() -> None:
     queue.heartbeat()
     queue.heartbeat()
     assert _said(stream) == ["heartbeat"]
+
+
+def test_lines_of_the_log_wait_for_a_coordinator_that_takes_them() -> None:
+    queue, first, second = TaskQueue(), SendQueue(), SendQueue()
+    queue.log(log_line(1.0, "info", "early"))
+    queue.attach(first, 1)
+    queue.log(log_line(2.0, "info", "not taken"))
+    assert _said(first) == ["credit"]
+    queue.detach()
+    queue.attach(second, 1)
+    queue.tell_lines()
+    queue.log(log_line(3.0, "warning", "x" * 5000))
+    told = [each.log_line for each in second.drain() if each.HasField("log_line")]
+    assert [each.text[:9] for each in told] == ["early", "not taken", "x" * 9]
+    assert len(told[-1].text) == 1000
+
+
+def test_lines_that_were_not_sent_go_to_the_next_stream() -> None:
+    queue, first, second = TaskQueue(), SendQueue(), SendQueue()
+    queue.attach(first, 1)
+    queue.tell_lines()
+    queue.log(log_line(1.0, "info", "unsent"))
+    queue.detach()
+    queue.attach(second, 1)
+    assert _said(second) == ["credit"]
+    third = SendQueue()
+    queue.detach()
+    queue.attach(third, 1)
+    queue.tell_lines()
+    assert "log_line" in _said(third)
 
 
 def test_a_send_queue_ends_once_it_is_closed_and_empty() -> None:

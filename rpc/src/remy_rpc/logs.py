@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, TextIO
 
 import structlog
@@ -84,6 +84,38 @@ def set_up_logs(
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
+
+
+def report_lines(report: Callable[[float, str, str], None]) -> None:
+    """Has every line that is logged from now on told to `report`, too: when it was written (seconds
+    since 1970), its level, and what it says, without secrets. To be called after `set_up_logs`."""
+    logging.getLogger().addHandler(_Reporter(report))
+
+
+class _Reporter(logging.Handler):
+    def __init__(self, report: Callable[[float, str, str], None]) -> None:
+        super().__init__()
+        self._report = report
+        self.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[structlog.contextvars.merge_contextvars],
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.format_exc_info,
+                    hide_secrets,
+                    _in_words,
+                ],
+            )
+        )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report(record.created, record.levelname.lower(), self.format(record))
+
+
+def _in_words(_: Any, __: str, event: _Event) -> str:
+    said_otherwise = ("event", "time", "level", "worker_id")
+    named = [f"{key}={value}" for key, value in event.items() if key not in said_otherwise]
+    return " ".join([str(event.get("event", "")), *named])
 
 
 def hide_secrets(_: Any, __: str, event: _Event) -> _Event:

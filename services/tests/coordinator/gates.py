@@ -84,6 +84,9 @@ class GatedEvaluator:
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         return self._inner.info()
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        return self._inner.worker_lines(job_id)
+
     async def close(self) -> None:
         await self._inner.close()
 

@@ -38,7 +38,7 @@ _METHODS = {
 }
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _VIEW = {"GetJob", "ListJobs", "WatchJob", "GetRemyCC", "ListEpochs", "CompareJobs"}
-_VIEW |= {"ExportJob", "GetServerInfo"}
+_VIEW |= {"ListWorkerLines", "ExportJob", "GetServerInfo"}
 _CHANGE = {"SubmitJob", "PauseJob", "ResumeJob", "CancelJob", "ExtendJob", "ForkJob"}
 _CHANGE |= {"DeleteJob", "ImportJob", "UploadTrace"}
 

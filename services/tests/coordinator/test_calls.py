@@ -189,6 +189,9 @@ class TestResults:
         assert len(epochs) == finished.progress.epoch > 1
         assert not any(each.HasField("table") for each in epochs)
         assert all(each.cpu_seconds > 0 for each in epochs)
+        measured = [each.measured for each in epochs]
+        assert all(0 < each.throughput_over_link_rate_median <= 1 for each in measured)
+        assert all(each.delay_over_rtt_median >= 1 for each in measured)
         best = max(each.record.epoch for each in epochs if each.record.comparison.accepted)
         assert client.remycc("finished", epoch=best) == client.remycc("finished")
 

@@ -83,6 +83,7 @@ _FULL: dict[str, list[Any]] = {
         )
     ],
     "ListEpochs": [messages.ListEpochsRequest(job="over")],
+    "ListWorkerLines": [messages.ListWorkerLinesRequest(job="over")],
     "CompareJobs": [messages.CompareJobsRequest(jobs=["over", "paused"])],
     "ExportJob": [messages.ExportJobRequest(job="over")],
     "ImportJob": [messages.ImportJobRequest(part=b"an archive")],

@@ -61,6 +61,9 @@ class Crowd:
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         return design_service_pb2.EvaluatorsInfo(threads=_threads(self._step))
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        return self._inner.worker_lines(job_id)
+
     async def close(self) -> None:
         await self._inner.close()
 

@@ -44,6 +44,7 @@ class TimedEvaluator:
         self._inner = inner
         self._clock = clock
         self.info = inner.info
+        self.worker_lines = inner.worker_lines
         self.close = inner.close
 
     async def evaluate(

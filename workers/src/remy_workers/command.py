@@ -149,7 +149,7 @@ def command(**options: Any) -> None:
 
 def _run(options: dict[str, Any]) -> int:
     # Loaded here, so that --help is instant.
-    from remy_rpc.logs import set_up_logs
+    from remy_rpc.logs import report_lines, set_up_logs
     from remy_rpc.settings import SettingsError
     from remy_rpc.tracing import traces
     from remy_workers.interruption import (
@@ -174,7 +174,9 @@ def _run(options: dict[str, Any]) -> int:
             stack.enter_context(traces("remy-farm-worker", instance_id=settings.worker_id))
             if settings.metadata_url is not None:
                 shut_down_on_interruption(shutdown, settings.metadata_url)
-            return Worker(settings, shutdown, metrics).run()
+            worker = Worker(settings, shutdown, metrics)
+            report_lines(worker.report_line)
+            return worker.run()
     except (SettingsError, OSError) as error:
         click.echo(f"remy-worker: {error}", err=True)
         return ExitCode.BAD_INPUT

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from remy_farm.v1 import evaluation_pb2, worker_service_pb2
 from remy_simulator import Cancellation, PreparedRequest
 
+#: Lines of the log that are kept while nobody takes them, and characters of each.
+_MOST_LINES = 100
+_LONGEST_LINE = 1000
 _HEARTBEAT = worker_service_pb2.WorkRequest(heartbeat=worker_service_pb2.Heartbeat())
 
 
@@ -49,6 +52,14 @@ def interrupt(tasks: Iterable[Task]) -> None:
     """Nobody waits for these any more: their simulations end within milliseconds."""
     for task in tasks:
         task.cancellation.cancel()
+
+
+def log_line(unix_seconds: float, level: str, text: str) -> worker_service_pb2.WorkRequest:
+    """A line of this worker's log, for whoever looks at the job."""
+    line = worker_service_pb2.LogLine(
+        unix_seconds=unix_seconds, level=level, text=text[:_LONGEST_LINE]
+    )
+    return worker_service_pb2.WorkRequest(log_line=line)
 
 
 class SendQueue:
@@ -120,6 +131,8 @@ class TaskQueue:
         self._running: dict[int, Task] = {}
         self._stream: SendQueue | None = None
         self._late: list[worker_service_pb2.WorkRequest] = []
+        self._lines: deque[worker_service_pb2.WorkRequest] = deque(maxlen=_MOST_LINES)
+        self._tells_lines = False
         self._is_draining = False
 
     # For the thread that talks to the coordinator.
@@ -140,9 +153,19 @@ class TaskQueue:
             if self._stream is not None:
                 unsent = self._stream.drain()
                 self._late += [message for message in unsent if message.HasField("result")]
+                self._lines.extend(message for message in unsent if message.HasField("log_line"))
+                self._tells_lines = False
                 self._stream = None
             self._waiting.clear()
             return list(self._running.values())
+
+    def tell_lines(self) -> None:
+        """The coordinator takes lines of the log: those that it has not got, and what comes."""
+        with self._changed:
+            self._tells_lines = True
+            for line in self._lines:
+                self.send(line)
+            self._lines.clear()
 
     def put(self, task: Task) -> None:
         """A task has come."""
@@ -174,6 +197,16 @@ class TaskQueue:
         with self._changed:
             if self._stream is not None:
                 self._stream.heartbeat()
+
+    # For whoever logs.
+
+    def log(self, line: worker_service_pb2.WorkRequest) -> None:
+        """Sends a line of the log; the last ones wait for a coordinator that takes them."""
+        with self._changed:
+            if self._stream is not None and self._tells_lines:
+                self._stream.put(line)
+            else:
+                self._lines.append(line)
 
     # For the threads that simulate.
 

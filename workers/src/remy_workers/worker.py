@@ -38,6 +38,7 @@ from remy_workers.task_queue import (
     Task,
     TaskQueue,
     interrupt,
+    log_line,
     refusal,
     returned,
 )
@@ -136,6 +137,8 @@ class Session:
                 self.was_welcome = True
                 self._heartbeat.seconds = response.welcome.heartbeat_seconds
                 self._metrics.connected()
+                if response.welcome.takes_log_lines:
+                    self._queue.tell_lines()
                 _log.info("connected", coordinator=str(self._settings.coordinator))
             case "nothing_left":
                 self._shutdown.request(IDLE)
@@ -180,6 +183,10 @@ class Worker:
         self._traces = TraceCache()
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition()
+
+    def report_line(self, unix_seconds: float, level: str, text: str) -> None:
+        """Has the coordinator hear a line of the log, as soon as it takes one."""
+        self._queue.log(log_line(unix_seconds, level, text))
 
     def run(self) -> int:
         """The exit code, in the end. Works until it is to end, or the coordinator will not have it.

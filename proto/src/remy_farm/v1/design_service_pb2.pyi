@@ -231,6 +231,32 @@ class ListEpochsResponse(_message.Message):
     epochs: _containers.RepeatedCompositeFieldContainer[_job_pb2.JobEpoch]
     def __init__(self, epochs: _Optional[_Iterable[_Union[_job_pb2.JobEpoch, _Mapping]]] = ...) -> None: ...
 
+class ListWorkerLinesRequest(_message.Message):
+    __slots__ = ("job",)
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    def __init__(self, job: _Optional[str] = ...) -> None: ...
+
+class WorkerLine(_message.Message):
+    __slots__ = ("worker_id", "host", "unix_seconds", "level", "text")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    UNIX_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    worker_id: str
+    host: str
+    unix_seconds: float
+    level: str
+    text: str
+    def __init__(self, worker_id: _Optional[str] = ..., host: _Optional[str] = ..., unix_seconds: _Optional[float] = ..., level: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class ListWorkerLinesResponse(_message.Message):
+    __slots__ = ("lines",)
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    lines: _containers.RepeatedCompositeFieldContainer[WorkerLine]
+    def __init__(self, lines: _Optional[_Iterable[_Union[WorkerLine, _Mapping]]] = ...) -> None: ...
+
 class CompareJobsRequest(_message.Message):
     __slots__ = ("jobs",)
     JOBS_FIELD_NUMBER: _ClassVar[int]

@@ -101,6 +101,11 @@ class DesignServiceStub:
                 request_serializer=remy__farm_dot_v1_dot_design__service__pb2.ListEpochsRequest.SerializeToString,
                 response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ListEpochsResponse.FromString,
                 _registered_method=True)
+        self.ListWorkerLines = channel.unary_unary(
+                '/remy_farm.v1.DesignService/ListWorkerLines',
+                request_serializer=remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesRequest.SerializeToString,
+                response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesResponse.FromString,
+                _registered_method=True)
         self.CompareJobs = channel.unary_unary(
                 '/remy_farm.v1.DesignService/CompareJobs',
                 request_serializer=remy__farm_dot_v1_dot_design__service__pb2.CompareJobsRequest.SerializeToString,
@@ -217,6 +222,14 @@ class DesignServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListWorkerLines(self, request, context):
+        """The last lines of their logs that the job's workers have reported, oldest first: of those that
+        work for it alone, and of those that work for any job.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CompareJobs(self, request, context):
         """Jobs side by side: what differs in their specifications, and how far each is.
         """
@@ -312,6 +325,11 @@ def add_DesignServiceServicer_to_server(servicer, server):
                     servicer.ListEpochs,
                     request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ListEpochsRequest.FromString,
                     response_serializer=remy__farm_dot_v1_dot_design__service__pb2.ListEpochsResponse.SerializeToString,
+            ),
+            'ListWorkerLines': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListWorkerLines,
+                    request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesRequest.FromString,
+                    response_serializer=remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesResponse.SerializeToString,
             ),
             'CompareJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.CompareJobs,
@@ -687,6 +705,33 @@ class DesignService:
             '/remy_farm.v1.DesignService/ListEpochs',
             remy__farm_dot_v1_dot_design__service__pb2.ListEpochsRequest.SerializeToString,
             remy__farm_dot_v1_dot_design__service__pb2.ListEpochsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListWorkerLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/remy_farm.v1.DesignService/ListWorkerLines',
+            remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesRequest.SerializeToString,
+            remy__farm_dot_v1_dot_design__service__pb2.ListWorkerLinesResponse.FromString,
             options,
             channel_credentials,
             insecure,

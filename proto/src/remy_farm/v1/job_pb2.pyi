@@ -222,19 +222,33 @@ class JobEvent(_message.Message):
     budget_changed: BudgetChanged
     def __init__(self, revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[_progress_pb2.ProgressEvent, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ..., recovered: _Optional[_Union[Recovered, _Mapping]] = ..., snapshot_refused: _Optional[_Union[SnapshotRefused, _Mapping]] = ..., budget_changed: _Optional[_Union[BudgetChanged, _Mapping]] = ...) -> None: ...
 
+class ThroughputDelay(_message.Message):
+    __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean")
+    THROUGHPUT_OVER_LINK_RATE_MEDIAN_FIELD_NUMBER: _ClassVar[int]
+    THROUGHPUT_OVER_LINK_RATE_MEAN_FIELD_NUMBER: _ClassVar[int]
+    DELAY_OVER_RTT_MEDIAN_FIELD_NUMBER: _ClassVar[int]
+    DELAY_OVER_RTT_MEAN_FIELD_NUMBER: _ClassVar[int]
+    throughput_over_link_rate_median: float
+    throughput_over_link_rate_mean: float
+    delay_over_rtt_median: float
+    delay_over_rtt_mean: float
+    def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ...) -> None: ...
+
 class JobEpoch(_message.Message):
-    __slots__ = ("record", "table", "time", "cpu_seconds", "companions")
+    __slots__ = ("record", "table", "time", "cpu_seconds", "companions", "measured")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     COMPANIONS_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_FIELD_NUMBER: _ClassVar[int]
     record: _progress_pb2.EpochRecord
     table: _rule_table_pb2.RuleTable
     time: _timestamp_pb2.Timestamp
     cpu_seconds: float
     companions: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
-    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
+    measured: ThroughputDelay
+    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., measured: _Optional[_Union[ThroughputDelay, _Mapping]] = ...) -> None: ...
 
 class JobArchive(_message.Message):
     __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version", "traces")

@@ -104,8 +104,18 @@ class Ended(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class LogLine(_message.Message):
+    __slots__ = ("unix_seconds", "level", "text")
+    UNIX_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    unix_seconds: float
+    level: str
+    text: str
+    def __init__(self, unix_seconds: _Optional[float] = ..., level: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
 class WorkRequest(_message.Message):
-    __slots__ = ("hello", "credit", "result", "refused", "returned", "heartbeat", "goodbye", "ended")
+    __slots__ = ("hello", "credit", "result", "refused", "returned", "heartbeat", "goodbye", "ended", "log_line")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +124,7 @@ class WorkRequest(_message.Message):
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
+    LOG_LINE_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     result: TaskResult
@@ -122,15 +133,18 @@ class WorkRequest(_message.Message):
     heartbeat: Heartbeat
     goodbye: Goodbye
     ended: Ended
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., result: _Optional[_Union[TaskResult, _Mapping]] = ..., refused: _Optional[_Union[TaskRefused, _Mapping]] = ..., returned: _Optional[_Union[TasksReturned, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., ended: _Optional[_Union[Ended, _Mapping]] = ...) -> None: ...
+    log_line: LogLine
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., result: _Optional[_Union[TaskResult, _Mapping]] = ..., refused: _Optional[_Union[TaskRefused, _Mapping]] = ..., returned: _Optional[_Union[TasksReturned, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., ended: _Optional[_Union[Ended, _Mapping]] = ..., log_line: _Optional[_Union[LogLine, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("lease_seconds", "heartbeat_seconds")
+    __slots__ = ("lease_seconds", "heartbeat_seconds", "takes_log_lines")
     LEASE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    TAKES_LOG_LINES_FIELD_NUMBER: _ClassVar[int]
     lease_seconds: float
     heartbeat_seconds: float
-    def __init__(self, lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ...) -> None: ...
+    takes_log_lines: bool
+    def __init__(self, lease_seconds: _Optional[float] = ..., heartbeat_seconds: _Optional[float] = ..., takes_log_lines: _Optional[bool] = ...) -> None: ...
 
 class SharedPart(_message.Message):
     __slots__ = ("digest", "request", "forgotten")

@@ -115,6 +115,11 @@ def _end_score(epoch: job_pb2.JobEpoch) -> Any:
     return _known(compared, "after" if compared.accepted else "before")
 
 
+def _measured(name: str) -> Columns:
+    """Of the table that the epoch came to, kept or not."""
+    return {name: (float, lambda epoch: _known(_known(epoch, "measured"), name))}
+
+
 def _purpose(event: job_pb2.JobEvent) -> str | None:
     kind = progress_pb2.StepPurpose.DESCRIPTOR
     return enum_name(kind, event.progress.step_finished.purpose)
@@ -129,6 +134,8 @@ EPOCH_COLUMNS: Columns = {
     **_estimate("score", _end_score),
     **_estimate("gain", lambda epoch: _known(epoch.record.comparison, "gain")),
     "accepted": (bool, lambda epoch: getattr(_known(epoch.record, "comparison"), "accepted", None)),
+    **_measured("throughput_over_link_rate_median"),
+    **_measured("delay_over_rtt_median"),
     "evaluations": (int, attrgetter("record.evaluations")),
     "simulated_packets": (int, attrgetter("record.simulated_packets")),
     "cpu_seconds": (float, attrgetter("cpu_seconds")),

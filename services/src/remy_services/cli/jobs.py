@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -165,6 +166,24 @@ def fetch_command(
         )
     else:
         click.echo(f"{out}: {several(response.rules, 'rule')}")
+
+
+@click.command("logs")
+@job_argument
+@connected
+def logs_command(client: DesignClient, job: str, as_json: bool) -> None:
+    """Show the last lines that a job's workers have reported of their logs, oldest first.
+
+    They are those of workers that work for the job alone, and of those that work for any job. The
+    coordinator keeps the last hundred of each worker, for as long as it runs.
+    """
+    lines = client.worker_lines(job)
+    if as_json:
+        print_json({"job": job, "lines": [message_tree(each) for each in lines]})
+        return
+    for each in lines:
+        time = datetime.fromtimestamp(each.unix_seconds, UTC).isoformat("T", "milliseconds")
+        click.echo(f"{time} {each.host or each.worker_id} {each.level}: {each.text}")
 
 
 @click.command("history")

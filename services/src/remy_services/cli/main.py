@@ -155,6 +155,7 @@ _JOB_COMMANDS = {
     "compare": ("jobs", "Show jobs side by side."),
     "fetch": ("jobs", "Write a job's RemyCC to a file."),
     "history": ("jobs", "Write a job's progress as CSV, JSON, Parquet or a plot."),
+    "logs": ("jobs", "Show the last lines that a job's workers have logged."),
     "export-job": ("submit", "Write a job with everything stored of it to a file."),
     "import-job": ("submit", "Store a job that was exported."),
     "info": ("doctor", "Show what a coordinator says of itself."),

@@ -35,6 +35,12 @@ _CODE_BYTES = 12
     name="hosts",
     multiple=True,
 )
+@option(
+    "--studies DIR",
+    "A folder that `reproduce` or `league` wrote: its page is shown, too; may be repeated.",
+    click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+)
 @option("--page-cert FILE", "Certificate that the page is served with (PEM).", _FILE)
 @option("--page-key FILE", "Its private key (PEM).", _FILE)
 @switch("--plain", "Serve other hosts in plain text. Whoever is in between sees tokens.")
@@ -43,6 +49,7 @@ _CODE_BYTES = 12
 def command(
     listen: str,
     hosts: tuple[str, ...],
+    studies: tuple[Path, ...],
     page_cert: Path | None,
     page_key: Path | None,
     plain: bool,
@@ -89,6 +96,7 @@ def command(
                 listen=address,
                 coordinator=coordinator,
                 hosts=hosts,
+                studies=studies,
                 tls_cert=page_cert,
                 tls_key=page_key,
                 code=code,

@@ -128,6 +128,14 @@ class DesignClient:
             messages.ListEpochsResponse, "ListEpochs", messages.ListEpochsRequest(job=job)
         ).epochs
 
+    def worker_lines(self, job: str) -> Sequence[messages.WorkerLine]:
+        """The last lines that a job's workers have reported of their logs, oldest first."""
+        return self._call(
+            messages.ListWorkerLinesResponse,
+            "ListWorkerLines",
+            messages.ListWorkerLinesRequest(job=job),
+        ).lines
+
     def compare(self, jobs: Sequence[str]) -> messages.CompareJobsResponse:
         """Jobs side by side."""
         return self._call(

@@ -44,7 +44,7 @@ OPEN: Final[frozenset[Role]] = frozenset()
 _DESIGN: Final = "/remy_farm.v1.DesignService/"
 _READING: Final = (
     *("GetJob", "ListJobs", "WatchJob", "GetRemyCC"),
-    *("ListEpochs", "CompareJobs", "ExportJob", "GetServerInfo"),
+    *("ListEpochs", "ListWorkerLines", "CompareJobs", "ExportJob", "GetServerInfo"),
 )
 _CHANGING: Final = (
     *("SubmitJob", "PauseJob", "ResumeJob", "CancelJob"),

@@ -12,6 +12,7 @@ from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.job_handle import SCHEMA_VERSION, Edit, Environment, JobHandle
 from remy_services.designer import CheckpointError, Designer, OtherVersionError
 from remy_services.driver.loop import DesignSession
+from remy_services.driver.pareto import throughput_delay
 from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.jobs.progress import RateMeter, cost, follow, measure
 from remy_services.jobs.states import (
@@ -337,6 +338,9 @@ class StoreCheckpointer:
     ) -> None:
         for event in events:
             if event.HasField("epoch_finished"):
+                # Epochs end with a validation.
+                assert request is not None
+                assert outcome is not None
                 first, *others = map(from_native, self._session.designer.tables.values())
                 self._epochs.append(
                     job_pb2.JobEpoch(
@@ -345,6 +349,7 @@ class StoreCheckpointer:
                         companions=others,
                         time=self._environment.clock(),
                         cpu_seconds=event.cpu_seconds,
+                        measured=throughput_delay(request, outcome),
                     )
                 )
         follow(self._progress, events)

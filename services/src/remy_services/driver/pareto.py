@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from remy_farm.v1 import evaluation_pb2, progress_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.evaluation.measures import (
     by_specimen,
     mean,
@@ -54,27 +54,43 @@ class ParetoPoint:
 _HEAD = [field.name for field in fields(ParetoPoint)]
 
 
-def pareto_point(
-    request: evaluation_pb2.EvaluationRequest,
-    outcome: evaluation_pb2.EvaluationOutcome,
-    record: progress_pb2.EpochRecord,
-) -> ParetoPoint:
-    """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
+def _measured(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> dict[str, float | None]:
+    """What the request's last candidate came to, by the names of points' and epochs' fields."""
     measured = [
         measure_specimen(specimen, measure_senders(result))
         for specimen, result in by_specimen(request, outcome)
     ]
     throughputs = present(each.throughput_over_link_rate for each in measured)
     delays = present(each.delay_over_rtt for each in measured)
+    return {
+        "throughput_over_link_rate_median": median(throughputs),
+        "throughput_over_link_rate_mean": mean(throughputs),
+        "delay_over_rtt_median": median(delays),
+        "delay_over_rtt_mean": mean(delays),
+    }
+
+
+def throughput_delay(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> job_pb2.ThroughputDelay:
+    """As a job's epoch keeps it, of the request's last candidate."""
+    return job_pb2.ThroughputDelay(**_measured(request, outcome))
+
+
+def pareto_point(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    record: progress_pb2.EpochRecord,
+) -> ParetoPoint:
+    """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
     after = record.comparison.after
     return ParetoPoint(
         epoch=record.epoch,
         step=record.step,
         rules=record.rules,
-        throughput_over_link_rate_median=median(throughputs),
-        throughput_over_link_rate_mean=mean(throughputs),
-        delay_over_rtt_median=median(delays),
-        delay_over_rtt_mean=mean(delays),
+        **_measured(request, outcome),
         score=after.mean if record.comparison.HasField("after") else None,
         accepted=record.comparison.accepted,
     )

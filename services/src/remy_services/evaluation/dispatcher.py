@@ -157,6 +157,10 @@ class Dispatcher(ABC):
             tasks_running=snapshot.tasks_running,
         )
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        """See SharedEvaluator. Only workers that call in report any."""
+        return []
+
     def snapshot(self) -> SchedulerSnapshot:
         """What the scheduler holds, and what it has counted."""
         return self.scheduler.snapshot()

@@ -97,5 +97,8 @@ class SharedEvaluator(Protocol):
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         """Who evaluates here, and how busy they are."""
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        """The last lines that a job's workers have reported of their logs, oldest first."""
+
     async def close(self) -> None:
         """Withdraws all requests and frees what the evaluator holds."""

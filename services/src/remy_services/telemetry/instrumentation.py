@@ -245,6 +245,9 @@ class MeasuredEvaluator:
     def info(self) -> design_service_pb2.EvaluatorsInfo:
         return self.evaluator.info()
 
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        return self.evaluator.worker_lines(job_id)
+
     async def close(self) -> None:
         await self.evaluator.close()
 

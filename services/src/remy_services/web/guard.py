@@ -32,6 +32,10 @@ _POLICY: Final = "; ".join(
 #: The live network has a policy of its own, by digests of what is in it, which must not be met by
 #: another that knows them not.
 POLICY_OF_LIVE: Final = "frame-ancestors 'self'"
+#: Pages of studies are files: words and pictures, without scripts, in a frame.
+POLICY_OF_STUDIES: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
+)
 
 
 class RequestRefused(Exception):

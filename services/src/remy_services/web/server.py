@@ -44,16 +44,28 @@ from remy_services.client.status import (
     ServiceError,
     Unreachable,
 )
+from remy_services.files import FileError, read_file
 from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import SpecError, parse_spec, to_yaml
 from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
-from remy_services.web.guard import POLICY_OF_LIVE, SAFE, Guard, RequestRefused, is_same
+from remy_services.web.guard import (
+    POLICY_OF_LIVE,
+    POLICY_OF_STUDIES,
+    SAFE,
+    Guard,
+    RequestRefused,
+    is_same,
+)
 from remy_services.web.sessions import Sessions, SignedIn
 
 _MOST_COMPARED: Final = 16
 #: Updates that a browser may be behind before it is told to begin anew.
 _MOST_BEHIND: Final = 200
+#: With all its pictures.
+_MOST_STUDY_BYTES: Final = 64 << 20
 _HEARTBEAT_SECONDS: Final = 15.0
+#: uvicorn ticks ten times a second.
+_TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
 _ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}
 
@@ -66,6 +78,8 @@ class PageSettings:
     coordinator: ConnectionSettings
     #: Names that browsers know this server by, beside the address that it listens at.
     hosts: tuple[str, ...] = ()
+    #: Folders of `reproduce` and `league` whose pages are shown, by the names of the folders.
+    studies: tuple[Path, ...] = ()
     #: PEM files; None: in plain text.
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -233,6 +247,19 @@ def _live(session: SignedIn, request: Request, _: bytes) -> Response:
     return HTMLResponse(live_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE})
 
 
+def _lines(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+    return [
+        {
+            "worker": each.worker_id,
+            "host": each.host,
+            "time": each.unix_seconds,
+            "level": each.level,
+            "text": each.text,
+        }
+        for each in session.account.client.worker_lines(request.path_params["job"])
+    ]
+
+
 def _remycc(client: DesignClient, job: str, epoch: int | None) -> RemyCC:
     response = client.remycc(job, epoch=epoch, file_format=messages.REMY_CC_FORMAT_JSON)
     return RemyCC.from_message(from_json(response.content))
@@ -261,10 +288,19 @@ def _whole(text: str, name: str) -> int:
 
 class FarmPage:
     """The application. `cookie` is the name of the session's; `is_secure` says whether browsers
-    come by TLS."""
+    come by TLS; `studies` are folders of pages that are shown besides."""
 
-    def __init__(self, sessions: Sessions, hosts: Iterable[str], *, cookie: str, is_secure: bool):
+    def __init__(
+        self,
+        sessions: Sessions,
+        hosts: Iterable[str],
+        *,
+        cookie: str,
+        is_secure: bool,
+        studies: Iterable[Path] = (),
+    ) -> None:
         self._sessions = sessions
+        self._studies = {path.resolve().name: path / "index.html" for path in studies}
         self._cookie = cookie
         self._is_secure = is_secure
         self._shell = (BUILT / "farm.html").read_bytes()
@@ -274,10 +310,12 @@ class FarmPage:
             "/api/jobs/{job}/history": (_history, ["GET"]),
             "/api/jobs/{job}/epochs": (_epochs, ["GET"]),
             "/api/jobs/{job}/table": (_table, ["GET"]),
+            "/api/jobs/{job}/lines": (_lines, ["GET"]),
             "/api/jobs/{job}/{action}": (_change, ["POST"]),
             "/api/compare": (_compare, ["GET"]),
             "/api/reference": (_reference, ["GET"]),
             "/live": (_live, ["GET"]),
+            "/studied/{name}": (self._study, ["GET"]),
         }
         routes = [
             Route("/health", _healthy),
@@ -327,7 +365,7 @@ class FarmPage:
     async def _sign_in(self, request: Request) -> Response:
         given: _Login = _decoded(await request.body(), _Login)
         session, info = await run_in_threadpool(self._sessions.open, given.token)
-        response = JSONResponse(_who_tree(session, info))
+        response = JSONResponse(self._who_tree(session, info))
         response.set_cookie(
             self._cookie,
             session.name,
@@ -341,7 +379,33 @@ class FarmPage:
     async def _who(self, request: Request) -> Response:
         session = self._session(request)
         info = await run_in_threadpool(session.account.server_info)
-        return JSONResponse(_who_tree(session, info))
+        return JSONResponse(self._who_tree(session, info))
+
+    def _who_tree(self, session: SignedIn, info: messages.GetServerInfoResponse) -> Tree:
+        return {
+            "csrf": session.csrf,
+            "caller": info.caller,
+            "role": info.role,
+            "coordinator": info.coordinator,
+            "version": info.version,
+            "evaluators": {
+                "kind": info.evaluators.kind,
+                "workers": info.evaluators.workers,
+                "busy": info.evaluators.busy_workers,
+                "threads": info.evaluators.threads,
+            },
+            "studies": list(self._studies),
+        }
+
+    def _study(self, _: SignedIn, request: Request, __: bytes) -> Response:
+        name = request.path_params["name"]
+        try:
+            content = read_file(self._studies[name], limit=_MOST_STUDY_BYTES)
+        except (KeyError, FileError) as error:
+            raise RequestRefused(
+                HTTPStatus.NOT_FOUND, f"there is no page of {name[:100]!r}"
+            ) from error
+        return HTMLResponse(content, headers={"Content-Security-Policy": POLICY_OF_STUDIES})
 
     async def _sign_out(self, request: Request) -> Response:
         session = self._session(request)
@@ -402,22 +466,6 @@ async def _unknown(_: Request) -> Response:
     raise RequestRefused(HTTPStatus.NOT_FOUND, "there is nothing at this address")
 
 
-def _who_tree(session: SignedIn, info: messages.GetServerInfoResponse) -> Tree:
-    return {
-        "csrf": session.csrf,
-        "caller": info.caller,
-        "role": info.role,
-        "coordinator": info.coordinator,
-        "version": info.version,
-        "evaluators": {
-            "kind": info.evaluators.kind,
-            "workers": info.evaluators.workers,
-            "busy": info.evaluators.busy_workers,
-            "threads": info.evaluators.threads,
-        },
-    }
-
-
 _STATUSES: Final[dict[type[ServiceError], HTTPStatus]] = {
     BadRequest: HTTPStatus.BAD_REQUEST,
     Refused: HTTPStatus.CONFLICT,
@@ -460,6 +508,7 @@ def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
         # Browsers do not tell ports apart where they keep cookies.
         cookie="__Host-remy-farm" if is_secure else f"remy-farm-{port}",
         is_secure=is_secure,
+        studies=settings.studies,
     )
     config = uvicorn.Config(
         page.app,
@@ -482,9 +531,32 @@ def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
     # It is raised again when all has ended in order.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        _PageServer(config).run(sockets=[listener])
     finally:
         sessions.close_all()
+
+
+class _PageServer(uvicorn.Server):
+    """Shows a certificate that was renewed from the next connection on, without a restart."""
+
+    async def on_tick(self, counter: int) -> bool:
+        # Between two handshakes, since both are made in the event loop.
+        if counter % _TICKS_BETWEEN_LOOKS == 0:
+            self._renew()
+        return await super().on_tick(counter)
+
+    def _renew(self) -> None:
+        cert, key, context = self.config.ssl_certfile, self.config.ssl_keyfile, self.config.ssl
+        if cert is None or key is None or context is None:
+            return
+        with contextlib.suppress(OSError, ssl.SSLError):
+            # One of both may have been written, and the other not yet: it is looked at again.
+            now = (Path(cert).stat().st_mtime_ns, Path(key).stat().st_mtime_ns)
+            if now != self._shown:
+                context.load_cert_chain(cert, key)
+                self._shown = now
+
+    _shown: tuple[int, int] | None = None
 
 
 def _bound(listen: Address) -> socket.socket:

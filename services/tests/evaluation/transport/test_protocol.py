@@ -152,6 +152,30 @@ def _request() -> evaluation_pb2.EvaluationRequest:
     return request
 
 
+def test_the_last_lines_of_workers_are_kept_by_job_also_of_those_that_left() -> None:
+    async def test(coordinator: Coordinator) -> None:
+        fleet = coordinator.fleet
+        async with coordinator.call() as own, coordinator.call() as shared:
+            await own.call.write(hello("own", job_id="job"))
+            assert (await own.hear("welcome")).takes_log_lines
+            await shared.join("shared")
+            for number in range(150):
+                line = {"unix_seconds": 100.0 + number, "level": "info", "text": f"line {number}"}
+                await own.say(log_line=line)
+            loud = {"unix_seconds": 1e30, "level": "loud", "text": "\x1b[2J" * 999}
+            await shared.say(log_line=loud)
+            await wait_in_loop(lambda: len(fleet.worker_lines("job")) == 101)
+        strange, *lines = fleet.worker_lines("job")
+        assert [each.text for each in lines] == [f"line {number}" for number in range(50, 150)]
+        assert {each.worker_id for each in lines} == {"own"}
+        # It cannot steer whose terminal it is shown on.
+        assert (strange.unix_seconds, strange.level, len(strange.text)) == (0.0, "info", 1000)
+        assert strange.text.isprintable()
+        assert fleet.worker_lines("another") == [strange]
+
+    serve(test)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

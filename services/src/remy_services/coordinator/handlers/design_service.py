@@ -29,6 +29,7 @@ _QUERIES: Final[Mapping[str, _Handler]] = {
     "ListJobs": queries.list_jobs,
     "GetRemyCC": queries.get_remycc,
     "ListEpochs": queries.list_epochs,
+    "ListWorkerLines": queries.list_worker_lines,
     "CompareJobs": queries.compare_jobs,
 }
 _CHANGES: Final[Mapping[str, _Handler]] = {

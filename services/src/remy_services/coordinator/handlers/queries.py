@@ -116,6 +116,14 @@ async def list_epochs(
     return messages.ListEpochsResponse(epochs=_without_tables(stored))
 
 
+async def list_worker_lines(
+    farm: Farm, request: messages.ListWorkerLinesRequest
+) -> messages.ListWorkerLinesResponse:
+    """What a job's workers have reported last."""
+    handle = await farm.catalogue.find(request.job)
+    return messages.ListWorkerLinesResponse(lines=farm.evaluator.worker_lines(handle.job_id))
+
+
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
     """A job's table as a file."""
     complete(request)

@@ -19,11 +19,13 @@ from google.protobuf.message import DecodeError
 import remy_simulator
 from remy_farm.completion import complete
 from remy_farm.v1 import (
+    design_service_pb2,
     evaluation_pb2,
     rule_table_pb2,
     worker_service_pb2,
     worker_service_pb2_grpc,
 )
+from remy_rpc.logs import LEVELS
 from remy_services.evaluation.dispatcher import Dispatcher
 from remy_services.evaluation.scheduler.records import Assignment, SchedulerSettings
 from remy_services.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
@@ -55,6 +57,10 @@ class WorkerFleetSettings:
 
 
 _LONGEST_NAME = 200
+_LINES_OF_A_WORKER = 100
+_WORKERS_WITH_LINES = 500
+_MOST_LINES_SHOWN = 500
+_LONGEST_LINE = 1000
 _MOST_THREADS = 4096
 
 
@@ -143,6 +149,47 @@ class Traffic:
     result_bytes: int = 0
 
 
+class LastLines:
+    """The last lines that workers have reported of their logs, also of those that have left."""
+
+    def __init__(self) -> None:
+        # By worker, those last that reported last.
+        self._lines: OrderedDict[str, deque[design_service_pb2.WorkerLine]] = OrderedDict()
+        self._jobs: dict[str, str] = {}
+
+    def add(self, facts: WorkerFacts, line: worker_service_pb2.LogLine) -> None:
+        """What a worker says is shown to people: it is cut, and made of printable characters."""
+        worker_id, text = facts.worker_id, line.text[:_LONGEST_LINE]
+        kept = self._lines.setdefault(worker_id, deque(maxlen=_LINES_OF_A_WORKER))
+        kept.append(
+            design_service_pb2.WorkerLine(
+                worker_id=worker_id,
+                host=_printable(facts.host),
+                unix_seconds=line.unix_seconds if 0 <= line.unix_seconds < 1e11 else 0.0,
+                level=line.level if line.level in LEVELS else "info",
+                text=_printable(text),
+            )
+        )
+        self._lines.move_to_end(worker_id)
+        self._jobs[worker_id] = facts.job_id
+        if len(self._lines) > _WORKERS_WITH_LINES:
+            del self._jobs[self._lines.popitem(last=False)[0]]
+
+    def of(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        """Of the workers that work for a job alone, or for any; by time."""
+        lines = [
+            line
+            for worker_id, kept in self._lines.items()
+            if self._jobs[worker_id] in ("", job_id)
+            for line in kept
+        ]
+        return sorted(lines, key=lambda line: line.unix_seconds)[-_MOST_LINES_SHOWN:]
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 @dataclass(eq=False)
 class WorkerStream:
     """The coordinator's end of a call: what is to be written, and what is known of the worker."""
@@ -150,6 +197,8 @@ class WorkerStream:
     facts: WorkerFacts
     exit_when_idle: bool
     traffic: Traffic
+    #: Where lines of its log go.
+    lines: LastLines = field(default_factory=LastLines)
     #: Digests of the shared parts that the worker has, those last that were named last.
     shared: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
     #: Since when there has been nothing for the worker to do; None: there is something.
@@ -216,6 +265,9 @@ def hear(
             scheduler.credit(worker_id, message.credit.tasks, now)
         case "heartbeat":
             scheduler.heartbeat(worker_id, now)
+        case "log_line":
+            scheduler.heartbeat(worker_id, now)
+            stream.lines.add(stream.facts, complete(message.log_line))
         case "refused":
             why = message.refused.why[:_LONGEST_SENTENCE]
             lease_id, over_limit = message.refused.lease_id, message.refused.over_packet_limit
@@ -305,6 +357,7 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         self._closed = False
         #: By the worker's name.
         self.streams: dict[str, WorkerStream] = {}
+        self.lines = LastLines()
 
     def close(self) -> None:
         """Sends all workers away, to call again later."""
@@ -360,11 +413,12 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         former = self.streams.get(facts.worker_id)
         if former is not None:
             former.end(Unwelcome(grpc.StatusCode.ABORTED, "the worker has called again"))
-        stream = WorkerStream(facts, hello.exit_when_idle, self._traffic)
+        stream = WorkerStream(facts, hello.exit_when_idle, self._traffic, self.lines)
         self.streams[facts.worker_id] = stream
         welcome = worker_service_pb2.Welcome(
             lease_seconds=self._settings.scheduler.lease_seconds,
             heartbeat_seconds=self._settings.heartbeat_seconds,
+            takes_log_lines=True,
         )
         stream.send(worker_service_pb2.WorkResponse(welcome=welcome))
         _log.info(
@@ -457,6 +511,9 @@ class WorkerFleet(Dispatcher):
         add: Any = worker_service_pb2_grpc.add_WorkerServiceServicer_to_server
         add(self._servicer, server)
         self._idle_watch = asyncio.create_task(self._watch_the_idle())
+
+    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+        return self._servicer.lines.of(job_id)
 
     async def close(self) -> None:
         if self._idle_watch is not None:
