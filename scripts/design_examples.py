@@ -18,7 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remy_services.specification import load_tree, spec_of_tree, to_yaml, vary
+from remy_services.driver.directory import OutDirectory
+from remy_services.specification import load_spec, load_tree, spec_of_tree, to_yaml, vary
+from remy_services.specification.networks import designs
 from remy_services.specification.reading import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +28,7 @@ REMY_FARM = ROOT / ".venv" / "bin" / "remy-farm"
 EXAMPLES = ROOT / "examples"
 BUILD = ROOT / "build" / "examples"
 # A .dna file cannot say scale-free rules, so that few designs have one.
-KEPT = ("remycc.json", "remycc.dna", "spec.yaml", "provenance.json")
+KEPT = ("remycc*.json", "remycc*.dna", "spec.yaml", "provenance.json")
 # A design's own networks are named by its seed and small numbers; evaluation by this seed alone.
 HELD_OUT_SEED = 20130812
 HELD_OUT_SPECIMENS = 256
@@ -49,8 +51,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples, without .yaml")
     arguments = parser.parse_args()
     for name in arguments.names or _names():
-        designs = [_design(name, seed, arguments.settings) for seed in arguments.seeds.split(",")]
-        _keep(name, _best(name, designs))
+        folders = [_design(name, seed, arguments.settings) for seed in arguments.seeds.split(",")]
+        _keep(name, _best(name, folders))
 
 
 def _names() -> list[str]:
@@ -66,26 +68,26 @@ def _design(name: str, seed: str, settings: Sequence[str]) -> Path:
     folder = BUILD / name / f"seed-{seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     spec = folder.with_suffix(".yaml")
-    spec.write_text(to_yaml(spec_of_tree(tree, "--set")))
+    spec.write_text(to_yaml(spec_of_tree(tree, "--set", files=EXAMPLES)))
     resume = ["--resume"] if (folder / "checkpoint.bin").exists() else []
     _run("design", str(spec), "--out", str(folder), *resume, "--quiet")
     return folder
 
 
-def _best(name: str, designs: Sequence[Path]) -> Path:
-    if len(designs) == 1:
-        return designs[0]
-    return max(designs, key=lambda each: float(_scores(name, each, CHOICE_SEED)["score_mean"]))
+def _best(name: str, folders: Sequence[Path]) -> Path:
+    if len(folders) == 1:
+        return folders[0]
+    return max(folders, key=lambda each: float(_scores(name, each, CHOICE_SEED)["score_mean"]))
 
 
 def _keep(name: str, design: Path) -> None:
     kept = EXAMPLES / "remyccs" / name
     kept.mkdir(parents=True, exist_ok=True)
-    for file in KEPT:
-        if (design / file).exists():
-            shutil.copyfile(design / file, kept / file)
-        else:
-            (kept / file).unlink(missing_ok=True)
+    for pattern in KEPT:
+        for old in kept.glob(pattern):
+            old.unlink()
+        for file in design.glob(pattern):
+            shutil.copyfile(file, kept / file.name)
     scores = _scores(name, kept, HELD_OUT_SEED)
     (kept / "held-out.json").write_text(json.dumps(scores, indent=2) + "\n")
     mean, error = scores["score_mean"], scores["score_stderr"]
@@ -93,10 +95,12 @@ def _keep(name: str, design: Path) -> None:
 
 
 def _scores(name: str, folder: Path, seed: int) -> dict[str, Any]:
+    spec = load_spec(EXAMPLES / f"{name}.yaml")
+    tables = [OutDirectory(folder).table_file(spec, table) for table in designs(spec)]
     scores: dict[str, Any] = json.loads(
         _run(
             "evaluate",
-            *("--remycc", str(folder / "remycc.json")),
+            *(f"--remycc={table}" for table in tables),
             *("--spec", str(EXAMPLES / f"{name}.yaml"), "--json"),
             *("--specimens", str(HELD_OUT_SPECIMENS), "--seed", str(seed)),
         )

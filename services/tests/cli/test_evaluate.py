@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.programs import ROOT
+
 RunJson = Callable[..., dict[str, Any]]
 
 
@@ -61,3 +63,25 @@ def test_people_get_the_score_with_its_error_and_the_medians(
     assert [row[0] for row in rows[:4]] == ["senders", "1", "2", "all"]
     assert "\N{PLUS-MINUS SIGN}" in result.stdout
     assert "throughput / link rate" in result.stdout
+
+
+def test_tables_that_were_designed_together_are_scored_together(
+    run_json: RunJson, remycc_file: Path
+) -> None:
+    flags = ("--spec", ROOT / "examples" / "diversity.yaml", "--specimens", 11)
+    other = ROOT / "examples" / "remyccs" / "one-x" / "remycc.json"
+    one_way, other_way = (
+        run_json("evaluate", "--remycc", first, "--remycc", second, *flags)
+        for first, second in ((remycc_file, other), (other, remycc_file))
+    )
+    assert math.isfinite(one_way["score_mean"])
+    assert one_way["digest"] != other_way["digest"]
+
+
+def test_tables_are_as_many_as_are_designed(run: Callable[..., Any], remycc_file: Path) -> None:
+    spec = ROOT / "examples" / "diversity.yaml"
+    for given in (1, 3):
+        flags = ("--spec", spec, "--specimens", 11)
+        result = run("evaluate", *(f"--remycc={remycc_file}" for _ in range(given)), *flags)
+        assert result.exit_code == 2
+        assert "(throughput, delay)" in result.stderr

@@ -109,3 +109,50 @@ def test_what_cannot_be_followed_is_refused(
 ) -> None:
     with pytest.raises(remy_simulator.InvalidRequest, match=problem):
         remy_simulator.evaluate_columns(broken)
+
+
+@pytest.mark.parametrize("protocol", ["cubic", "newreno"])
+def test_bursts_of_loss_delay_a_flow_by_its_timeouts_and_never_end_it(protocol: str) -> None:
+    """A chain of losses makes its steps by packets: in a burst each step is a timeout, and they
+    double up to a minute (RFC 6298). Thus 124 kB may take an hour over a link that loses 60 %."""
+    link = evaluation_pb2.Link(rate_packets_per_ms=0.54, delay_ms=50, buffer_packets=77)
+    link.gilbert_elliott.good_to_bad, link.gilbert_elliott.bad_to_good = 0.185, 0.126
+    link.gilbert_elliott.loss_in_good, link.gilbert_elliott.loss_in_bad = 0.1, 0.976
+    body = {"name": "tcp", "variant": "ns-2"}
+    whole = request(link, specimens=3)
+    for specimen in whole.specimens:
+        del specimen.senders[:]
+        group = specimen.senders.add(count=1, protocol={"name": protocol}, body=body)
+        group.traffic.constant_bytes.bytes, group.traffic.mean_off_ms = 124_000, 1e12
+        group.first_on_ms = 0
+    whole.duration_ms = 1e8
+    transport = remy_simulator.evaluate_columns(whole).senders.transport
+    assert list(transport.flows) == [1, 1, 1]
+    completion_ms = memoryview(transport.completion_ms).cast("d")
+    for time_ms, timeouts in zip(completion_ms, transport.timeouts, strict=True):
+        assert timeouts > 40
+        # Some seconds of sending lie between them.
+        assert 5_000 * timeouts < time_ms < 60_000 * timeouts + 30_000
+
+
+@pytest.mark.parametrize("queue", ["drop-tail", "codel", "fq-codel", "sfq-codel"])
+@pytest.mark.parametrize("semantics", ["NS2", "CELLSIM", "MAHIMAHI"])
+def test_a_queue_drops_before_equal_opportunities_as_before_a_rate(
+    queue: str, semantics: str
+) -> None:
+    """CoDel judges a packet when the link takes it: ns-2's as soon as the one before has left, and
+    those that count bytes at the opportunity, which is a packet's time later. (That each takes it
+    just then is what the slow network of the C++ tests compares.)"""
+    opportunities = recording(*range(1000, 20_000_001, 1000))
+    rate = evaluation_pb2.Link(rate_packets_per_ms=1, buffer_packets=400, queue={"name": queue})
+    traced = evaluation_pb2.Link(buffer_packets=400, queue={"name": queue})
+    traced.trace.sha256 = opportunities.sha256
+    traced.trace.semantics = getattr(spec_pb2, f"TRACE_SEMANTICS_{semantics}")
+    drops = []
+    for link in (rate, traced):
+        whole = request(link, opportunities)
+        whole.specimens[0].senders[0].protocol.name = "newreno"
+        whole.duration_ms = 20_000
+        drops.append(columns.record(whole, 100.0).links[0].dropped)
+    assert drops[0] > 0
+    assert drops[1] == pytest.approx(drops[0], rel=0.25)

@@ -82,6 +82,16 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
     assert outline(plain).network.link_rate_mbps == outline(said).network.link_rate_mbps
 
 
+def test_routes_name_links_by_number_too() -> None:
+    links = "links: [{rate_mbps: 10}, {name: second, rate_mbps: 20}, {rate_mbps: 30}]"
+    one, other = (
+        _spec(f"rtt_ms: 50, {links}, groups: [{{design: remycc, route: {{links: {names}}}}}]")
+        for names in ("[0, second, 2]", '["0", second, "2"]')
+    )
+    assert one == other
+    assert parse_spec(to_yaml(one)) == one
+
+
 def test_an_idle_second_link_changes_no_score() -> None:
     groups = "groups: [{design: remycc, count: 3, route: {links: [busy]}}]"
     link = "{name: busy, rate_mbps: {uniform: [5, 15]}, buffer_packets: 50, loss_probability: 0.01}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -37,10 +38,17 @@ from remy_services.remycc import (
     write_remycc,
 )
 from remy_services.specification import SpecError, load_spec, load_spec_of_one_table, to_yaml
+from remy_services.specification.networks import designs
 
 
 @click.command("evaluate")
-@option("--remycc FILE", "RemyCC, .dna or .json.", FILE, name="remycc_path")
+@option(
+    "--remycc FILE",
+    "RemyCC, .dna or .json; of tables designed together each, in the specification's order.",
+    FILE,
+    name="remycc_paths",
+    multiple=True,
+)
 @option(
     "--sender WHAT",
     "What all senders run, as in simulate: a protocol, or remycc:FILE with a body.",
@@ -60,7 +68,7 @@ from remy_services.specification import SpecError, load_spec, load_spec_of_one_t
 @threads_option
 @json_option
 def evaluate_command(
-    remycc_path: str | None,
+    remycc_paths: Sequence[str],
     sender: Words | None,
     body: evaluation_pb2.Choice | None,
     spec_path: str,
@@ -75,9 +83,9 @@ def evaluate_command(
     The same seed draws the same networks whatever is scored: two compare best with equal seeds.
     Packets count when they are received, on bodies other than datagram when they are in order.
     """
-    if (remycc_path is None) == (sender is None):
+    if bool(remycc_paths) == (sender is not None):
         raise click.UsageError("say what is scored: --remycc FILE, or --sender WHAT")
-    words = sender or parse_sender(f"{REMYCC}{remycc_path}=1")
+    words = sender or parse_sender(f"{REMYCC}{remycc_paths[0]}=1")
     if words.count != 1:
         raise click.UsageError(
             f"--sender {words.name}={words.count} counts senders; the specification has the number"
@@ -90,7 +98,12 @@ def evaluate_command(
         check_usual_body([words], body)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
-    spec = load_spec_of_one_table(spec_path)
+    spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_spec_of_one_table(spec_path)
+    if len(remycc_paths) > 1 and len(remycc_paths) != len(names := designs(spec)):
+        raise click.UsageError(
+            f"--remycc is given {len(remycc_paths)} times, but {spec_path} designs {len(names)} "
+            f"({', '.join(names)})"
+        )
     table = None
     if words.remycc is not None:
         table = read_remycc(words.remycc, time_unit_ms).table
@@ -103,6 +116,7 @@ def evaluate_command(
             specimens=specimens,
             evaluate=evaluator.evaluate,
             senders=words.group(body),
+            companions=[read_remycc(each, time_unit_ms).table for each in remycc_paths[1:]],
         )
     cpu_seconds = time.process_time() - started
     throughput_of = words.throughput_of(body)

@@ -347,7 +347,11 @@ class _Reader:
             item_path = f"{path}[{index}]"
             if is_submessage(field):
                 self.message(values.add(), item, item_path, bounds)
-            elif (value := self._scalar(field, item, item_path, bounds)) is not None:
+                continue
+            if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and type(item) is int:
+                # Links are named by their numbers, too.
+                item = str(item)
+            if (value := self._scalar(field, item, item_path, bounds)) is not None:
                 values.append(value)
 
     def _scalar(self, field: FieldDescriptor, tree: Tree, path: str, bounds: Bounds) -> Any:
