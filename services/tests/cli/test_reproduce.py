@@ -216,3 +216,33 @@ def test_mistakes_in_the_league_are_told(
     result = run("league", *words, "--sets", _league(tmp_path), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert sentence in result.stderr
+
+
+IN_NS3 = """\
+title: Elsewhere
+source: nobody
+network: {link_mbps: 6, rtt_ms: 60, senders: 2, on_ms: 800, off_ms: 400}
+seconds: 4
+runs: 1
+rows:
+- {name: there, sender: "remycc:published/none.dna", simulator: ns3}
+picture: {drawing: none}
+"""
+
+
+def test_figures_in_ns3_are_made_where_that_is_asked_for_and_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any
+) -> None:
+    monkeypatch.delenv("REMY_NS3", raising=False)
+    studies = write_studies(tmp_path, here=LOST, there=IN_NS3)
+    words = ("reproduce", "--studies", studies, "--out", tmp_path / "out", "--quick")
+    without = run(*words)
+    assert "small/here" in without.stdout
+    assert "small/there" not in without.stdout
+    skipped = run(*words, "--with", "ns3")
+    assert skipped.exit_code == 0
+    assert "figures in ns3 are skipped: REMY_NS3 does not name" in skipped.stderr
+    assert "small/there" not in skipped.stdout
+    named = run(*words, "small/there")
+    assert named.exit_code == 2
+    assert "small/there is in another simulator; ask for --with ns3" in named.stderr

@@ -55,9 +55,10 @@ def test_every_set_of_the_league_reads(path: Path) -> None:
     assert len({name for name, _ in full}) == len(full)
 
 
-def test_all_five_studies_are_there() -> None:
+def test_all_studies_are_there() -> None:
     assert {path.parent.name for path in _STUDIES} == {
         "learnability",
+        "ns3",
         "pcc",
         "sigcomm2013",
         "student",
@@ -130,6 +131,20 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
     assert sentence in str(caught.value)
     assert str(caught.value).startswith("small.yaml: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("simulator", "sentence"),
+    [
+        ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have link_mbps, rtt_ms,"),
+        ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
+    ],
+)
+def test_rows_in_another_simulator_ask_for_what_it_knows(simulator: str, sentence: str) -> None:
+    row = 'sender: "remycc:published/none.dna"'
+    with pytest.raises(SpecError) as caught:
+        _parse(SMALL.replace(row, f"{row}, simulator: {simulator}"))
+    assert sentence in str(caught.value)
 
 
 def test_a_figure_without_rows_says_why() -> None:

@@ -96,6 +96,7 @@ def _quantity(**fields: object) -> MeasuredQuantity:
         "over_group": None,
         "low": None,
         "high": None,
+        "is_difference": False,
     }
     return MeasuredQuantity(**{**usual, **fields})  # type: ignore[arg-type]
 
@@ -118,6 +119,7 @@ SWEPT = {
         (_quantity(at=1, statistic=Statistic.DEVIATION), math.sqrt(2)),
         (_quantity(at=10, over_at=1), 10),
         (_quantity(at=1, over="b"), 0.5),
+        (_quantity(at=1, over="b", is_difference=True), -2),
         (_quantity(at=1, group=1, over_group=0), 3),
         (_quantity(at=1, over="c"), None),
         (_quantity(row="c"), None),

@@ -378,7 +378,7 @@ def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
     "--harden-share S",
     "How large a part of each step's networks they are, in equal parts.",
     SHARE,
-    default=0.25,
+    default=0.125,
 )
 @switch(
     "--certify",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -137,6 +137,12 @@ def make_folder(path: Path) -> None:
     default="examples/studies",
 )
 @switch("--list", "List the figures and stop.", name="is_list")
+@option(
+    "--with SIMULATOR",
+    "Figures that need another simulator, too: ns3, whose wheel REMY_NS3 names.",
+    click.Choice(["ns3"]),
+    name="other",
+)
 @option("--evidence FILE.md", "Write the verdicts with some pictures to this page, too.")
 @threads_option
 @quiet_option
@@ -147,6 +153,7 @@ def reproduce_command(
     out: Path,
     studies: Path,
     is_list: bool,
+    other: str | None,
     evidence: str | None,
     threads: int,
     quiet: bool,
@@ -159,12 +166,13 @@ def reproduce_command(
     REMY_REFERENCE_DIR names; without it their rows are left out.
     """
     from remy_services.studies.cells import CellRunner, CellStore
+    from remy_services.studies.ns3 import Ns3
     from remy_services.studies.page import html_page, write_figure
     from remy_services.studies.verdicts import measure_figure, plan_figure
 
     if evidence is not None and not evidence.endswith(".md"):
         raise click.UsageError(f"{evidence} must be a name that ends in .md")
-    chosen = _choose(studies, names)
+    chosen = _choose(studies, names, other)
     if is_list:
         _list(chosen)
         return
@@ -172,9 +180,18 @@ def reproduce_command(
     results: list[FigureResult] = []
     pictures: dict[str, bytes] = {}
     began = time.monotonic()
-    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
-        runner = CellRunner(evaluator.evaluate, store)
-        plans = [plan_figure(study, studies.parent, quick=quick) for study in chosen]
+    with ExitStack() as stack:
+        evaluator = stack.enter_context(local_evaluator(threads))
+        store = stack.enter_context(closing(CellStore(out / CELLS)))
+        others: dict[str, Ns3] = {}
+        if other is not None:
+            try:
+                others[other] = stack.enter_context(closing(Ns3(studies)))
+            except FileError as problem:
+                chosen = [study for study in chosen if not study.simulators]
+                say(f"figures in {other} are skipped: {problem}")
+        runner = CellRunner(evaluator.evaluate, store, others)
+        plans = [plan_figure(study, studies.parent, quick=quick, others=others) for study in chosen]
         total = sum(plan.weight(runner) for plan in plans)
         with meter(total, quiet=quiet) as shown:
             for plan in plans:
@@ -198,7 +215,8 @@ def reproduce_command(
         )
 
 
-def _choose(folder: Path, names: Sequence[str]) -> list[FigureStudy]:
+def _choose(folder: Path, names: Sequence[str], other: str | None) -> list[FigureStudy]:
+    """Those by these names, or all; in another simulator only if that is asked for."""
     from remy_services.studies.study import find_studies, read_study
 
     found = [read_study(path) for path in find_studies(folder)]
@@ -212,11 +230,15 @@ def _choose(folder: Path, names: Sequence[str]) -> list[FigureStudy]:
             raise click.UsageError(
                 f"'{name}' is neither a study ({known}) nor a figure; --list lists figures"
             )
-    return [
+    chosen = [
         study
         for study in found
         if not names or any(name in (study.study, study.key) for name in names)
     ]
+    kept = [study for study in chosen if study.simulators <= {other}]
+    if not kept:
+        raise click.UsageError(f"{', '.join(names)} is in another simulator; ask for --with ns3")
+    return kept
 
 
 def _list(chosen: Sequence[FigureStudy]) -> None:
@@ -247,6 +269,8 @@ def _write_markdown(
         write_file(path.parent / name, pictures[result.study.key])
         files.append((f"{result.study.source}: {result.study.title}", name))
     flags = [*names, *(["--quick"] if quick else []), "--evidence docs/evidence.md"]
+    if any(result.study.simulators for result in results):
+        flags.insert(-1, "--with ns3")
     command = f"remy-farm reproduce {' '.join(flags)}"
     write_file(path, markdown_page(results, quick=quick, command=command, pictures=files))
 

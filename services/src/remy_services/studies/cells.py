@@ -11,7 +11,7 @@ import hashlib
 import io
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from remy_services.evaluation.interface import EvaluationProgress, OnProgress
 from remy_services.files import FileError, reason
 from remy_services.remycc import read_remycc
 from remy_services.studies.networks import SEED, published_path, study_network, table_names
+from remy_services.studies.ns3 import with_intervals
 from remy_services.studies.reading import layered
 from remy_services.studies.study import FigureStudy, StudyRow
 from remy_simulator import _native, columns
@@ -103,13 +104,44 @@ def request_of(
     return request
 
 
-def cells_of(study: FigureStudy, row: StudyRow, tables: Tables, *, quick: bool) -> Iterator[Cell]:
-    """Of a row, by what is varied, then by run. Every row has the same draws in the same run."""
+class OtherSimulator(Protocol):
+    """A simulator of others that rows may ask for."""
+
+    digest: str
+    """Changes where the same cell may come to something else."""
+
+    def outcome(
+        self, tables: Sequence[bytes], specimen: evaluation_pb2.Specimen, seconds: float
+    ) -> evaluation_pb2.SpecimenOutcome:
+        """What one cell comes to. Raises FileError."""
+
+
+#: By the name that rows have.
+Others = Mapping[str, OtherSimulator]
+
+
+def cells_of(
+    study: FigureStudy,
+    row: StudyRow,
+    tables: Tables,
+    *,
+    quick: bool,
+    others: Others | None = None,
+) -> Iterator[Cell]:
+    """Of a row, by what is varied, then by run. Every row has the same draws in the same run; where
+    some are in another simulator, as given times."""
     (runs,) = study.runs.of(quick=quick)
     for x in study.sweep.values.of(quick=quick) if study.sweep else (None,):
         varied = {study.sweep.field: x} if study.sweep else {}
         network = layered(study.network, row.network, varied)
-        yield from cells_on(row, tables, network, range(int(runs)), study.seconds, x)
+        for cell in cells_on(row, tables, network, range(int(runs)), study.seconds, x):
+            if not study.simulators:
+                yield cell
+                continue
+            specimen = with_intervals(cell.specimen, study.seconds)
+            suffix = (others or {})[row.simulator].digest if row.simulator else ""
+            digest = _digest(tables, specimen, study.seconds, suffix)
+            yield replace(cell, specimen=specimen, digest=digest)
 
 
 def cells_on(
@@ -192,9 +224,12 @@ OnCells = Callable[[float], None]
 class CellRunner:
     """Simulates what a store does not have."""
 
-    def __init__(self, evaluate: EvaluateRequest, store: CellStore) -> None:
+    def __init__(
+        self, evaluate: EvaluateRequest, store: CellStore, others: Others | None = None
+    ) -> None:
         self._evaluate = evaluate
         self._store = store
+        self._others = others or {}
         #: Simulated here, and found in the store.
         self.simulated = 0
         self.found = 0
@@ -211,6 +246,9 @@ class CellRunner:
         missing = self.missing(cells)
         self.simulated += len(missing)
         self.found += len(cells) - len(missing)
+        if missing and missing[0].row.simulator:
+            self._run_elsewhere(tables, missing, seconds, on_cells)
+            missing = []
         for part in _parts(missing, seconds):
             weight = sum(cell.packets for cell in part) * seconds
             request = columns.packed(request_of(tables, part, seconds))
@@ -230,6 +268,17 @@ class CellRunner:
                 }
             )
         return [self._read(cell) for cell in cells]
+
+    def _run_elsewhere(
+        self, tables: Tables, cells: Sequence[Cell], seconds: float, on_cells: OnCells
+    ) -> None:
+        """Cells of a row that asks for another simulator, one by one."""
+        simulator = self._others[cells[0].row.simulator]
+        for cell in cells:
+            outcome = simulator.outcome(tables.messages, cell.specimen, seconds)
+            self._store.put({cell.digest: outcome.SerializeToString(deterministic=True)})
+            self._done += cell.packets * seconds
+            on_cells(self._done)
 
     def _read(self, cell: Cell) -> evaluation_pb2.SpecimenOutcome:
         value = self._store.get(cell.digest)

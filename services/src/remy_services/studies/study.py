@@ -36,6 +36,8 @@ from remy_services.studies.reading import (
 )
 
 _LARGEST_FILE = 1_000_000
+#: A simulator of others that rows may ask for.
+NS3 = "ns3"
 
 
 class Statistic(StrEnum):
@@ -122,6 +124,8 @@ class StudyRow:
     time_unit_ms: float
     design_range: tuple[float, float] | None
     """Of what is varied, where a RemyCC was designed for a range of it."""
+    simulator: str = ""
+    """Another than this project's, by what --with calls it."""
 
     def published_tables(self) -> list[str]:
         """Names of files that others published."""
@@ -146,6 +150,8 @@ class MeasuredQuantity:
     low: float | None
     """Where something is varied: from here, to `high`."""
     high: float | None
+    is_difference: bool
+    """Of one row less another, in place of the ratio."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +219,11 @@ class FigureStudy:
     """What stands in, or differs from the paper, in one sentence."""
 
     @property
+    def simulators(self) -> frozenset[str]:
+        """Others than this project's that its rows need."""
+        return frozenset(row.simulator for row in self.rows if row.simulator)
+
+    @property
     def key(self) -> str:
         """As it is called on the command line."""
         return f"{self.study}/{self.name}"
@@ -263,7 +274,10 @@ def _row(fields: Fields) -> StudyRow:
         network=network_of(fields.part("network")),
         time_unit_ms=fields.number("time_unit_ms") or 1.0,
         design_range=_range(fields, "design_range"),
+        simulator=fields.text("simulator"),
     )
+    if row.simulator not in ("", NS3):
+        fields.fail("simulator", f"is {show(row.simulator)}, but must be {NS3}")
     fields.end()
     return row
 
@@ -292,6 +306,7 @@ def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
         over_group=over_group,
         low=fields.number("from", FROM_0),
         high=fields.number("to", FROM_0),
+        is_difference=fields.flag("difference"),
     )
     value = fields.number("value", _ANY)
     least, most = fields.number("at_least", _ANY), fields.number("at_most", _ANY)
@@ -384,6 +399,8 @@ def parse_study(text: str, source: str, *, study: str, name: str) -> FigureStudy
     return found
 
 
+#: What rows in ns-3 and those beside them may say of a network.
+_IN_NS3 = ("link_mbps", "rtt_ms", "senders", "on_ms", "off_ms", "packet_bytes")
 _NEEDED = (("link_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
 
 
@@ -405,7 +422,12 @@ def check_network(
 def _check_networks(fields: Fields, study: FigureStudy) -> None:
     for row in study.rows:
         varied = {study.sweep.field: study.sweep.values.full[-1]} if study.sweep else {}
-        check_network(fields, layered(study.network, row.network, varied), row.name, row.senders)
+        network = layered(study.network, row.network, varied)
+        check_network(fields, network, row.name, row.senders)
+        others = [name for name in network if name not in _IN_NS3]
+        if study.simulators and (others or any(each.remycc is None for each in row.senders)):
+            what = f"has {others[0]}" if others else f"has no RemyCC in {show(row.name)}"
+            fields.fail("network", f"{what}; beside rows in ns-3 it may have {', '.join(_IN_NS3)}")
     drawing = study.picture.drawing
     if drawing == Drawing.CURVES and study.rows and study.sweep is None:
         fields.fail("picture", "draws curves, but sweep says nothing that is varied")

@@ -21,6 +21,7 @@ from remy_services.studies.cells import (
     Cell,
     CellRunner,
     OnCells,
+    Others,
     Tables,
     cells_of,
     read_tables,
@@ -319,7 +320,7 @@ def quantity_name(quantity: MeasuredQuantity) -> str:
     if quantity.low is not None or quantity.high is not None:
         words += f" from {quantity.low or 0:g} to {quantity.high or math.inf:g}"
     if quantity.over is not None:
-        words += f" over {quantity.over}"
+        words += f" {'less' if quantity.is_difference else 'over'} {quantity.over}"
         if quantity.over_group is not None:
             words += f" ({quantity.over_group + 1}.)"
     elif quantity.over_at is not None or quantity.over_group is not None:
@@ -398,15 +399,17 @@ class FigurePlan:
         )
 
 
-def plan_figure(study: FigureStudy, examples: Path, *, quick: bool) -> FigurePlan:
+def plan_figure(
+    study: FigureStudy, examples: Path, *, quick: bool, others: Others | None = None
+) -> FigurePlan:
     """Rows whose published tables or recordings are not here are left out. Raises FileError for
-    others."""
+    others. `others` are the simulators that rows may ask for."""
     rows = []
     left_out = {}
     for row in study.rows:
         try:
             tables = read_tables(row, examples)
-            cells = list(cells_of(study, row, tables, quick=quick))
+            cells = list(cells_of(study, row, tables, quick=quick, others=others))
         except FileError as problem:
             if not row.published_tables() and not follows_recordings(study.network, row.network):
                 raise
@@ -497,8 +500,8 @@ def quantity_of(quantity: MeasuredQuantity, rows: Mapping[str, RowResult]) -> fl
     below = _value(quantity, below_row, below_at, below_group)
     if above is None or below is None:
         return None
-    if quantity.measure in (Measure.OBJECTIVE, Measure.OBJECTIVE_OVER_LINK):
-        # Logarithms.
+    logarithms = (Measure.OBJECTIVE, Measure.OBJECTIVE_OVER_LINK)
+    if quantity.is_difference or quantity.measure in logarithms:
         return above - below
     return above / below if below else None
 
