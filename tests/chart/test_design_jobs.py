@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.chart.rendering import needs_helm, render
+from tests.chart.rendering import CHART, needs_helm, render
 
 ON: dict[str, Any] = {"designJobs": {"enabled": True}}
 
@@ -17,6 +19,25 @@ def test_they_are_off_unless_asked_for() -> None:
     assert not {"CustomResourceDefinition", "ClusterRole"} & rendered.kinds()
     arguments = rendered.pods()["Deployment/farm-remy-farm-coordinator"]["containers"][0]["args"]
     assert "--kubernetes-design-jobs" not in arguments
+
+
+def test_an_api_server_takes_what_the_rules_of_the_definition_cost() -> None:
+    """As it estimates them: with every list as long as it may be, 10 and 100 million at most."""
+    definition = yaml.safe_load((CHART / "files" / "crds" / "designjobs.yaml").read_text())
+    (version,) = definition["spec"]["versions"]
+    costs = list(_costs(version["schema"]["openAPIV3Schema"], 1))
+    assert max(costs) <= 10_000_000
+    assert sum(costs) <= 100_000_000
+
+
+def _costs(schema: dict[str, Any], times: int) -> Iterator[int]:
+    for rule in schema.get("x-kubernetes-validations", ()):
+        # A conversion of a decimal's text and a comparison; of others, at least their look-ups.
+        yield times * 3 * rule["rule"].count("self")
+    for inner in schema.get("properties", {}).values():
+        yield from _costs(inner, times)
+    if "items" in schema:
+        yield from _costs(schema["items"], times * schema.get("maxItems", 1_000_000))
 
 
 @needs_helm

@@ -42,7 +42,7 @@ def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_los
     _wait(farm, "applied", "jsonpath={.status.phase}=Running")
     job = _get(farm, "applied")["status"]["jobID"]
     farm.wait_for_step(job, 10)
-    assert len(farm.workers_of(job)) == 2
+    wait_until(lambda: len(farm.workers_of(job)) == 2, "both workers")
 
     (before,) = farm.kubectl.pods(COORDINATOR)
     farm.kubectl("delete", "pod", before["metadata"]["name"], "--grace-period=0", "--force")
