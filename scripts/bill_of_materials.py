@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.message import Message
-from email.parser import BytesHeaderParser, HeaderParser
+from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -124,7 +124,7 @@ def _components(files: dict[str, bytes]) -> Iterator[Component]:
             yield _component_of_dpkg(package, release["ID"], distribution)
     for path, content in files.items():
         if _PYTHON_METADATA.fullmatch(path):
-            yield _component_of_python(BytesHeaderParser().parsebytes(content))
+            yield _component_of_python(HeaderParser().parsestr(content.decode()))
 
 
 def _component_of_dpkg(package: Message, distributor: str, distribution: str) -> Component:

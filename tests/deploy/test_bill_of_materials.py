@@ -58,6 +58,9 @@ def archive(tmp_path: Path) -> Path:
         f"{SITE}/Some_Library-2.0.dist-info/METADATA": PYTHON.format(
             "Some_Library", "2.0", "License-Expression: MIT OR Apache-2.0\n"
         ),
+        f"{SITE}/wordy-3.dist-info/METADATA": PYTHON.format(
+            "wordy", "3", "License: Copyright © 2026\n        All of its text.\n"
+        ),
         f"{SITE}/gone-1.dist-info/.wh.METADATA": "",
         "root/cache/.wh..wh..opq": "",
     }
@@ -89,7 +92,9 @@ def test_it_lists_what_the_last_layer_left(archive: Path) -> None:
         f"pkg:deb/debian/libc6@2.36-9?{qualifiers}&upstream=glibc",
         f"pkg:deb/debian/libgcc-s1@{version}?{qualifiers}&upstream=gcc-12%4012.2.0-14",
         "pkg:pypi/some-library@2.0",
+        "pkg:pypi/wordy@3",
     ]
+    assert "licenses" not in components["pkg:pypi/wordy@3"]
     assert components["pkg:pypi/some-library@2.0"]["licenses"] == [
         {"expression": "MIT OR Apache-2.0"}
     ]
