@@ -150,7 +150,7 @@ OPTIONAL = {
     "services/src/remy_services/cli/ui.py": 110,
     "services/src/remy_services/web/feed.py": 300,
     "services/src/remy_services/web/guard.py": 150,
-    "services/src/remy_services/web/server.py": 580,
+    "services/src/remy_services/web/server.py": 590,
     "services/src/remy_services/web/sessions.py": 190,
 }
 

@@ -125,7 +125,7 @@ export function mayChange(who: Who, owner: string): boolean {
 export const maySubmit = (who: Who): boolean => who.role === "admin" || who.role === "submitter";
 
 type Update =
-  | { kind: "jobs"; rows: Row[] }
+  | { kind: "jobs"; rows: Row[]; more?: true }
   | { kind: "changed"; rows: Row[]; gone: string[] }
   | { kind: "lost"; why: string }
   | { kind: "refused"; why: string }
@@ -184,7 +184,7 @@ export class Jobs {
     if (update.kind === "back") return;
     if (update.kind === "jobs") {
       this.rows.clear();
-      this.isComplete = true;
+      this.isComplete = !update.more;
     } else {
       update.gone.forEach((id) => this.rows.delete(id));
     }

@@ -1,7 +1,7 @@
 // The farm's page: who is signed in, and which of its pages is shown.
 
 import { render } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { theme } from "../src/charts";
 import { useDark } from "../src/look";
 import { type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
@@ -46,7 +46,8 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
   const dark = useDark();
   const look = useMemo(() => theme(dark), [dark]);
   const address = useAddress();
-  useEffect(() => {
+  // Before anything is painted: what is to be shown is on its way by then.
+  useLayoutEffect(() => {
     const leave = jobs.listen(() => setVersion((before) => before + 1));
     jobs.open();
     return () => {
@@ -66,7 +67,7 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
     page = (
       <main class="playing">
         <h1>Tables on one network</h1>
-        <iframe title="The live network" src={`/live?${address.searchParams.getAll("table").map((each) => `table=${encodeURIComponent(each)}`).join("&")}`} />
+        <iframe title="The live network" allow="clipboard-write; midi" src={`/live?${address.searchParams.getAll("table").map((each) => `table=${encodeURIComponent(each)}`).join("&")}`} />
       </main>
     );
   } else if (first === "studies" && me.studies.length > 0) {
@@ -116,7 +117,7 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
 function Page() {
   const [me, setMe] = useState<Who>();
   const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
-  useEffect(() => {
+  useLayoutEffect(() => {
     let isHere = true;
     const begin = async (): Promise<void> => {
       try {

@@ -123,6 +123,16 @@ function best(places: Place[]): Set<Place> {
   return new Set(places.filter((one) => !places.some((other) => other !== one && other.throughput >= one.throughput && other.delay <= one.delay && (other.throughput > one.throughput || other.delay < one.delay))));
 }
 
+// Some four round numbers between two.
+function round(low: number, high: number): string[] {
+  const raw = (high - low) / 4;
+  const unit = 10 ** Math.floor(Math.log10(raw));
+  const step = unit * [1, 2, 5, 10].find((each) => each * unit >= raw)!;
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => ((first + i) * step).toFixed(digits));
+}
+
 // Throughput against delay of each epoch's table, up and to the right is better; whom no other
 // surpasses in both is filled, and they are joined.
 export function Pareto({ histories, look }: ParetoProps) {
@@ -135,8 +145,8 @@ export function Pareto({ histories, look }: ParetoProps) {
   const all = series.flatMap((each) => each.places);
   if (all.length === 0) return <p class="faint">There is a point once an epoch is over.</p>;
   const front = best(all);
-  const [width, height] = [460, 260];
-  const box = { left: 46, right: width - 14, top: 10, bottom: height - 40 };
+  const [width, height] = [540, 290];
+  const box = { left: 64, right: width - 14, top: 10, bottom: height - 40 };
   const span = (values: number[]): [number, number] => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const room = Math.max((high - low) * 0.08, Math.abs(high) * 0.01, 1e-6);
@@ -146,25 +156,24 @@ export function Pareto({ histories, look }: ParetoProps) {
   const [soon, late] = span(all.map((each) => each.delay));
   const x = (delay: number): number => box.right - ((box.right - box.left) * (delay - soon)) / (late - soon);
   const y = (throughput: number): number => box.bottom - ((box.bottom - box.top) * (throughput - slow)) / (fast - slow);
-  const ticks = (low: number, high: number): number[] => [0, 1, 2, 3, 4].map((i) => low + ((high - low) * (i + 0.5)) / 5);
   const line = [...front].sort((a, b) => a.delay - b.delay).map((each) => `${x(each.delay).toFixed(1)},${y(each.throughput).toFixed(1)}`);
   const words = [...front].sort((a, b) => a.delay - b.delay).map((each) => `epoch ${each.epoch.epoch}: throughput ${each.throughput.toPrecision(3)} of the link, delay ${each.delay.toPrecision(3)} times the RTT`);
   return (
     <svg class="pareto" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Throughput against delay of ${all.length} epochs. On the front: ${words.slice(0, 8).join("; ")}`}>
-      {ticks(slow, fast).map((each) => (
+      {round(slow, fast).map((each) => (
         <g key={`y${each}`}>
-          <line x1={box.left} x2={box.right} y1={y(each)} y2={y(each)} stroke={look.grid} />
-          <text x={box.left - 6} y={y(each) + 4} text-anchor="end" fill={look.faint}>{each.toPrecision(3)}</text>
+          <line x1={box.left} x2={box.right} y1={y(Number(each))} y2={y(Number(each))} stroke={look.grid} />
+          <text x={box.left - 6} y={y(Number(each)) + 4} text-anchor="end" fill={look.faint}>{each}</text>
         </g>
       ))}
-      {ticks(soon, late).map((each) => (
+      {round(soon, late).map((each) => (
         <g key={`x${each}`}>
-          <line x1={x(each)} x2={x(each)} y1={box.top} y2={box.bottom} stroke={look.grid} />
-          <text x={x(each)} y={box.bottom + 15} text-anchor="middle" fill={look.faint}>{each.toPrecision(3)}</text>
+          <line x1={x(Number(each))} x2={x(Number(each))} y1={box.top} y2={box.bottom} stroke={look.grid} />
+          <text x={x(Number(each))} y={box.bottom + 15} text-anchor="middle" fill={look.faint}>{each}</text>
         </g>
       ))}
       <text x={(box.left + box.right) / 2} y={height - 6} text-anchor="middle" fill={look.faint}>delay over RTT (less is to the right)</text>
-      <text x={12} y={box.top + 2} fill={look.faint} transform={`rotate(-90 12 ${(box.top + box.bottom) / 2}) translate(${-60} ${(box.top + box.bottom) / 2 - box.top})`}>throughput over link</text>
+      <text transform={`translate(16 ${(box.top + box.bottom) / 2}) rotate(-90)`} text-anchor="middle" fill={look.faint}>throughput over link rate</text>
       <polyline points={line.join(" ")} fill="none" stroke={look.text} stroke-opacity="0.5" />
       {series.map(({ label, places }, i) => places.map((each) => (
         <circle key={`${label}${each.epoch.epoch}`} cx={x(each.delay)} cy={y(each.throughput)} r={4} stroke={look.flows[i % look.flows.length]} stroke-width="1.5" fill={front.has(each) ? look.flows[i % look.flows.length] : "none"}>

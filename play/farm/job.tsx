@@ -271,7 +271,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
       <main class="playing">
         {title}
         <p><Link to={`/jobs/${row.id}`}>Back to the job</Link></p>
-        <iframe title={`The live network with the table of ${row.name}`} src={`/live?table=${encodeURIComponent(named)}`} allow="clipboard-write" />
+        <iframe title={`The live network with the table of ${row.name}`} src={`/live?table=${encodeURIComponent(named)}`} allow="clipboard-write; midi" />
       </main>
     );
   }

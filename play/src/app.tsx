@@ -7,7 +7,9 @@ import { useDark } from "./look";
 import { Samples } from "./samples";
 import type { Named } from "./simulator";
 import { fromFragment, MAXIMUM_SENDERS, ordinary, PACKET_BITS, presets, type Sender, type State, type Switch, toFragment } from "./state";
+import { Faders, type Movable } from "./faders";
 import { fromDna, fromJson, fromNumbers, Lookup, signalName, toNumbers } from "./table";
+import { BIN_MS, readTrace } from "./trace";
 import { STEP_MS, type Order, type Recording, type Report } from "./worker";
 import workerSource from "worker-source";
 
@@ -36,13 +38,19 @@ const WINDOW_MS = 10_000;
 const HAS_ADDRESS = location.protocol !== "data:";
 const LETTERS = "ABCDEFGH";
 
+// Now, or at a time of a trace.
+function rateAt({ rateMbps, trace }: State, timeMs: number): number {
+  return trace ? trace.rates[Math.floor(timeMs / BIN_MS) % trace.rates.length] : rateMbps;
+}
+
 const tablesOf = (state: State): Record<string, number[]> => ({ ...brought, ...state.tables });
 
 function linkNumbers(state: State, queues: Named[]): number[] {
+  const rateMbps = rateAt(state, 0);
   const queue = queues.findIndex((each) => each.name === state.queue);
   // AQMs must have room for a packet.
   const buffer = state.queue === "drop-tail" || state.buffer < 0 ? state.buffer : Math.max(1, state.buffer);
-  return [(state.rateMbps * 1000) / PACKET_BITS, state.rttMs, buffer, state.loss, Math.max(0, queue)];
+  return [(rateMbps * 1000) / PACKET_BITS, state.rttMs, buffer, state.loss, Math.max(0, queue)];
 }
 
 function recordingOf(state: State, protocols: Named[], queues: Named[]): Recording {
@@ -72,6 +80,7 @@ function recordingOf(state: State, protocols: Named[], queues: Named[]): Recordi
     tables: order.map((each) => tables[each]),
     networks,
     senders: state.senders.length,
+    rates: state.trace?.rates.map((each) => (each * 1000) / PACKET_BITS),
     events: state.senders.map((each, sender) => ({ step: 0, event: { kind: "switch", sender, how: each.how } })),
     steps: 0,
   };
@@ -98,15 +107,25 @@ interface SliderProps {
   change: (value: number) => void;
 }
 
-function Slider({ label, value, low, high, logarithmic, show, round, disabled, change }: SliderProps) {
-  const steps = 400;
+const STEPS = 400;
+
+// As a fader has it: where it is, and what moving it does.
+function movable({ label, value, low, high, logarithmic, round, disabled, change }: SliderProps): Movable {
   // A logarithmic one may begin at nothing.
   const floor = low > 0 ? low : high / 1000;
-  const place = logarithmic ? (value <= 0 ? 0 : (Math.log(Math.max(value, floor) / floor) / Math.log(high / floor)) * steps) : ((value - low) / (high - low)) * steps;
-  const at = (position: number): number => {
-    if (!logarithmic) return low + ((high - low) * position) / steps;
-    return position === 0 && low === 0 ? 0 : floor * (high / floor) ** (position / steps);
+  const place = logarithmic ? (value <= 0 ? 0 : Math.log(Math.max(value, floor) / floor) / Math.log(high / floor)) : (value - low) / (high - low);
+  const move = (to: number): void => {
+    if (disabled) return;
+    const linear = low + (high - low) * to;
+    const found = !logarithmic ? linear : to === 0 && low === 0 ? 0 : floor * (high / floor) ** to;
+    change(round ? round(found) : Number(found.toPrecision(3)));
   };
+  return { label, place, move };
+}
+
+function Slider(props: SliderProps) {
+  const { label, value, show, disabled } = props;
+  const { place, move } = movable(props);
   return (
     <label class="slider">
       <span>{label}</span>
@@ -114,16 +133,13 @@ function Slider({ label, value, low, high, logarithmic, show, round, disabled, c
       <input
         type="range"
         min={0}
-        max={steps}
+        max={STEPS}
         step={1}
-        value={Math.round(place)}
+        value={Math.round(place * STEPS)}
         disabled={disabled}
         aria-label={label}
         aria-valuetext={show(value)}
-        onInput={(event) => {
-          const found = at(Number(event.currentTarget.value));
-          change(round ? round(found) : Number(found.toPrecision(3)));
-        }}
+        onInput={(event) => move(Number(event.currentTarget.value) / STEPS)}
       />
     </label>
   );
@@ -237,14 +253,16 @@ function Page() {
       if (!going) return;
       const { state, look, axes, coloured, mapped } = now.current;
       const windowMs = WINDOW_MS * Math.max(1, state.speed);
-      const bdp = (state.rateMbps * 1000 * state.rttMs) / PACKET_BITS;
-      const lines = { bdp, limit: state.buffer >= 0 ? bdp + state.buffer : undefined };
+      const lines = {
+        bdp: (timeMs: number) => (rateAt(state, timeMs) * 1000 * state.rttMs) / PACKET_BITS,
+        buffer: state.buffer >= 0 ? state.buffer : undefined,
+      };
       strips.current.forEach((strip, i) => {
         const shown = samples.current[i >> 1];
         if (shown) strip.draw(shown, windowMs, lines);
       });
       const trade = elements.current.trade as HTMLCanvasElement | null;
-      if (trade) drawTradeOff(trade, look, samples.current, state.rateMbps, state.rttMs);
+      if (trade) drawTradeOff(trade, look, samples.current, state.trace ? Math.max(...state.trace.rates) : state.rateMbps, state.rttMs);
       // People do not read faster.
       if (++frames % 6 === 0) {
         const canvas = elements.current.map as HTMLCanvasElement | null;
@@ -274,10 +292,16 @@ function Page() {
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const text = file.name.endsWith(".dna") ? "" : new TextDecoder().decode(bytes);
-      if (text && JSON.parse(text).kind === "remy-farm recording") {
+      if (file.name.endsWith(".json") && JSON.parse(text).kind === "remy-farm recording") {
         const kept = JSON.parse(text);
         begin(kept.state, kept.recording);
         setNotice("Replaying.");
+        return;
+      }
+      if (/\.(trace|txt|up|down|pps)$/.test(file.name)) {
+        const trace = readTrace(file.name, text, PACKET_BITS);
+        begin({ ...state, trace });
+        setNotice(`The link's rate follows ${file.name}: ${(trace.rates.length * BIN_MS) / 1000} s, then from its beginning.`);
         return;
       }
       const table = text ? fromJson(text) : fromDna(bytes);
@@ -328,10 +352,32 @@ function Page() {
     elements.current[id] = element;
   };
   const flows = samples.current[0]?.flows ?? [];
+  const isRemy = state.senders.every((each) => each.runs.startsWith("table:"));
+  const rateNow = rateAt(state, samples.current[0]?.times.at(-1) ?? 0);
+  const sliders: SliderProps[] = [
+    { label: "Link rate", value: rateNow, low: 0.3, high: 300, logarithmic: true, disabled: state.trace !== undefined, show: (value) => `${number(value)} Mbit/s`, change: (rateMbps) => changeLink({ rateMbps }) },
+    { label: "RTT", value: state.rttMs, low: 5, high: 500, logarithmic: true, show: (value) => `${number(value)} ms`, change: (rttMs) => changeLink({ rttMs }) },
+    { label: "Buffer", value: state.buffer, low: 0, high: 10000, logarithmic: true, round: Math.round, show: (value) => (value < 0 ? "endless" : `${value} packets`), change: (buffer) => changeLink({ buffer }) },
+    { label: "Loss", value: state.loss * 100, low: 0, high: 20, logarithmic: true, show: (value) => `${number(value)} %`, change: (loss) => changeLink({ loss: loss / 100 }) },
+    { label: "Jitter of clocks", value: state.jitterMs, low: 0, high: 50, logarithmic: true, disabled: !isRemy, show: (value) => (isRemy ? `${number(value)} ms` : "RemyCCs only"), change: (jitterMs) => begin({ ...state, jitterMs }) },
+    { label: "Speed", value: state.speed, low: 0, high: 50, logarithmic: true, show: (value) => (atMost ? `${number(value)}×, here ${number(achieved)}×` : `${number(value)}×`), change: (speed) => setState({ ...state, speed }) },
+  ];
   const remySenders = state.senders.map((each, i) => ({ ...each, i })).filter((each) => each.runs.startsWith("table:"));
   const lookup = lookupOf(remySenders.find((each) => each.i === mapped)?.runs ?? remySenders[0]?.runs ?? "");
   const atMost = achieved < state.speed * 0.8 && running && state.speed > 0;
   void frame;
+  // A fader is heard between two drawings, and does to the newest state what a slider does.
+  const hands = useRef({ sliders: [] as Movable[], flip: (_: number): void => undefined });
+  hands.current = {
+    sliders: sliders.map(movable),
+    flip: (sender) => sender < state.senders.length && switchSender(sender, flows[sender]?.on ? 0 : 1),
+  };
+  const faders = useRef<Faders>();
+  faders.current?.follow();
+  const listen = (): void => {
+    faders.current ??= new Faders(() => hands.current.sliders, (sender) => hands.current.flip(sender), setNotice);
+    void faders.current.open();
+  };
 
   return (
     <div
@@ -359,15 +405,16 @@ function Page() {
             {PRESETS.map((each) => <option value={each.name}>{each.name}</option>)}
           </select>
           <label class="file">
-            <input type="file" accept=".json,.dna" aria-label="RemyCC or recording" onChange={(event) => {
+            <input type="file" accept=".json,.dna,.trace,.txt,.up,.down,.pps" aria-label="RemyCC, recording or trace" onChange={(event) => {
               const file = event.currentTarget.files?.[0];
               if (file) void load(file);
               event.currentTarget.value = "";
             }} />
-            <span>Open a table…</span>
+            <span>Open a table or trace…</span>
           </label>
           <button type="button" onClick={record}>Record</button>
           <button type="button" onClick={replay}>Replay</button>
+          {"requestMIDIAccess" in navigator && <button type="button" onClick={listen}>MIDI faders</button>}
           {HAS_ADDRESS && (
             <button type="button" onClick={async () => {
               const url = `${location.href.split("#")[0]}#s=${await toFragment(state)}`;
@@ -382,12 +429,10 @@ function Page() {
       <main>
         <section class="controls" aria-label="Network and senders">
           <h2>Link</h2>
-          <Slider label="Link rate" value={state.rateMbps} low={0.3} high={300} logarithmic show={(value) => `${number(value)} Mbit/s`} change={(rateMbps) => changeLink({ rateMbps })} />
-          <Slider label="RTT" value={state.rttMs} low={5} high={500} logarithmic show={(value) => `${number(value)} ms`} change={(rttMs) => changeLink({ rttMs })} />
-          <Slider label="Buffer" value={state.buffer} low={0} high={10000} logarithmic round={Math.round} show={(value) => (value < 0 ? "endless" : `${value} packets`)} change={(buffer) => changeLink({ buffer })} />
-          <Slider label="Loss" value={state.loss * 100} low={0} high={20} logarithmic show={(value) => `${number(value)} %`} change={(loss) => changeLink({ loss: loss / 100 })} />
-          <Slider label="Jitter of clocks" value={state.jitterMs} low={0} high={50} logarithmic disabled={remySenders.length < state.senders.length} show={(value) => (remySenders.length < state.senders.length ? "RemyCCs only" : `${number(value)} ms`)} change={(jitterMs) => begin({ ...state, jitterMs })} />
-          <Slider label="Speed" value={state.speed} low={0} high={50} logarithmic show={(value) => (atMost ? `${number(value)}×, here ${number(achieved)}×` : `${number(value)}×`)} change={(speed) => setState({ ...state, speed })} />
+          {sliders.map((each) => <Slider key={each.label} {...each} />)}
+          {state.trace && (
+            <p class="trace">The rate follows {state.trace.name}. <button type="button" onClick={() => begin({ ...state, trace: undefined })}>Leave it</button></p>
+          )}
           <label class="choice">
             <span>Queue</span>
             <select value={state.queue} onChange={(event) => changeLink({ queue: event.currentTarget.value })}>

@@ -41,9 +41,10 @@ const hidden: Partial<uPlot.Options> = {
 };
 
 export interface Lines {
-  bdp: number;
-  // With the buffer; none where it is endless.
-  limit: number | undefined;
+  // At a time, since a link may follow a trace.
+  bdp: (timeMs: number) => number;
+  // None where it is endless.
+  buffer: number | undefined;
 }
 
 // A chart that is drawn anew for as long as its element is there.
@@ -91,11 +92,11 @@ export class Strip {
     }
     const seconds = samples.times.map((each) => each / 1000);
     const end = Math.max(seconds.at(-1) ?? 0, windowMs / 1000);
-    const share = (packets: number | undefined): (number | null)[] =>
-      samples.on.map((on) => (packets !== undefined && on > 0 ? packets / on : null));
+    const share = (besides: number | undefined): (number | null)[] =>
+      samples.on.map((on, i) => (besides !== undefined && on > 0 ? (lines.bdp(samples.times[i]) + besides) / on : null));
     const columns =
       this.which === "flight"
-        ? [...samples.inFlight, share(lines.bdp), share(lines.limit)]
+        ? [...samples.inFlight, share(0), share(lines.buffer)]
         : [samples.waiting, samples.drops];
     // Of the lines beside flows only the first must be seen.
     const seen = this.which === "flight" ? columns.slice(0, -1) : columns;

@@ -1,5 +1,7 @@
 // What a person has set up: all that a link to the page holds.
 
+import type { Trace } from "./trace";
+
 export const MAXIMUM_SENDERS = 8;
 export const PACKET_BITS = 12000;
 
@@ -27,6 +29,8 @@ export interface State {
   senders: Sender[];
   // What RemyCCs run beside, on the same random numbers; none: "".
   beside: string;
+  // What the link's rate follows.
+  trace?: Trace;
   // Tables that the page does not bring along: numbers by name.
   tables: Record<string, number[]>;
 }

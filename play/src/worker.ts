@@ -13,6 +13,9 @@ export interface Recording {
   // One network, or two: as remy_live_start() wants them.
   networks: number[][];
   senders: number;
+  // What the link's rate follows, in packets a ms, TRACE_STEPS steps each, from the beginning again
+  // after the last. It makes events, so that a run that is made again needs none.
+  rates?: number[];
   // With the number of the step before which they happened.
   events: { step: number; event: Event }[];
   steps: number;
@@ -33,6 +36,9 @@ export type Report =
   | { kind: "refused"; sentence: string };
 
 export const STEP_MS = 10;
+export const TRACE_STEPS = 10;
+// Rate, delay, buffer, loss and queue, after the seed.
+const LINK_PARTS = 5;
 const TURN_MS = 16;
 // At most, so that orders are heard.
 const BUSY_MS = 40;
@@ -42,6 +48,8 @@ let simulators: Simulator[] = [];
 let current: Recording | undefined;
 let replayed: Recording["events"] = [];
 let stepsToReplay = 0;
+// As the link was last told to be.
+let link: number[] = [];
 let speed = 1;
 let owedMs = 0;
 let lastTurn = 0;
@@ -53,7 +61,7 @@ const tell = (report: Report, transferred: Transferable[] = []): void =>
 
 function happen(event: Event): void {
   for (const simulator of simulators) {
-    if (event.kind === "link") simulator.changeLink(event.numbers);
+    if (event.kind === "link") simulator.changeLink((link = event.numbers));
     else simulator.switch(event.sender, event.how);
   }
 }
@@ -72,7 +80,8 @@ async function start(recording: Recording, wanted: number): Promise<void> {
   simulators = loaded;
   replayed = recording.steps > 0 ? [...recording.events] : [];
   stepsToReplay = recording.steps;
-  current = { ...recording, events: [], steps: 0 };
+  current = { ...recording, events: [], steps: 0, rates: recording.steps > 0 ? undefined : recording.rates };
+  link = recording.networks[0].slice(1, 1 + LINK_PARTS);
   if (recording.steps === 0) {
     for (const { event } of recording.events) apply(event);
   }
@@ -86,7 +95,11 @@ function apply(event: Event): void {
 }
 
 function step(): Float64Array[] {
-  const { steps, senders } = current!;
+  const { steps, senders, rates } = current!;
+  if (rates && steps % TRACE_STEPS === 0) {
+    const rate = rates[(steps / TRACE_STEPS) % rates.length];
+    if (rate !== link[0]) apply({ kind: "link", numbers: [rate, ...link.slice(1)] });
+  }
   while (replayed.length > 0 && replayed[0].step <= steps) apply(replayed.shift()!.event);
   const samples = simulators.map((each) => each.run((steps + 1) * STEP_MS, STEP_MS, senders));
   current!.steps = steps + 1;
@@ -151,12 +164,15 @@ self.onmessage = async ({ data }: MessageEvent<Order>): Promise<void> => {
     } else if (data.kind === "start") {
       await start(data.recording, data.run);
     } else if (data.kind === "event") {
-      apply(data.event);
+      const { event } = data;
+      // Of a link that follows a trace all else may be changed.
+      const follows = event.kind === "link" && current?.rates;
+      apply(follows ? { kind: "link", numbers: [link[0], ...event.numbers.slice(1)] } : event);
     } else if (data.kind === "speed") {
       speed = data.speed;
     } else if (current) {
       const digests = simulators.map((each) => each.digest());
-      tell({ kind: "recording", recording: current, digests });
+      tell({ kind: "recording", recording: { ...current, rates: undefined }, digests });
     }
   } catch (error) {
     refused(error);

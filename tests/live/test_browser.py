@@ -22,6 +22,16 @@ from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.live.stages import EXAMPLE, NativeStage, replay
 
 MOST_REPORT_BYTES = 2_000_000
+#: Stands in for a device with motor faders, which this machine has not: keeps what it is sent.
+FADERS = """() => {
+  const input = { name: "Ratatouille" };
+  window.sent = [];
+  window.turn = (...bytes) => input.onmidimessage({ data: Uint8Array.from(bytes) });
+  navigator.requestMIDIAccess = async () => ({
+    inputs: new Map([["0", input]]),
+    outputs: new Map([["0", { send: message => window.sent.push(message) }]]),
+  });
+}"""
 
 pytestmark = needs_chromium
 
@@ -233,6 +243,50 @@ def test_a_report_of_a_design_shows_its_table_at_work(browser: Browser, tmp_path
     page.frames[-1].wait_for_function(throughput(0))
     assert wrong == []
     context.close()
+
+
+def test_a_link_follows_a_trace(live: Live, tmp_path: Path) -> None:
+    """12 Mbit/s for a second, then 1.2 Mbit/s for another: what was played has the native bits."""
+    path = tmp_path / "two-rates.trace"
+    times = [*range(1000), *range(1000, 2000, 10)]
+    path.write_text("".join(f"{time}\n" for time in times), encoding="utf-8")
+    live.page.set_input_files("input[type=file]", path)
+    live.notice("follows two-rates.trace: 2 s")
+    rate = live.page.get_by_role("slider", name="Link rate")
+    expect(rate).to_be_disabled()
+    for shown in ("12.0 Mbit/s", "1.20 Mbit/s", "12.0 Mbit/s"):
+        expect(rate).to_have_attribute("aria-valuetext", shown, timeout=120_000)
+    live.move("RTT", -5)
+    kept = live.recording()
+    events = [each["event"] for each in kept["recording"]["events"]]
+    rates = {event["numbers"][0] for event in events if event["kind"] == "link"}
+    assert rates == {1.0, 0.1}
+    assert native_digests(kept["recording"]) == kept["digests"]
+    live.page.get_by_role("button", name="Leave it").click()
+    expect(rate).to_be_enabled()
+    path.write_text("1\ntwo\n", encoding="utf-8")
+    live.page.set_input_files("input[type=file]", path)
+    live.notice("is not a trace: line 2")
+
+
+def test_faders_move_sliders_and_are_moved_by_them(live: Live) -> None:
+    page = live.page
+    page.evaluate(FADERS)
+    page.get_by_role("button", name="MIDI faders").click()
+    live.notice("Move a fader of Ratatouille")
+    page.evaluate("turn(0xb0, 7, 127)")
+    live.notice("moves Link rate")
+    rate = page.get_by_role("slider", name="Link rate")
+    expect(rate).to_have_attribute("aria-valuetext", "300 Mbit/s")
+    page.evaluate("turn(0xe3, 0, 0)")
+    expect(page.get_by_role("slider", name="RTT")).to_have_attribute("aria-valuetext", "5.00 ms")
+    page.evaluate("turn(0x90, 36, 100)")
+    expect(page.get_by_role("switch", name="Sender A")).to_have_attribute("aria-checked", "false")
+    rate.focus()
+    rate.press("Home")
+    page.wait_for_function(
+        "() => sent.some(each => each[0] === 0xb0 && each[1] === 7 && each[2] === 0)"
+    )
 
 
 def test_everything_can_be_reached_by_keyboard(live: Live) -> None:

@@ -23,7 +23,7 @@ from remy_farm.v1 import job_pb2
 from remy_rpc.settings import parse_listen_address
 from remy_services.coordinator.access import Role
 from remy_services.remycc import RemyCC, write_remycc
-from remy_services.specification import to_yaml
+from remy_services.specification import parse_spec, to_yaml
 from remy_services.stores.archive import seal_archive, unseal_archive
 from remy_simulator import RuleTable
 from services.tests.coordinator.role_tokens import TOKENS, tokens_file
@@ -50,6 +50,7 @@ DROP = """text => {
   const event = new DragEvent("drop", { dataTransfer: transfer, bubbles: true });
   document.querySelector("main").dispatchEvent(event);
 }"""
+EPOCHS_SHOWN = 6
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 pytestmark = needs_chromium
@@ -481,6 +482,35 @@ def test_ones_own_token_by_a_code(browser: Browser, farm: RunningServer) -> None
         server.stop()
 
 
+def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -> None:
+    with RunningServer(settings_for(tmp_path, threads=1)) as farm:
+        client = farm.client()
+        client.call("PauseJob", messages.PauseJobRequest(job=client.submit(ENDLESS).id))
+        for number in range(104):
+            client.submit(ENDLESS, name=f"job-{number}")
+        server = PageServer(farm.address)
+        try:
+            _, headers, _ = server.ask("POST", "/api/session", {"token": ""})
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            cookie = headers["Set-Cookie"].split(";")[0]
+            connection.request("GET", "/api/updates", headers={"Cookie": cookie})
+            response = connection.getresponse()
+            told: list[dict[str, Any]] = []
+            while len(told) < 2:
+                line = response.readline().decode()
+                if line.startswith("data: "):
+                    told.append(json.loads(line.removeprefix("data: ")))
+            connection.close()
+        finally:
+            server.stop()
+    newest, everything = told
+    assert (newest["kind"], newest["more"], len(newest["rows"])) == ("jobs", True, 100)
+    assert newest["rows"][0]["name"] == "job-103"
+    assert everything["kind"] == "jobs"
+    assert "more" not in everything
+    assert len(everything["rows"]) == 105
+
+
 def test_a_coordinator_that_restarts_is_waited_for(browser: Browser, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, threads=1)
     with RunningServer(settings) as first:
@@ -535,19 +565,50 @@ def test_axe_finds_no_violations(
 
 
 @pytest.mark.skipif(PICTURES is None, reason="REMY_PICTURES names no folder for pictures")
-def test_pictures(browser: Browser, server: PageServer, running: job_pb2.Job) -> None:
+def test_pictures(browser: Browser, tmp_path: Path) -> None:
+    """Of a farm that designs examples/demo.yaml, and what became of it for other objectives."""
     assert PICTURES is not None
-    seen = Farm(
-        browser, server.address, TOKENS[Role.ADMIN], viewport={"width": 1300, "height": 860}
-    )
-    page = seen.page
-    page.wait_for_timeout(5_000)
-    page.screenshot(path=Path(PICTURES) / "ui-jobs.png")
-    page.goto(f"{server.address}jobs/{running.id}")
-    page.wait_for_selector("figure canvas")
-    page.wait_for_timeout(3_000)
-    page.screenshot(path=Path(PICTURES) / "ui-job.png")
-    page.goto(f"{server.address}submit")
-    page.wait_for_selector(".reference article")
-    page.screenshot(path=Path(PICTURES) / "ui-submit.png")
-    seen.close()
+    text = (ROOT / "examples/demo.yaml").read_text(encoding="utf-8")
+    with RunningServer(settings_for(tmp_path, threads=2)) as farm:
+        client = farm.client()
+
+        def submit(name: str, steps: int, *, delta: float = 1) -> str:
+            spec = parse_spec(text)
+            spec.objective.delta = delta
+            spec.search.joint.steps = steps
+            return client.submit(spec, name=name, campaign="demo").id
+
+        over = [submit("throughput", 45, delta=0.1), submit("delay", 60, delta=10)]
+        job = submit("demo", 420)
+        wait_until(lambda: client.get(job).progress.epoch >= EPOCHS_SHOWN, seconds=3600)
+        wait_until(
+            lambda: all(client.get(each).HasField("end_time") for each in over), seconds=3600
+        )
+        submit("demo-once-more", 420)
+        server = PageServer(farm.address)
+        seen = Farm(browser, server.address, viewport={"width": 1300, "height": 860})
+        page = seen.page
+        page.set_viewport_size({"width": 1300, "height": 1280})
+        page.goto(f"{server.address}jobs/{job}")
+        page.wait_for_selector("figure canvas")
+        page.wait_for_timeout(5_000)
+        page.screenshot(path=Path(PICTURES) / "ui-job.png")
+        page.set_viewport_size({"width": 1300, "height": 860})
+        page.goto(server.address)
+        page.wait_for_selector("svg.spark")
+        page.wait_for_timeout(5_000)
+        page.screenshot(
+            path=Path(PICTURES) / "ui-jobs.png", clip={"x": 0, "y": 0, "width": 1300, "height": 370}
+        )
+        page.goto(f"{server.address}compare?" + "&".join(f"job={each}" for each in (*over, job)))
+        page.wait_for_selector("svg.pareto circle")
+        page.wait_for_timeout(3_000)
+        page.screenshot(path=Path(PICTURES) / "ui-compare.png", full_page=True)
+        page.goto(f"{server.address}submit")
+        page.wait_for_selector(".reference article")
+        page.get_by_label("Specification (YAML)").fill(text.replace("delta: 1", "delta: -1"))
+        seen.button("Check").click()
+        page.wait_for_selector("#problems li")
+        page.screenshot(path=Path(PICTURES) / "ui-submit.png")
+        seen.close()
+        server.stop()

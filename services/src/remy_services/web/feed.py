@@ -35,6 +35,8 @@ _ACTIVE: Final = [
     for state in cast("list[job_pb2.JobState]", job_pb2.JobState.values())
     if state != job_pb2.JOB_STATE_UNSPECIFIED and state not in FINAL_STATES
 ]
+# More than a screen shows.
+_NEWEST: Final = 100
 # A curve has no more pixels.
 _MOST_POINTS: Final = 4000
 _MOST_ENTRIES: Final = 1000
@@ -137,7 +139,8 @@ def _past(client: DesignClient, job: job_pb2.Job, after: int) -> Iterator[job_pb
 class JobFeed:
     """Asks for jobs while there are listeners, and tells them what changed.
 
-    An update is a tree with "kind": "jobs" (all of them, first and after every loss), "changed"
+    An update is a tree with "kind": "jobs" (all of them, first and after every loss; with "more"
+    the newest of them, and all follow), "changed"
     (rows that are new or differ, and ids that are gone), "lost" and "refused" (with why), "back".
     """
 
@@ -226,12 +229,22 @@ class JobFeed:
                     for key, row in self._rows.items()
                 )
             if wants_all:
+                if self._everything_at is None:
+                    self._tell_newest()
                 active = list(self._client.list_all(messages.ListJobsRequest()))
         except ServiceError as error:
             kind = "lost" if error.is_passing or self._trouble is not None else "refused"
             self._tell_trouble({"kind": kind, "why": str(error)})
             return
         self._take(active, is_all=wants_all, now=now)
+
+    def _tell_newest(self) -> None:
+        """What a screen shows first, where the rest takes a while."""
+        newest = self._client.list(messages.ListJobsRequest(page_size=_NEWEST))
+        if newest.next_page_token:
+            rows = [job_row(job) for job in newest.jobs]
+            with self._lock:
+                self._tell({"kind": "jobs", "rows": rows, "more": True})
 
     def _tell_trouble(self, trouble: Tree) -> None:
         with self._lock:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -459,7 +460,15 @@ async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise RequestRefused(HTTPStatus.NOT_FOUND, "there is no such file")
-    return Response((BUILT / name).read_bytes(), media_type=_ASSETS[name])
+    is_packed = "gzip" in request.headers.get("accept-encoding", "")
+    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_packed else {})
+    return Response(_content(name, is_packed), media_type=_ASSETS[name], headers=headers)
+
+
+@cache
+def _content(name: str, is_packed: bool) -> bytes:
+    content = (BUILT / name).read_bytes()
+    return gzip.compress(content, mtime=0) if is_packed else content
 
 
 async def _unknown(_: Request) -> Response:
