@@ -51,6 +51,7 @@ def test_all_are_here() -> None:
         "learnability-senders-1-50",
         "one-x",
         "tcp-aware",
+        "tcp-naive",
         "ten-x",
         "two-bottlenecks",
     ]
@@ -64,10 +65,10 @@ def test_each_loads_and_draws(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
-def test_rules_are_scale_free_but_in_the_paper_s_search(path: Path) -> None:
+def test_rules_are_scale_free_but_in_the_paper_s_search_and_where_rates_jump(path: Path) -> None:
     spec = load_spec(path)
-    paper = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER
-    wanted = rule_table_pb2.RULES_ABSOLUTE if paper else rule_table_pb2.RULES_SCALE_FREE
+    absolute = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER or path.stem == "cellular"
+    wanted = rule_table_pb2.RULES_ABSOLUTE if absolute else rule_table_pb2.RULES_SCALE_FREE
     assert (spec.edition, spec.rules) == (2, wanted)
 
 
