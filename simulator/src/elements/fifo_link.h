@@ -47,6 +47,7 @@ class FifoLink {
       return std::nullopt;
     }
     if (asked_ms > now_ms) {
+      waiting_.make_room(waiting_.size() + 1);
       wait(asked_ms, bytes);
     }
     const LinkDriver::Passage passage = driver.take(asked_ms, bytes);
@@ -60,21 +61,24 @@ class FifoLink {
   }
   std::size_t waiting_bytes(double now_ms) {
     forget_taken(now_ms);
-    return waiting_.empty() ? 0 : bytes_ - waiting_.front().bytes_before;
+    std::size_t bytes = 0;
+    for (std::size_t place = 0; place < waiting_.size(); ++place) {
+      bytes += waiting_.at(place).bytes;
+    }
+    return bytes;
   }
 
  private:
   struct Waiting {
     double taken_ms;  // by the link
-    std::uint64_t bytes_before;
+    std::uint32_t bytes;
   };
   static constexpr std::size_t kInitialLook = 64;
 
   [[gnu::always_inline]] void wait(double taken_ms, std::uint32_t bytes) {
-    Waiting& last = waiting_.push();
+    Waiting& last = waiting_.push_in_room();
     last.taken_ms = taken_ms;
-    last.bytes_before = bytes_;
-    bytes_ += bytes;
+    last.bytes = bytes;
   }
 
   bool has_room(double now_ms) { return waiting_.size() < looks_at_ || look_for_room(now_ms); }
@@ -87,21 +91,23 @@ class FifoLink {
     }
     looks_at_ =
         std::min<std::uint64_t>(limit_packets_, std::max(kInitialLook, 2 * waiting_.size()));
+    waiting_.make_room(looks_at_);
     return true;
   }
 
   // A departure at the very instant of an arrival comes first, as ACK clocking often has it.
   void forget_taken(double now_ms) {
-    while (!waiting_.empty() && waiting_.front().taken_ms <= now_ms) {
-      waiting_.pop();
+    std::size_t taken = 0;
+    while (taken < waiting_.size() && waiting_.at(taken).taken_ms <= now_ms) {
+      ++taken;
     }
+    waiting_.pop_many(taken);
   }
 
   std::uint64_t limit_packets_;
   double asks_ms_ = 0;        // when the link takes the next segment
   Ring<Waiting> waiting_;     // all that came and are not taken, and some that are
   std::size_t looks_at_ = 0;  // so many, and who waits is looked for
-  std::uint64_t bytes_ = 0;   // of all that ever waited
 };
 
 }  // namespace remy

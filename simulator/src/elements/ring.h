@@ -28,9 +28,18 @@ class Ring {
     return items_[end_++ & mask_];
   }
   void push(const Item& item) { push() = item; }
+  // The same where make_room() has made sure that there is a place.
+  Item& push_in_room() { return items_[end_++ & mask_]; }
+  // For so many items in all.
+  void make_room(std::size_t items) {
+    while (capacity_ < items) {
+      grow();
+    }
+  }
 
   // The first, which can be read until the next push.
   Item& pop() { return items_[head_++ & mask_]; }
+  void pop_many(std::size_t count) { head_ += count; }
   void pop_back() { --end_; }
   void clear() { end_ = head_; }
 

@@ -35,7 +35,7 @@ constexpr double kBefore = -1;
 
 // One run. What happens to packets on their way, departures from links and arrivals behind them, is
 // kept apart from what is rare, or often put off before it happens.
-class Network final : public LiveNetwork, private Outlet, private DropListener {
+class Network final : private Outlet, public LiveNetwork, private DropListener {
  public:
   // Only one that is not simplified can be changed: links whose packets' departures are known when
   // they come cannot.
@@ -53,6 +53,8 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   LiveLink link(std::uint32_t index) const override;
 
  private:
+  struct Link;
+
   // Segments between a link and what lies behind it, at a constant distance, or before a queue.
   struct Lane {
     struct InFlight {
@@ -61,7 +63,8 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     };
     Ring<InFlight> in_flight;
     double delay_ms = 0;
-    std::uint32_t link = 0;
+    Link* link = nullptr;
+    std::uint32_t index = 0;
   };
 
   // What a link has that is not of constant rate, delay and loss.
@@ -72,7 +75,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     std::optional<TokenBucket> policer;
     std::optional<GilbertElliott> bursts;
     std::optional<JitterBox> jitter_box;
-    std::optional<std::uint32_t> lane_before;  // where its delay is
+    Lane* lane_before = nullptr;  // where its delay is
     bool changes_loss = false;
     bool reorders = false;
     double box_ticks_ms = kNever;
@@ -85,6 +88,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     std::optional<FifoLink> fifo;  // where there is no variety
     double service_ms = 1;         // of a whole packet
     bool is_busy = false;          // or is about to ask the queue
+    std::uint32_t index = 0;
     LinkResults results;
     LinkDescription description;
     std::unique_ptr<Variety> variety;
@@ -92,8 +96,8 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
 
   // A step of a route: over the link, then along the lane.
   struct Hop {
-    std::uint32_t link;
-    std::uint32_t lane;
+    Link* link;
+    Lane* lane;
   };
 
   // Of a route, a link with loss.
@@ -114,8 +118,9 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
 
   struct Sender {
-    Sender(const SenderDescription& description, std::uint64_t traffic_key, std::uint32_t index)
-        : flow(index),
+    Sender(const SenderDescription& description, std::uint64_t traffic_key, std::uint32_t number)
+        : index(number),
+          flow(number),
           schedule(description.traffic, traffic_key, description.first_on_ms),
           barrier(description.barrier) {
       if (const auto* const shared = std::get_if<Barrier>(&description.traffic.arrivals)) {
@@ -132,6 +137,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
     // Packets are received and their ACKs arrive in one event, where nothing can happen to ACKs but
     // their delay.
     bool has_constant_return = true;
+    std::uint32_t index;
     double return_delay_ms = 0;
     double rtt_ms = 0;  // the last
     Route route;
@@ -187,7 +193,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   std::unique_ptr<Queue> make_queue(std::uint32_t link, const LinkDescription& description) const;
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
   void find_losses(Route& route, const std::vector<std::uint32_t>& links, bool is_return) const;
-  std::uint32_t lane(std::uint32_t link, double order, double delay_ms);
+  Lane* lane(std::uint32_t link, double order, double delay_ms);
   void order_lanes();
   std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
   const Route& route_of(const Sender& sender, const Segment& segment) const {
@@ -195,6 +201,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   }
 
   void send(Segment& segment, double now_ms) override;
+  void send_with_care(Segment& segment, double now_ms);
   void dropped(const Segment& segment, double now_ms) override;
 
   // What comes first where that need not be a departure from a link or an arrival behind it.
@@ -203,17 +210,17 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   void act(Sender& sender, double now_ms);
   void fire_rare(std::uint32_t timer, double now_ms);
   void enqueue(const Hop& hop, const Segment& segment, double now_ms);
-  void enqueue_at_queue(std::uint32_t link, const Segment& segment, double now_ms);
-  void begin_transmission(std::uint32_t link, double now_ms);
+  void enqueue_at_queue(Link& link, const Segment& segment, double now_ms);
+  void begin_transmission(Link& link, double now_ms);
   double service_ms(const Link& link, const Segment& segment) const;
-  void enqueue_at_variety(std::uint32_t link, Segment segment, double now_ms);
-  void fly(Link& link, std::uint32_t lane, const Segment& segment, double departure_ms);
-  void leave(std::uint32_t link, Segment segment, double departure_ms);
+  void enqueue_at_variety(Link& link, const Segment& segment, double now_ms);
+  void fly(Link& link, Lane& lane, const Segment& segment, double departure_ms);
+  void leave(Link& link, Segment segment, double departure_ms);
   void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
                         bool may_overtake);
-  void join_lane(std::uint32_t lane, const Segment& segment, double arrives_ms, bool may_overtake);
-  void departed(std::uint32_t link, double now_ms);
-  void arrived(std::uint32_t lane, double now_ms);
+  void join_lane(Lane& lane, const Segment& segment, double arrives_ms, bool may_overtake);
+  void departed(Link& link, double now_ms);
+  void arrived(Lane& lane, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
   // The same where packet and ACK are not taken in one.
   void data_received(Sender& sender, const Segment& segment, double now_ms);
@@ -234,9 +241,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   double now_ms() const { return std::nextafter(end_ms_, 0); }
   NetworkResults finish();
 
-  std::uint32_t index_of(const Sender& sender) const {
-    return static_cast<std::uint32_t>(&sender - senders_.data());
-  }
+  static std::uint32_t index_of(const Sender& sender) { return sender.index; }
 
   const NetworkDescription& description_;
   double duration_ms_;
@@ -245,10 +250,11 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   std::uint32_t packet_bytes_;
   std::uint32_t ack_bytes_;
   std::vector<Link> links_;
-  std::vector<Lane> lanes_;
+  // By link and delay: of arrivals at one instant the first is before or behind the lowest link,
+  // and then the nearest, whoever's route a lane was made for.
+  std::map<std::pair<std::uint32_t, double>, Lane> lane_of_;
+  std::vector<Lane*> lanes_;            // in this order
   std::vector<std::vector<Hop>> hops_;  // of all routes
-  // By link and delay.
-  std::map<std::pair<std::uint32_t, double>, std::uint32_t> lane_of_;
   std::vector<Sender> senders_;
   Timers departures_{0};  // by link
   Timers arrivals_{0};    // by lane
@@ -257,7 +263,7 @@ class Network final : public LiveNetwork, private Outlet, private DropListener {
   double end_ms_ = 0;  // behind the last instant
   double next_sample_ms_ = kNever;
   double horizon_ms_ = 0;                 // of what is not on its way
-  std::uint32_t sending_ = 0;             // whose body is called
+  Sender* sending_ = nullptr;             // whose body is called
   std::vector<Segment> untold_losses_;    // of packets that bodies have yet to hear of
   std::vector<AckContent> ack_contents_;  // by slot
   std::vector<std::uint32_t> free_slots_;
@@ -285,6 +291,7 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
       options_(options),
       packet_bytes_(static_cast<std::uint32_t>(description.packet_bytes)),
       ack_bytes_(static_cast<std::uint32_t>(description.ack_bytes)) {
+  links_.reserve(description.links.size());
   for (const LinkDescription& each : description.links) {
     add_link(each, is_simplified);
   }
@@ -314,7 +321,8 @@ Network::Network(const NetworkDescription& description, std::span<const Compiled
 
 void Network::add_link(const LinkDescription& description, bool is_simplified) {
   const auto index = static_cast<std::uint32_t>(links_.size());
-  Link link;
+  Link& link = links_.emplace_back();
+  link.index = index;
   link.description = description;
   link.queue = make_queue(index, description);
   std::optional<FifoLink>* fifo = &link.fifo;
@@ -330,7 +338,6 @@ void Network::add_link(const LinkDescription& description, bool is_simplified) {
     }
   }
   link.service_ms = 1 / description.rate_packets_per_ms;
-  links_.push_back(std::move(link));
 }
 
 std::unique_ptr<Network::Variety> Network::variety_of(const LinkDescription& description,
@@ -425,18 +432,14 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
   Route route;
   std::vector<Hop>& hops = hops_.emplace_back();
   for (std::size_t i = 0; i < links.size(); ++i) {
-    const std::uint32_t link = links[i];
-    const LinkDescription& description = links_[link].description;
-    const double rest_ms = i + 1 == links.size() ? delay_ms : 0;
-    if (Variety* const variety = links_[link].variety.get(); delays_before(description)) {
-      variety->lane_before = lane(link, kBefore, description.delay_ms);
-      hops.push_back({link, lane(link, rest_ms, rest_ms)});
-    } else if (description.changes) {
-      hops.push_back({link, lane(link, rest_ms, rest_ms)});
-    } else {
-      const double lane_ms = description.delay_ms + rest_ms;
-      hops.push_back({link, lane(link, lane_ms, lane_ms)});
+    Link& link = links_[links[i]];
+    double lane_ms = i + 1 == links.size() ? delay_ms : 0;
+    if (delays_before(link.description)) {
+      link.variety->lane_before = lane(links[i], kBefore, link.description.delay_ms);
+    } else if (!link.description.changes) {
+      lane_ms += link.description.delay_ms;
     }
+    hops.push_back({&link, lane(links[i], lane_ms, lane_ms)});
   }
   route.hops = hops.data();
   route.length = static_cast<std::uint32_t>(hops.size());
@@ -463,34 +466,14 @@ void Network::find_losses(Route& route, const std::vector<std::uint32_t>& links,
   }
 }
 
-std::uint32_t Network::lane(std::uint32_t link, double order, double delay_ms) {
-  const auto [lane, is_new] =
-      lane_of_.try_emplace({link, order}, static_cast<std::uint32_t>(lanes_.size()));
-  if (is_new) {
-    lanes_.push_back({{}, delay_ms, link});
-  }
-  return lane->second;
+Network::Lane* Network::lane(std::uint32_t link, double order, double delay_ms) {
+  return &lane_of_.try_emplace({link, order}, Lane{{}, delay_ms, &links_[link], 0}).first->second;
 }
 
-// Of arrivals at one instant the first is before or behind the lowest link, and then the nearest:
-// it does not matter whose route a lane was made for.
 void Network::order_lanes() {
-  std::vector<Lane> ordered;
-  std::vector<std::uint32_t> places(lanes_.size());
-  for (const auto& [where, lane] : lane_of_) {
-    places[lane] = static_cast<std::uint32_t>(ordered.size());
-    ordered.push_back(std::move(lanes_[lane]));
-  }
-  lanes_ = std::move(ordered);
-  for (Link& link : links_) {
-    if (link.variety && link.variety->lane_before) {
-      link.variety->lane_before = places[*link.variety->lane_before];
-    }
-  }
-  for (std::vector<Hop>& hops : hops_) {
-    for (Hop& hop : hops) {
-      hop.lane = places[hop.lane];
-    }
+  for (auto& [where, lane] : lane_of_) {
+    lane.index = static_cast<std::uint32_t>(lanes_.size());
+    lanes_.push_back(&lane);
   }
 }
 
@@ -518,13 +501,12 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
 }
 
 // The segment will have left the link at departure_ms.
-[[gnu::always_inline]] inline void Network::fly(Link& link, std::uint32_t index,
-                                                const Segment& segment, double departure_ms) {
+[[gnu::always_inline]] inline void Network::fly(Link& link, Lane& lane, const Segment& segment,
+                                                double departure_ms) {
   ++link.results.transmitted;
-  Lane& lane = lanes_[index];
   const double arrives_ms = departure_ms + lane.delay_ms;
   if (lane.in_flight.empty()) {
-    arrivals_.set(index, arrives_ms);
+    arrivals_.set(lane.index, arrives_ms);
   }
   Lane::InFlight& flying = lane.in_flight.push();
   flying.arrives_ms = arrives_ms;
@@ -532,21 +514,20 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   ++flying.segment.hop;
 }
 
-[[gnu::always_inline]] inline void Network::enqueue(const Hop& hop, const Segment& segment,
-                                                    double now_ms) {
-  Link& link = links_[hop.link];
+[[gnu::noinline]] void Network::enqueue(const Hop& hop, const Segment& segment, double now_ms) {
+  Link& link = *hop.link;
   if (!link.fifo) {
-    enqueue_at_queue(hop.link, segment, now_ms);
+    enqueue_at_queue(link, segment, now_ms);
   } else if (link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) [[likely]] {
-    fly(link, hop.lane, segment, link.fifo->last_departure_ms());
+    fly(link, *hop.lane, segment, link.fifo->last_departure_ms());
   } else {
     dropped(segment, now_ms);
   }
 }
 
 // The link has ended a transmission.
-void Network::departed(std::uint32_t index, double now_ms) {
-  begin_transmission(index, now_ms);
+void Network::departed(Link& link, double now_ms) {
+  begin_transmission(link, now_ms);
   if (!untold_losses_.empty()) [[unlikely]] {
     tell_of_losses(now_ms);
   }
@@ -557,7 +538,7 @@ void Network::departed(std::uint32_t index, double now_ms) {
   --under_way_;
   ++packets_since_look_;
   ++sender.results.traffic.packets_received;
-  sending_ = segment.sender;
+  sending_ = &sender;
   if (!sender.has_constant_return) {
     const auto content = sender.body->received(segment, now_ms);
     if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
@@ -572,22 +553,21 @@ void Network::departed(std::uint32_t index, double now_ms) {
   sender.rtt_ms = now_ms - segment.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
   const double received_ms = now_ms - sender.return_delay_ms;
-  if (const double act_ms = sender.body->exchanged(segment, received_ms, now_ms, *this);
-      act_ms >= 0) [[likely]] {
-    if (act_ms < sender.act_timer_ms || sender.mode == Mode::kOnForPackets) [[unlikely]] {
+  const double act_ms = sender.body->exchanged(segment, received_ms, now_ms, *this);
+  if (act_ms < sender.act_timer_ms || sender.mode == Mode::kOnForPackets) [[unlikely]] {
+    if (act_ms == Body::kDeclined) {
+      data_received(sender, segment, now_ms);
+    } else {
       settle(sender, now_ms);
     }
-    return;
   }
-  data_received(sender, segment, now_ms);
 }
 
-[[gnu::always_inline]] inline void Network::arrived(std::uint32_t lane_index, double now_ms) {
-  Lane& lane = lanes_[lane_index];
+[[gnu::always_inline]] inline void Network::arrived(Lane& lane, double now_ms) {
   // Where it is while it is read, though others may join it meanwhile.
   const Segment& segment = lane.in_flight.front().segment;
   if (segment.lost_behind_hop == segment.hop && !segment.is_delayed) [[unlikely]] {
-    ++links_[lane.link].results.lost;
+    ++lane.link->results.lost;
     untold_losses_.push_back(segment);
   } else {
     Sender& sender = senders_[segment.sender];
@@ -601,7 +581,7 @@ void Network::departed(std::uint32_t index, double now_ms) {
     }
   }
   lane.in_flight.pop();
-  arrivals_.set(lane_index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
+  arrivals_.set(lane.index, lane.in_flight.empty() ? kNever : lane.in_flight.front().arrives_ms);
   if (!untold_losses_.empty()) [[unlikely]] {
     tell_of_losses(now_ms);
   }
@@ -622,9 +602,9 @@ void Network::run_until(double until_ms) {
     }
     if (first == First::kOnItsWay) [[likely]] {
       if (departure_ms <= arrival_ms) {
-        departed(departures_.first(), departure_ms);
+        departed(links_[departures_.first()], departure_ms);
       } else {
-        arrived(arrivals_.first(), arrival_ms);
+        arrived(*lanes_[arrivals_.first()], arrival_ms);
       }
     }
     if (--events_until_look_ == 0) [[unlikely]] {
@@ -654,7 +634,7 @@ Network::First Network::fire_first(double departure_ms, double arrival_ms) {
 void Network::act(Sender& sender, double now_ms) {
   sender.act_timer_ms = kNever;
   if (sender.body->next_ms() <= now_ms) {
-    sending_ = index_of(sender);
+    sending_ = &sender;
     sender.body->act(now_ms, *this);
   }
   settle(sender, now_ms);
@@ -675,7 +655,7 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
     switch_sender(senders_[timer - timer_of_switch(0)], now_ms);
   } else if (timer < timer_of_jitter_box(0)) {
     Sender& sender = senders_[timer - timer_of_delayed_ack(0)];
-    sending_ = index_of(sender);
+    sending_ = &sender;
     // The on period may be over in which it was kept back.
     const bool is_due = sender.body->next_ack_ms() < kNever;
     const auto ack = is_due ? sender.body->delayed_ack(now_ms) : std::nullopt;
@@ -697,52 +677,61 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
 
 // Of the body whose function is called.
 void Network::send(Segment& leaving, double now_ms) {
-  Sender& sender = senders_[sending_];
-  leaving.sender = sending_;
+  Sender& sender = *sending_;
+  leaving.sender = index_of(sender);
   leaving.hop = 0;
   leaving.lost_behind_hop = 0;
-  const std::uint32_t number = sender.sent_in_period++;
-  if (!sender.route.lossy_hops.empty()) {
-    leaving.lost_behind_hop =
-        draw_loss(sender.route, std::uint64_t{sender.flow.word()} << 32 | number);
-  }
+  ++sender.sent_in_period;
   ++sender.results.traffic.packets_sent;
-  // Windows end at 1e6 packets; beyond this bound a flood can only waste memory.
-  if (++under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
-    dropped(leaving, now_ms);
-    return;
+  ++under_way_;
+  if (!sender.route.lossy_hops.empty() || under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
+    send_with_care(leaving, now_ms);
+  } else {
+    enqueue(*sender.route.hops, leaving, now_ms);
   }
-  enqueue(*sender.route.hops, leaving, now_ms);
+}
+
+// A packet that may be lost behind a link, or one too many.
+[[gnu::noinline]] void Network::send_with_care(Segment& leaving, double now_ms) {
+  const Sender& sender = *sending_;
+  const std::uint32_t number = sender.sent_in_period - 1;
+  leaving.lost_behind_hop =
+      draw_loss(sender.route, std::uint64_t{sender.flow.word()} << 32 | number);
+  // Windows end at 1e6 packets; beyond this bound a flood can only waste memory.
+  if (under_way_ > PacketRing::kMaximumPackets) {
+    dropped(leaving, now_ms);
+  } else {
+    enqueue(*sender.route.hops, leaving, now_ms);
+  }
 }
 
 void Network::dropped(const Segment& segment, double) {
   const Route& route = route_of(senders_[segment.sender], segment);
-  ++links_[route.hops[segment.hop].link].results.dropped;
+  ++route.hops[segment.hop].link->results.dropped;
   untold_losses_.push_back(segment);
 }
 
-void Network::enqueue_at_queue(std::uint32_t index, const Segment& segment, double now_ms) {
-  Link& link = links_[index];
+void Network::enqueue_at_queue(Link& link, const Segment& segment, double now_ms) {
   if (link.variety) {
-    enqueue_at_variety(index, segment, now_ms);
+    enqueue_at_variety(link, segment, now_ms);
     return;
   }
   link.queue->accept(segment, now_ms, *this);
   if (!link.is_busy) {
-    begin_transmission(index, now_ms);
+    begin_transmission(link, now_ms);
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) [[unlikely]] {
-    set_rare(index, tick_ms);
+    set_rare(link.index, tick_ms);
   }
 }
 
-void Network::enqueue_at_variety(std::uint32_t index, Segment segment, double now_ms) {
-  Link& link = links_[index];
+[[gnu::noinline]] void Network::enqueue_at_variety(Link& link, const Segment& arriving,
+                                                   double now_ms) {
+  Segment segment = arriving;
   Variety& variety = *link.variety;
-  if (variety.lane_before && !segment.is_delayed) {
-    const Lane& before = lanes_[*variety.lane_before];
+  if (Lane* const before = variety.lane_before; before != nullptr && !segment.is_delayed) {
     segment.is_delayed = true;
-    join_lane(*variety.lane_before, segment, now_ms + before.delay_ms, false);
+    join_lane(*before, segment, now_ms + before->delay_ms, false);
     return;
   }
   segment.is_delayed = false;
@@ -752,7 +741,7 @@ void Network::enqueue_at_variety(std::uint32_t index, Segment segment, double no
   }
   if (variety.fifo) {
     if (const auto departure_ms = variety.fifo->accept(now_ms, *variety.driver, segment.bytes)) {
-      leave(index, segment, *departure_ms);
+      leave(link, segment, *departure_ms);
     } else {
       dropped(segment, now_ms);
     }
@@ -762,38 +751,36 @@ void Network::enqueue_at_variety(std::uint32_t index, Segment segment, double no
   if (!link.is_busy) {
     if (const double asks_ms = variety.driver->asks_ms(now_ms); asks_ms > now_ms) {
       link.is_busy = true;
-      departures_.set(index, asks_ms);
+      departures_.set(link.index, asks_ms);
     } else {
-      begin_transmission(index, now_ms);
+      begin_transmission(link, now_ms);
     }
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) {
-    set_rare(index, tick_ms);
+    set_rare(link.index, tick_ms);
   }
 }
 
 // The link is free; when it will be again, and when the segment arrives behind it, are known.
-void Network::begin_transmission(std::uint32_t index, double now_ms) {
-  Link& link = links_[index];
+void Network::begin_transmission(Link& link, double now_ms) {
   const Segment* const segment = link.queue->depart(now_ms, *this);
   link.is_busy = segment != nullptr;
   if (segment == nullptr) {
-    departures_.set(index, kNever);
+    departures_.set(link.index, kNever);
   } else if (link.variety) {
     const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
-    departures_.set(index, passage.asks_ms);
-    leave(index, *segment, passage.departs_ms);
+    departures_.set(link.index, passage.asks_ms);
+    leave(link, *segment, passage.departs_ms);
   } else {
     const double departure_ms = now_ms + service_ms(link, *segment);
-    departures_.set(index, departure_ms);
+    departures_.set(link.index, departure_ms);
     const Route& route = route_of(senders_[segment->sender], *segment);
-    fly(link, route.hops[segment->hop].lane, *segment, departure_ms);
+    fly(link, *route.hops[segment->hop].lane, *segment, departure_ms);
   }
 }
 
 // The same behind a link with variety.
-void Network::leave(std::uint32_t index, Segment segment, double departure_ms) {
-  Link& link = links_[index];
+void Network::leave(Link& link, Segment segment, double departure_ms) {
   Variety& variety = *link.variety;
   ++link.results.transmitted;
   // The draws of one transmission at one hop are its own.
@@ -805,7 +792,7 @@ void Network::leave(std::uint32_t index, Segment segment, double departure_ms) {
   double delay_ms = 0;
   if (variety.conditions) {
     const LinkCondition& condition = variety.conditions->at(departure_ms);
-    delay_ms = delays_before(description_.links[index]) ? 0 : condition.delay_ms;
+    delay_ms = delays_before(link.description) ? 0 : condition.delay_ms;
     if (variety.changes_loss &&
         unit_interval(random_bits(variety.loss_key, name)) < condition.loss_probability) {
       segment.lost_behind_hop = hop;
@@ -824,22 +811,21 @@ void Network::leave(std::uint32_t index, Segment segment, double departure_ms) {
                           });
   if (const double ticks_ms = variety.jitter_box->next_ms(); ticks_ms != variety.box_ticks_ms) {
     variety.box_ticks_ms = ticks_ms;
-    set_rare(timer_of_jitter_box(index), ticks_ms);
+    set_rare(timer_of_jitter_box(link.index), ticks_ms);
   }
 }
 
 // Behind the link that it crosses.
 void Network::join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
                                bool may_overtake) {
-  const std::uint32_t lane = route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
+  Lane& lane = *route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
   Segment crossed = segment;
   ++crossed.hop;
-  join_lane(lane, crossed, leaves_ms + delay_ms + lanes_[lane].delay_ms, may_overtake);
+  join_lane(lane, crossed, leaves_ms + delay_ms + lane.delay_ms, may_overtake);
 }
 
-void Network::join_lane(std::uint32_t index, const Segment& segment, double arrives_ms,
-                        bool may_overtake) {
-  Ring<Lane::InFlight>& in_flight = lanes_[index].in_flight;
+void Network::join_lane(Lane& lane, const Segment& segment, double arrives_ms, bool may_overtake) {
+  Ring<Lane::InFlight>& in_flight = lane.in_flight;
   if (!may_overtake && !in_flight.empty()) {
     arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);
   }
@@ -849,7 +835,7 @@ void Network::join_lane(std::uint32_t index, const Segment& segment, double arri
     std::swap(in_flight.at(place - 1), in_flight.at(place));
   }
   if (place == 0) {
-    arrivals_.set(index, arrives_ms);
+    arrivals_.set(lane.index, arrives_ms);
   }
 }
 
@@ -897,7 +883,7 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
 }
 
 void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
-  sending_ = ack.sender;
+  sending_ = &sender;
   sender.rtt_ms = now_ms - ack.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
   ++sender.results.delay_samples;
@@ -910,7 +896,7 @@ void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
 
 void Network::switch_sender(Sender& sender, double now_ms) {
   look();
-  sending_ = index_of(sender);
+  sending_ = &sender;
   if (sender.mode == Mode::kOff) {
     switch_on(sender, now_ms);
   } else {
@@ -939,7 +925,7 @@ void Network::switch_on(Sender& sender, double now_ms) {
     sender.flow_packets = *packets;
   }
   ++sender.period;
-  set_rare(timer_of_switch(sending_), off_ms);
+  set_rare(timer_of_switch(index_of(sender)), off_ms);
   sender.body->switch_on(packets, now_ms, *this);
 }
 
@@ -1000,7 +986,7 @@ void Network::tell_of_losses(double now_ms) {
     ++packets_since_look_;
     Sender& sender = senders_[segment.sender];
     ++sender.results.traffic.packets_lost;
-    sending_ = segment.sender;
+    sending_ = &senders_[segment.sender];
     sender.body->lost(segment, now_ms);
     settle(sender, now_ms);
   }
@@ -1062,18 +1048,17 @@ void Network::change_link(std::uint32_t index, const LinkDescription& descriptio
     link.queue->accept(*waiting, now_ms(), *this);
   }
   set_rare(index, link.queue->next_ms());
-  for (std::uint32_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
-    if (lane.link != index) {
+  for (Lane* const lane : lanes_) {
+    if (lane->link != &link) {
       continue;
     }
-    lane.delay_ms += longer_ms;
-    for (std::size_t place = 0; place < lane.in_flight.size(); ++place) {
-      double& arrives_ms = lane.in_flight.at(place).arrives_ms;
+    lane->delay_ms += longer_ms;
+    for (std::size_t place = 0; place < lane->in_flight.size(); ++place) {
+      double& arrives_ms = lane->in_flight.at(place).arrives_ms;
       arrives_ms = std::max(arrives_ms + longer_ms, now_ms());
     }
-    if (!lane.in_flight.empty()) {
-      arrivals_.set(i, lane.in_flight.front().arrives_ms);
+    if (!lane->in_flight.empty()) {
+      arrivals_.set(lane->index, lane->in_flight.front().arrives_ms);
     }
   }
   for (std::size_t i = 0; i < senders_.size(); ++i) {
@@ -1143,8 +1128,8 @@ NetworkResults Network::finish() {
         fifo != nullptr ? fifo->waiting_packets(duration_ms_) : link.queue->packets();
     results.links.push_back(link.results);
   }
-  for (const Lane& lane : lanes_) {
-    results.links[lane.link].under_way += lane.in_flight.size();
+  for (const Lane* const lane : lanes_) {
+    results.links[lane->link->index].under_way += lane->in_flight.size();
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (links_[i].variety && links_[i].variety->jitter_box) {

@@ -20,6 +20,9 @@ class Timers {
   double earliest() const { return minima_[1]; }
 
   std::uint32_t first() const {
+    if (leaves_ == 1) {
+      return 0;
+    }
     std::uint32_t node = 1;
     while (node < leaves_) {
       node *= 2;
@@ -28,7 +31,16 @@ class Timers {
     return node - leaves_;
   }
 
-  void set(std::uint32_t index, double due) {
+  [[gnu::always_inline]] void set(std::uint32_t index, double due) {
+    if (leaves_ == 1) {
+      minima_[1] = due;
+    } else {
+      set_in_tree(index, due);
+    }
+  }
+
+ private:
+  [[gnu::noinline]] void set_in_tree(std::uint32_t index, double due) {
     std::size_t node = std::size_t{leaves_} + index;
     minima_[node] = due;
     for (node /= 2; node > 0; node /= 2) {
@@ -36,7 +48,6 @@ class Timers {
     }
   }
 
- private:
   std::uint32_t leaves_;
   std::vector<double> minima_;  // 1 is the root; the leaves are the last half
 };

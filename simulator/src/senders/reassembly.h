@@ -17,13 +17,13 @@ class Reassembly {
   // Something is missing before a packet that is here.
   bool has_gap() const { return end_ > in_order_end_; }
 
-  // The next packet came, and nothing is missing.
-  void advance() { end_ = ++in_order_end_; }
+  // All packets before this one came, and nothing is missing.
+  void advance_to(std::uint64_t packet) { end_ = in_order_end_ = packet; }
 
   // A packet came. False if it had come before.
   bool add(std::uint64_t packet) {
     if (packet == in_order_end_ && !has_gap()) [[likely]] {
-      advance();
+      advance_to(packet + 1);
       return true;
     }
     return add_out_of_order(packet);

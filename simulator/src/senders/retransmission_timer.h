@@ -27,15 +27,14 @@ class RetransmissionTimer {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts)
-      : timeouts_(timeouts),
-        is_special_(timeouts.is_minimum_of_variation || timeouts.damps_decreases) {
+  explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts) : timeouts_(timeouts) {
     forget();
   }
 
   // Nothing is measured, and the timer is off.
   void forget() {
     has_sample_ = false;
+    is_usual_ = false;
     smoothed_ms_ = 0;
     variation_ms_ = 0;
     base_ms_ = timeouts_.initial_ms;
@@ -47,6 +46,7 @@ class RetransmissionTimer {
     if (!has_sample_) [[unlikely]] {
       // Section 2.2: SRTT = R, RTTVAR = R / 2.
       has_sample_ = true;
+      is_usual_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases;
       smoothed_ms_ = rtt_ms;
       variation_ms_ = rtt_ms / 2;
     } else {
@@ -67,7 +67,7 @@ class RetransmissionTimer {
 
   // sample() and restart() at an ACK that ends any back-off.
   [[gnu::always_inline]] void progress(double rtt_ms, double now_ms) {
-    if (!has_sample_ || is_special_) [[unlikely]] {
+    if (!is_usual_) [[unlikely]] {
       sample(rtt_ms);
       end_back_off();
       restart(now_ms);
@@ -97,8 +97,8 @@ class RetransmissionTimer {
 
  private:
   RetransmissionTimeouts timeouts_;
-  bool is_special_;
   bool has_sample_ = false;
+  bool is_usual_ = false;  // it has a sample, and reckons as RFC 6298 does
   double smoothed_ms_ = 0;
   double variation_ms_ = 0;
   double base_ms_ = 0;

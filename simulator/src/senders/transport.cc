@@ -40,6 +40,7 @@ void Transport::switch_off(double) {
 }
 
 void Transport::restart_connection(double now_ms) {
+  end_exchanges();
   scoreboard_.abandon();
   connection_start_ = scoreboard_.end();
   reassembly_.start_at(connection_start_);
@@ -62,8 +63,17 @@ void Transport::restart_connection(double now_ms) {
   controller_->start(now_ms);
 }
 
+// Before all that asks what the receiver has.
+[[gnu::always_inline]] inline void Transport::end_exchanges() {
+  if (exchangeable_ != kEndless) {
+    reassembly_.advance_to(exchangeable_);
+    exchangeable_ = kEndless;
+  }
+}
+
 // After all that may end, or begin, what exchanged() relies on.
 [[gnu::always_inline]] inline void Transport::look_for_exchanges() {
+  end_exchanges();
   const std::uint64_t next = scoreboard_.first();
   const bool may = exchanges_ && phase_ == Phase::kOpen && scoreboard_.is_in_order() &&
                    duplicates_ == 0 && halving_window_ == 0 && repetitions_.empty() &&
@@ -79,7 +89,6 @@ double Transport::exchanged(const Segment& segment, double received_ms, double n
   ++exchangeable_;
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
-  reassembly_.advance();
   ++results_.packets_in_order;
   results_.rtt.handed_on();
   scoreboard_.advance();
@@ -171,17 +180,19 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   } else {
     acknowledge(content, [&](const Scoreboard::Transmission&) { ++delivered; });
   }
-  take({.sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms,
-        .received_ms = content.received_ms,
-        .serial = echo.serial,
-        .first_before = first_before,
-        .prior_in_flight = prior_in_flight,
-        .acknowledged = scoreboard_.first() - first_before,
-        .delivered = delivered,
-        .marked = content.marked,
-        .feedback_packets = content.feedback_packets,
-        .newest = newest},
-       content.cumulative == first_before, now_ms, outlet);
+  News news = {
+      .sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms,
+      .received_ms = content.received_ms,
+      .serial = echo.serial,
+      .first_before = first_before,
+      .prior_in_flight = prior_in_flight,
+      .acknowledged = scoreboard_.first() - first_before,
+      .delivered = delivered,
+      .marked = content.marked,
+      .feedback_packets = content.feedback_packets,
+      .newest = newest,
+  };
+  take(news, content.cumulative == first_before, now_ms, outlet);
 }
 
 // The same around a gap, with no ACK made in between.
@@ -190,6 +201,7 @@ double Transport::exchanged_around_gap(const Segment& segment, double received_m
   if (!exchanges_gaps_ || segment.sequence < connection_start_) {
     return kDeclined;
   }
+  end_exchanges();
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   const std::uint64_t in_order = reassembly_.in_order_end();
@@ -203,24 +215,25 @@ double Transport::exchanged_around_gap(const Segment& segment, double received_m
   std::uint64_t delivered = 0;
   const auto count = [&delivered](const Scoreboard::Transmission&) { ++delivered; };
   scoreboard_.acknowledge(reassembly_.in_order_end(), count);
-  for (const SackBlock& block : reassembly_.blocks()) {
-    scoreboard_.acknowledge(block, count);
-  }
-  take({.sent_ms = segment.sent_ms,
-        .received_ms = received_ms,
-        .serial = segment.serial,
-        .first_before = first_before,
-        .prior_in_flight = prior_in_flight,
-        .acknowledged = scoreboard_.first() - first_before,
-        .delivered = delivered,
-        .marked = segment.is_marked ? 1U : 0U,
-        .feedback_packets = segment.congestion.feedback_packets,
-        .newest = nullptr},
-       reassembly_.in_order_end() == first_before, now_ms, outlet);
+  // No ACK is lost here: of what is beyond gaps this packet alone can be news.
+  scoreboard_.acknowledge(SackBlock{segment.sequence, segment.sequence + 1}, count);
+  News news = {
+      .sent_ms = segment.sent_ms,
+      .received_ms = received_ms,
+      .serial = segment.serial,
+      .first_before = first_before,
+      .prior_in_flight = prior_in_flight,
+      .acknowledged = scoreboard_.first() - first_before,
+      .delivered = delivered,
+      .marked = segment.is_marked ? 1U : 0U,
+      .feedback_packets = segment.congestion.feedback_packets,
+      .newest = nullptr,
+  };
+  take(news, reassembly_.in_order_end() == first_before, now_ms, outlet);
   return next_ms();
 }
 
-void Transport::take(News news, bool repeats_last, double now_ms, Outlet& outlet) {
+void Transport::take(News& news, bool repeats_last, double now_ms, Outlet& outlet) {
   const double rtt_ms = now_ms - news.sent_ms;
   newest_serial_ = std::max(newest_serial_, news.serial);
   if (!settings_.uses_sack) {
@@ -670,6 +683,7 @@ void Transport::lost(const Segment& segment, double) {
 std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
   // The one that is returned: nothing is copied.
   std::optional<AckContent> content;
+  end_exchanges();
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   if (segment.sequence < connection_start_) {

@@ -120,8 +120,9 @@ class Transport final : public Body {
 
   double exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
                               Outlet& outlet);
-  void take(News news, bool repeats_last, double now_ms, Outlet& outlet);
+  void take(News& news, bool repeats_last, double now_ms, Outlet& outlet);
   void look_for_exchanges();
+  void end_exchanges();
   void send_in_order(double now_ms, Outlet& outlet);
   void restart_timer_at_progress(bool was_in_recovery, double now_ms);
   void tell_controller(const News& news, double now_ms);
@@ -158,7 +159,7 @@ class Transport final : public Body {
   bool reads_whole_acks_;
   bool sends_in_order_;
   // What is next for the receiver, and the first that the sender waits for, where neither misses
-  // any.
+  // any; else endless. What is here lags behind it until then.
   std::uint64_t exchangeable_ = kEndless;
 
   // The sender.
