@@ -141,7 +141,8 @@ export class Jobs {
   private readonly listeners = new Set<() => void>();
   private source?: EventSource;
 
-  constructor(private readonly signedOut: () => void) {}
+  // Hears that the session is over.
+  signedOut: () => void = () => undefined;
 
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -149,6 +150,7 @@ export class Jobs {
   }
 
   open(): void {
+    if (this.source) return;
     const source = new EventSource("/api/updates");
     this.source = source;
     source.onmessage = ({ data }) => {
@@ -165,7 +167,9 @@ export class Jobs {
         } catch (error) {
           if ((error as Failure).status === 401) return this.signedOut();
         }
-        if (this.source === source) this.open();
+        if (this.source !== source) return;
+        this.source = undefined;
+        this.open();
       }, 1000);
     };
   }
@@ -173,6 +177,11 @@ export class Jobs {
   close(): void {
     this.source?.close();
     this.source = undefined;
+    // The next to sign in may be another.
+    this.rows.clear();
+    this.seen.clear();
+    this.isComplete = false;
+    this.trouble = "";
   }
 
   private take(update: Update): void {

@@ -40,14 +40,13 @@ function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }
   );
 }
 
-function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) {
+function Farm({ me, jobs, signedOut }: { me: Who; jobs: Jobs; signedOut: (why: string) => void }) {
   const [version, setVersion] = useState(0);
-  const jobs = useMemo(() => new Jobs(() => signedOut("The session is over.")), []);
   const dark = useDark();
   const look = useMemo(() => theme(dark), [dark]);
   const address = useAddress();
-  // Before anything is painted: what is to be shown is on its way by then.
   useLayoutEffect(() => {
+    jobs.signedOut = () => signedOut("The session is over.");
     const leave = jobs.listen(() => setVersion((before) => before + 1));
     jobs.open();
     return () => {
@@ -116,13 +115,21 @@ function Farm({ me, signedOut }: { me: Who; signedOut: (why: string) => void }) 
 
 function Page() {
   const [me, setMe] = useState<Who>();
+  const jobs = useMemo(() => new Jobs(), []);
   const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
   useLayoutEffect(() => {
     let isHere = true;
     const begin = async (): Promise<void> => {
+      // Where somebody is signed in, what is to be shown is on its way already.
+      jobs.open();
       try {
         // A coordinator that asks for no token takes an empty one.
-        setMe(await who().catch((error: Failure): Promise<Who> => (error.status === 401 ? signIn("") : Promise.reject(error))));
+        setMe(
+          await who().catch((error: Failure): Promise<Who> => {
+            jobs.close();
+            return error.status === 401 ? signIn("") : Promise.reject(error);
+          }),
+        );
       } catch (error) {
         const { status, message } = error as Failure;
         if (status === 401 || status === 403) return setState({ needsSignIn: true, trouble: "" });
@@ -139,6 +146,7 @@ function Page() {
     return (
       <Farm
         me={me}
+        jobs={jobs}
         signedOut={(trouble) => {
           setMe(undefined);
           setState({ needsSignIn: true, trouble });
