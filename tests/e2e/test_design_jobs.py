@@ -46,6 +46,8 @@ def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_los
 
     (before,) = farm.kubectl.pods(COORDINATOR)
     farm.kubectl("delete", "pod", before["metadata"]["name"], "--grace-period=0", "--force")
+    # The way to the one that is gone.
+    farm.close()
     _wait(farm, "applied", "condition=Complete")
     (after,) = farm.kubectl.pods(COORDINATOR)
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
@@ -92,10 +94,8 @@ def test_deleting_one_ends_its_job_and_its_workers(farm_of_objects: Farm, tmp_pa
     wait_until(lambda: farm.workers_of(job), "workers")
     farm.kubectl("delete", "designjob", "deleted", "--timeout=120s")
     assert farm.state(job) == "CANCELLED"
-    wait_until(
-        lambda: not farm.kubectl.objects("jobs,pods", f"remy-farm/job-id={job}"),
-        "the end of its workers",
-    )
+    # What is left is a Job that has ended, until its time to live is over.
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
 def _apply(farm: Farm, name: str, spec: Path) -> None:
