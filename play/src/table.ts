@@ -29,6 +29,7 @@ const ABSOLUTE = [
   "loss_rate",
   "queue_length",
   "utilization",
+  "ecn_fraction",
 ];
 const RATIOS = [
   "send_ratio",
@@ -40,6 +41,7 @@ const RATIOS = [
   "loss_rate",
   "queue_ratio",
   "utilization",
+  "ecn_fraction",
 ];
 
 export function signalName(table: Table, signal: number): string {

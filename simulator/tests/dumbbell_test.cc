@@ -24,7 +24,12 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
   const auto [rules, axes, seed] = GetParam();
   RandomCase random(seed);
   const RuleTable table = random.table(rules, axes);
-  const Specimen specimen = random.specimen();
+  Specimen specimen = random.specimen();
+  if (table.has_more_signals() && specimen.buffer_packets != 0U && random.chance(0.5)) {
+    const double packets = random.integer(0, 20);
+    specimen.bottleneck = {.queue =
+                               Choice{"threshold-marking", "", {{"threshold_packets", packets}}}};
+  }
   const double duration_ms = 3000;
   const SpecimenOutcome fast = simulate_fast(table, specimen, duration_ms, seed);
   SlowDumbbell slow(table, specimen, seed);

@@ -192,13 +192,13 @@ TEST(RuleTable, SaysWhatIsWrongWithItsSignals) {
   EXPECT_EQ(refusal({Signal::kRttRatio, Signal::kRecEwma}, {rule(0)}),
             "Signal rec_ewma follows rtt_ratio; signals must be listed once each, in the order "
             "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma, rtt_diff, queueing_delay, loss_rate, "
-            "queue_length, utilization.");
-  EXPECT_EQ(refusal({static_cast<Signal>(9)}, {rule(0)}),
-            "Signal number 9 does not exist; the last is 8, utilization.");
+            "queue_length, utilization, ecn_fraction.");
+  EXPECT_EQ(refusal({static_cast<Signal>(10)}, {rule(0)}),
+            "Signal number 10 does not exist; the last is 9, ecn_fraction.");
   EXPECT_EQ(refusal({Signal::kRecEwma}, {Node{{{Signal::kSendEwma, 1}}, {}}, rule(0), rule(1)}),
             "Node 0 divides on send_ewma, which is not one of the table's signals.");
-  EXPECT_EQ(refusal(kPaperSignals, {Node{{{static_cast<Signal>(9), 1}}, {}}, rule(0), rule(1)}),
-            "Node 0 divides on signal number 9, which is not one of the table's signals.");
+  EXPECT_EQ(refusal(kPaperSignals, {Node{{{static_cast<Signal>(10), 1}}, {}}, rule(0), rule(1)}),
+            "Node 0 divides on signal number 10, which is not one of the table's signals.");
 }
 
 TEST(RuleTable, SaysWhatIsWrongWithItsDomain) {

@@ -30,6 +30,10 @@ SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std
   const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
   loss_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
   jitter_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter));
+  if (specimen.bottleneck && specimen.bottleneck->queue &&
+      specimen.bottleneck->queue->name == "threshold-marking") {
+    marking_packets_ = specimen.bottleneck->queue->parameters.at(0).second;
+  }
   for (const SenderGroup& group : specimen.senders) {
     for (std::uint32_t i = 0; i < group.count; ++i) {
       const std::uint64_t key = derive_key(
@@ -152,6 +156,7 @@ void SlowDumbbell::deliver(double now_ms) {
     ++sender.results.packets_received;
     sender.results.delay_sum_ms += now_ms - packet.sent_ms;
     if (current) {
+      sender.marked += packet.marked ? 1 : 0;
       resolve(sender, now_ms);
     }
     if (!sender.on) {
@@ -212,6 +217,7 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     hear_more(sender, packet, packets, rtt_ms);
   }
   sender.last_heard = packet;
+  sender.marked = 0;
   sender.last_sent_ms = sent_ms;
   sender.last_received_ms = received_ms;
   look_up(sender);
@@ -232,6 +238,7 @@ void SlowDumbbell::hear_more(SlowSender& sender, const SlowPacket& packet, doubl
   const double utilization = between * service_ms / (packet.departed_ms - last.departed_ms);
   sender.memory[7] = 7.0 / 8 * sender.memory[7] + static_cast<double>(packet.queue_length) / 8;
   sender.memory[8] = 7.0 / 8 * sender.memory[8] + utilization / 8;
+  sender.memory[9] = 15.0 / 16 * sender.memory[9] + sender.marked / packets / 16;
 }
 
 double SlowDumbbell::jitter_ms(const SlowPacket& packet) const {
@@ -273,14 +280,16 @@ void SlowDumbbell::send(double now_ms) {
 void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
   const std::size_t under_way = queue_.size() + delay_.size() + (in_service_ ? 1 : 0);
   const bool is_full = specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets;
+  SlowPacket arrived = packet;
+  arrived.marked = static_cast<double>(queue_.size()) >= marking_packets_;
   if (under_way >= PacketRing::kMaximumPackets || (in_service_ && is_full)) {
     ++senders_[packet.sender].results.packets_lost;
     resolve(senders_[packet.sender], now_ms);
   } else if (!in_service_) {
-    in_service_ = packet;
+    in_service_ = arrived;
     service_ends_ms_ = now_ms + 1 / specimen_.link_rate_packets_per_ms;
   } else {
-    queue_.push_back(packet);
+    queue_.push_back(arrived);
   }
 }
 

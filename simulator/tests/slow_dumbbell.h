@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,7 @@ class SlowDumbbell {
     std::size_t queue_length = 0;
     std::int64_t departures = 0;
     double departed_ms = 0;
+    bool marked = false;
   };
   struct InDelay {
     SlowPacket packet;
@@ -49,6 +51,7 @@ class SlowDumbbell {
     bool heard = false;
     double clock_ms = 0;
     SlowPacket last_heard{};
+    double marked = 0;  // packets received since the last ACK with a mark
     double last_sent_ms = 0;
     double last_received_ms = 0;
     double minimum_rtt_ms = 0;
@@ -86,6 +89,7 @@ class SlowDumbbell {
   const Specimen& specimen_;
   std::uint64_t loss_key_;
   std::uint64_t jitter_key_;
+  double marking_packets_ = std::numeric_limits<double>::infinity();
   std::vector<SlowSender> senders_;
   std::deque<SlowPacket> queue_;
   std::optional<SlowPacket> in_service_;

@@ -223,3 +223,13 @@ def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
         f"name: groups\nnetwork: {{{_NETWORK}, senders: 1, queue: codel}}\n{_TRAFFIC}"
         "signals: [rtt_ratio, loss_rate]\n"
     )
+
+
+def test_marks_are_looked_at_where_a_queue_marks() -> None:
+    network = f"network: {{{_NETWORK}, senders: 1QUEUE}}\n{_TRAFFIC}"
+    text = f"name: groups\n{network}signals: [rtt_ratio, ecn_fraction]\n"
+    assert "signals has ecn_fraction, but no queue marks packets" in _error(
+        text.replace("QUEUE", "")
+    )
+    marks = text.replace("QUEUE", ', queue: "threshold-marking,threshold_packets=20"')
+    assert parse_spec(marks).network.queue == "threshold-marking,threshold_packets=20"

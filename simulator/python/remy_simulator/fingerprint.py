@@ -53,7 +53,10 @@ def signals_fingerprint() -> str:
     digest = hashlib.sha256()
     for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE):
         request = _request(_table_of_signals(rules), evaluation_pb2.RECORDING_SHARES)
-        request.specimens.append(_kernels())
+        marked = _kernels()
+        marked.bottleneck.queue.name = "threshold-marking"
+        marked.bottleneck.queue.parameters.add(name="threshold_packets", value=3.0)
+        request.specimens.extend([_kernels(), marked])
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
@@ -367,7 +370,7 @@ def _scale_free_table() -> rule_table_pb2.RuleTable:
 def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     """Rules for who has measured nothing, and for what each of the other signals tells."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
-    thresholds = {4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
+    thresholds = {4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6, 9: 0.2}
     if not is_absolute:
         thresholds |= {4: 3.0, 5: 0.05, 7: 0.1}
     table = rule_table_pb2.RuleTable(

@@ -26,6 +26,7 @@ _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_LOSS_RATE,
     rule_table_pb2.SIGNAL_QUEUE_LENGTH,
     rule_table_pb2.SIGNAL_UTILIZATION,
+    rule_table_pb2.SIGNAL_ECN_FRACTION,
 )
 _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_RATIO,
@@ -37,6 +38,7 @@ _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_LOSS_RATE,
     rule_table_pb2.SIGNAL_QUEUE_RATIO,
     rule_table_pb2.SIGNAL_UTILIZATION,
+    rule_table_pb2.SIGNAL_ECN_FRACTION,
 )
 #: How many axes there are, and how many of the first every sender's memory has.
 AXES: Final = len(_ABSOLUTE_SIGNALS)

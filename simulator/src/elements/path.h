@@ -18,6 +18,8 @@ struct PathParameters {
   std::uint32_t buffer_packets = 0;
   double loss_probability = 0;
   std::uint64_t loss_key = 0;
+  // As many waiting packets mark an arrival, where there is telemetry.
+  double marking_packets = std::numeric_limits<double>::infinity();
 };
 
 // One FIFO queue, a link of constant rate, Bernoulli loss, and a constant delay: what lies between
@@ -124,7 +126,10 @@ class MeteredPath : public Path<true, true> {
 
   // Of the first packet under way.
   Telemetry telemetry() const {
-    return {found_packets_.front(), departures_ + 1, departure_ms_, parameters_.service_ms};
+    const std::uint32_t found = found_packets_.front();
+    const std::uint32_t waited = found > 0 ? found - 1 : 0;
+    return {found, departures_ + 1, departure_ms_, parameters_.service_ms,
+            waited >= parameters_.marking_packets};
   }
 
   template <class Paused>

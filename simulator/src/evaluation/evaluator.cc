@@ -20,6 +20,12 @@ namespace remy {
 
 namespace {
 
+bool has_more_signals(std::span<const CompiledTable> tables, const Specimen& specimen) {
+  return std::any_of(
+      specimen.senders.begin(), specimen.senders.end(),
+      [&](const SenderGroup& group) { return tables[group.table].has_more_signals(); });
+}
+
 // The senders follow `table` where their group's is the first, and others as they are.
 template <class Observer>
 std::vector<SenderResults> run(std::span<const CompiledTable> tables, const CompiledTable& table,
@@ -28,12 +34,9 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   const bool is_absolute = std::all_of(
       specimen.senders.begin(), specimen.senders.end(),
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
-  const bool has_more_signals =
-      std::any_of(specimen.senders.begin(), specimen.senders.end(),
-                  [&](const SenderGroup& group) { return tables[group.table].has_more_signals(); });
-  const auto run_with = has_more_signals ? run_rules<SignalController, Observer>
-                        : is_absolute    ? run_rules<RemyController<false>, Observer>
-                                         : run_rules<RemyController<true>, Observer>;
+  const auto run_with = has_more_signals(tables, specimen) ? run_rules<SignalController, Observer>
+                        : is_absolute ? run_rules<RemyController<false>, Observer>
+                                      : run_rules<RemyController<true>, Observer>;
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
@@ -93,7 +96,8 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
                          Recording recording, Interruption* interruption) {
-  const bool plain = is_plain(specimen);
+  const bool plain = is_plain(specimen) ||
+                     (marking_packets(specimen).has_value() && has_more_signals(tables, specimen));
   // The network finds them all in one place.
   std::vector<CompiledTable> changed(tables.begin(), plain ? tables.begin() + 1 : tables.end());
   if (!changed.empty()) {

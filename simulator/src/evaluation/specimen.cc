@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "core/requirement.h"
+#include "elements/queues.h"
 #include "senders/packet.h"
 
 namespace remy {
@@ -15,6 +16,17 @@ namespace {
 
 void require(bool condition, const char* field, double value, std::string_view allowed) {
   remy::require(condition, std::string("specimen.") + field, value, allowed);
+}
+
+constexpr std::string_view kMarkingQueue = "threshold-marking";
+
+bool is_plain_but_for_its_queue(const Specimen& specimen) {
+  return specimen.links.empty() &&
+         std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
+           return group.protocol.has_value() || group.body.has_value() ||
+                  group.first_on_ms.has_value() || group.route.has_value() ||
+                  std::holds_alternative<Barrier>(group.traffic.arrivals);
+         });
 }
 
 }  // namespace
@@ -28,12 +40,20 @@ std::size_t sender_count(const Specimen& specimen) {
 }
 
 bool is_plain(const Specimen& specimen) {
-  return !specimen.bottleneck.has_value() && specimen.links.empty() &&
-         std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
-           return group.protocol.has_value() || group.body.has_value() ||
-                  group.first_on_ms.has_value() || group.route.has_value() ||
-                  std::holds_alternative<Barrier>(group.traffic.arrivals);
-         });
+  return !specimen.bottleneck.has_value() && is_plain_but_for_its_queue(specimen);
+}
+
+std::optional<double> marking_packets(const Specimen& specimen) {
+  if (!specimen.bottleneck.has_value() || !is_plain_but_for_its_queue(specimen)) {
+    return {};
+  }
+  const auto& [queue, packet_bytes, ack_bytes] = *specimen.bottleneck;
+  if (!queue.has_value() || queue->name != kMarkingQueue || packet_bytes != kPacketBytes ||
+      ack_bytes > 0) {
+    return {};
+  }
+  return Chosen("queue", find_queue_discipline(kMarkingQueue).variants,
+                *queue)["threshold_packets"];
 }
 
 Choice body_of(const SenderGroup& group) {

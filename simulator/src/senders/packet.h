@@ -41,6 +41,7 @@ struct Telemetry {
   std::uint64_t departures = 0;     // packets that have left the link, with this one
   double departed_ms = 0;           // when this one did
   double service_ms = 0;            // a packet's time on the link
+  bool is_marked = false;           // congestion experienced (RFC 3168)
 };
 
 // What one sender got out of a simulation.

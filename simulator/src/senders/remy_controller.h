@@ -34,6 +34,7 @@ struct EwmaWeights {
 // What more than the usual signals need between two ACKs.
 struct SignalMemory {
   std::uint32_t sequence = 0;
+  std::uint32_t marked = 0;  // packets received with a mark, modulo 2^32
   Telemetry telemetry;
 };
 
@@ -72,7 +73,7 @@ class RemyController {
   void received(std::uint32_t sequence, const Telemetry& telemetry)
     requires kMore
   {
-    newest_ = {sequence, telemetry};
+    newest_ = {sequence, newest_.marked + (telemetry.is_marked ? 1 : 0), telemetry};
   }
 
   // An ACK of this on period arrived, for the last `packets` received: times between packets are
@@ -111,6 +112,7 @@ class RemyController {
  private:
   static constexpr double kWeight = 1.0 / 8;
   static constexpr double kSlowWeight = 1.0 / 256;
+  static constexpr double kMarkWeight = 1.0 / 16;
   static constexpr double kMaximumWindow = 1e6;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
@@ -124,6 +126,8 @@ class RemyController {
     const std::uint32_t resolved = newest_.sequence - last_.sequence;
     memory_[4] = rtt_ms - minimum_rtt_ms_;
     memory_[5] = memory_[1] * resolved;
+    memory_[9] = (1 - kMarkWeight) * memory_[9] +
+                 kMarkWeight * (static_cast<double>(newest_.marked - last_.marked) / packets);
     for (std::uint32_t lost = resolved - packets; lost > 0; --lost) {
       memory_[6] = (1 - kSlowWeight) * memory_[6] + kSlowWeight;
     }
@@ -174,6 +178,7 @@ class RemyController {
       // Over the packets that the smallest RTT holds at the measured rate.
       ratios_[7] = memory_[7] * scale_ms / minimum_rtt_ms_;
       ratios_[8] = memory_[8];
+      ratios_[9] = memory_[9];
     }
     const std::uint32_t rule = find(ratios_);
     const Action& action = table_->action(rule);

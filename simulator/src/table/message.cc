@@ -13,11 +13,11 @@ namespace {
 using wire::Field;
 using wire::Type;
 
-// The number of each axis on the wire, where signals are counted from 1; rtt_ratio, loss_rate and
-// utilization are ratios anyway.
-constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4, 7, 8, 9, 10, 11};
-constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6, 12, 13, 9, 14, 11};
-constexpr std::uint64_t kNumbers = 14;
+// The number of each axis on the wire, where signals are counted from 1; rtt_ratio, loss_rate,
+// utilization and ecn_fraction are ratios anyway.
+constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4, 7, 8, 9, 10, 11, 15};
+constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6, 12, 13, 9, 14, 11, 15};
+constexpr std::uint64_t kNumbers = 15;
 
 std::uint64_t number_of(Signal signal, Rules rules) {
   return (rules == Rules::kScaleFree ? kScaleFreeNumbers

@@ -42,7 +42,7 @@ void check_domain(std::span<const Signal> signals, double domain_upper, Rules ru
   for (std::size_t i = 0; i < signals.size(); ++i) {
     if (axis_of(signals[i]) >= kSignals) {
       refuse<InvalidTable>("Signal number " + std::to_string(axis_of(signals[i])) +
-                           " does not exist; the last is 8, utilization.");
+                           " does not exist; the last is 9, ecn_fraction.");
     }
     if (is_scale_free && signals[i] == Signal::kRecEwma) {
       refuse<InvalidTable>(
@@ -121,10 +121,10 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
 std::string_view signal_name(Signal signal, Rules rules) {
   static constexpr std::array<std::string_view, kSignals> kAbsolute{
       "send_ewma",      "rec_ewma",  "rtt_ratio",    "slow_rec_ewma", "rtt_diff",
-      "queueing_delay", "loss_rate", "queue_length", "utilization"};
+      "queueing_delay", "loss_rate", "queue_length", "utilization",   "ecn_fraction"};
   static constexpr std::array<std::string_view, kSignals> kScaleFree{
       "send_ratio",           "rec_ewma",  "rtt_ratio",   "slow_rec_ratio", "rtt_diff_ratio",
-      "queueing_delay_ratio", "loss_rate", "queue_ratio", "utilization"};
+      "queueing_delay_ratio", "loss_rate", "queue_ratio", "utilization",    "ecn_fraction"};
   return (rules == Rules::kScaleFree ? kScaleFree : kAbsolute)[axis_of(signal)];
 }
 

@@ -23,8 +23,9 @@ enum class Signal : std::uint8_t {
   kLossRate = 6,
   kQueueLength = 7,
   kUtilization = 8,
+  kEcnFraction = 9,
 };
-inline constexpr std::size_t kSignals = 9;
+inline constexpr std::size_t kSignals = 10;
 // Those that every sender's memory has. Tables that look at others have a simulator of their own.
 inline constexpr std::size_t kUsualSignals = 4;
 

@@ -24,6 +24,7 @@ class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNAL_RTT_DIFF_RATIO: _ClassVar[Signal]
     SIGNAL_QUEUEING_DELAY_RATIO: _ClassVar[Signal]
     SIGNAL_QUEUE_RATIO: _ClassVar[Signal]
+    SIGNAL_ECN_FRACTION: _ClassVar[Signal]
 
 class Rules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -45,6 +46,7 @@ SIGNAL_UTILIZATION: Signal
 SIGNAL_RTT_DIFF_RATIO: Signal
 SIGNAL_QUEUEING_DELAY_RATIO: Signal
 SIGNAL_QUEUE_RATIO: Signal
+SIGNAL_ECN_FRACTION: Signal
 RULES_UNSPECIFIED: Rules
 RULES_ABSOLUTE: Rules
 RULES_SCALE_FREE: Rules

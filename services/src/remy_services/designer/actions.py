@@ -194,12 +194,13 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
 #: The number of the rule for the all-zero memory, which lies at the lower end of every axis: where
 #: it is for nothing else, that of senders that have measured nothing yet.
 START_RULE = 0
-#: The native axes of rtt_ratio, and of slow_rec_ewma or slow_rec_ratio.
+#: The native axes of send_ewma or send_ratio, rtt_ratio, and slow_rec_ewma or slow_rec_ratio.
+_SEND = 0
 RTT_RATIO = 2
 _SLOW_REC = 3
 #: No measured memory value lies below; those of the last axes may be 0.
 _LEAST_RTT_RATIO, _LEAST_OTHER = 1.0, 1 / (1 << 20)
-_MAY_BE_0 = (4, 6, 7)
+_MAY_BE_0 = (4, 6, 7, 9)
 
 
 def has_start_rule(table: RuleTable) -> bool:
@@ -242,6 +243,9 @@ _WINDOW_PERCENT, _PACE = 110.0, 0.9
 _QUEUEING_RTT_RATIO, _QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE = 1.25, 80.0, 1.1
 #: Ages in ACKs: where one cell ends and the next begins, and in the middle of each but the last.
 _AGES, _MIDDLES = (5, 10, 20, 40), (3, 7, 14, 28)
+#: A cell of age may be about the first burst if it begins before so many bursts are acknowledged:
+#: climbs like them longer than the first table's.
+_LONGEST_BURST = 2
 _FAST_KEEP, _SLOW_KEEP = 7 / 8, 255 / 256
 
 Node = tuple[Sequence[tuple[int, float]], Action]
@@ -265,10 +269,13 @@ def _scale_free_start(
 
     grown = [1 - power(_FAST_KEEP, age) for age in _MIDDLES] + [1.0]
     ages: list[Node] = [([], follow(_WINDOW_PERCENT, _PACE, each)) for each in grown]
+    burst = start_action(spec, space)
+    told = sum(age < _LONGEST_BURST * burst[1] for age in (0, *_AGES[:-1]))
+    rates = _ratios_of_rates(spec, axes, burst[2])
 
     def by_age(first: int, last: int) -> list[Node]:
         if first == last:
-            return [ages[first]]
+            return _alike(ages[first], rates if first < told else ())
         middle = (first + last) // 2
         age = _AGES[middle]
         ratio = (1 - power(_SLOW_KEEP, age)) / (1 - power(_FAST_KEEP, age))
@@ -281,6 +288,29 @@ def _scale_free_start(
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
     nodes = [_measured_something(axes), ([], start_action(spec, space)), *nodes]
     return RuleTable(axes, nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
+
+
+def _ratios_of_rates(
+    spec: spec_pb2.DesignSpec, axes: Sequence[int], intersend_ms: float
+) -> list[float]:
+    """Where send_ratio divides link rates into `rates_at_start` equally probable parts while all
+    that a sender has heard of is its first burst, whose packets left at such intervals, and came
+    back at those of the link."""
+    if _SEND not in axes:
+        return []
+    parts, rates = spec.search.joint.rates_at_start, outline(spec).network.link_rate_mbps
+    packets_per_ms = (quantile(rates, n / parts) / KILOBITS_PER_PACKET for n in range(1, parts))
+    # A burst that is slower than the link comes back as it left.
+    return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < 1})
+
+
+def _alike(node: Node, ratios: Sequence[float]) -> list[Node]:
+    """The node, divided on send_ratio."""
+    if not ratios:
+        return [node]
+    middle = len(ratios) // 2
+    below, above = _alike(node, ratios[:middle]), _alike(node, ratios[middle + 1 :])
+    return [([(_SEND, ratios[middle])], _NO_ACTION), *below, *above]
 
 
 def _senders_on(model: Model) -> float:

@@ -74,6 +74,7 @@ _MAY_BE_0: Final = (
     axis_of(rule_table_pb2.SIGNAL_RTT_DIFF),
     axis_of(rule_table_pb2.SIGNAL_LOSS_RATE),
     axis_of(rule_table_pb2.SIGNAL_QUEUE_LENGTH),
+    axis_of(rule_table_pb2.SIGNAL_ECN_FRACTION),
 )
 
 _USUAL_LOAD: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
@@ -173,7 +174,7 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
     yield from _name_is_plain(spec, path)
     yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
-    if _is_more_than_senders(spec):
+    if _is_more_than_senders(spec) or rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals:
         yield from mixture_is_sound(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_services.specification.enclosures import problem_with_table
 from remy_services.specification.links import chosen, link_message, names_of, with_each
 from remy_services.specification.networks import (
@@ -29,6 +29,8 @@ _MOST_SENDERS: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PLAIN_QUEUE: Final = "drop-tail"
+#: The one whose marks the dumbbell knows.
+_MARKING_QUEUE: Final = "threshold-marking"
 _KINDS: Final = {
     "queue": Registry.QUEUE,
     "body": Registry.BODY,
@@ -321,14 +323,26 @@ def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
         yield Violation(
             child_path(path, "signals"),
             "has other than the usual ones, but these are seen by datagrams before a drop-tail "
-            "queue only, where nobody runs a protocol",
+            f"or {_MARKING_QUEUE} queue only, where nobody runs a protocol",
         )
+    elif rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals and not any(
+        _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
+    ):
+        yield Violation(
+            child_path(path, "signals"),
+            f"has ecn_fraction, but no queue marks packets; give network.queue: {_MARKING_QUEUE}",
+        )
+
+
+def _queue_of(network: spec_pb2.NetworkModel) -> str:
+    """The name of its discipline."""
+    return (network.queue or _PLAIN_QUEUE).partition(",")[0]
 
 
 def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
     network = model.network
     return (
-        network.queue in ("", _PLAIN_QUEUE)
+        _queue_of(network) in (_PLAIN_QUEUE, _MARKING_QUEUE)
         and not network.links
         and not network.ack_bytes
         and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)

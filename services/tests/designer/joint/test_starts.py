@@ -77,6 +77,9 @@ traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}
 """
 
 
+_SCALE_FREE = _SECOND.replace("RULES", "scale_free")
+
+
 @pytest.mark.parametrize("rules", ["absolute", "scale_free"])
 def test_from_the_second_edition_on_senders_that_know_nothing_have_a_rule(rules: str) -> None:
     """By hand: 3.2 Mbit/s are 0.267 packets/ms, of which a path of 150 ms holds 40, and one of two
@@ -105,6 +108,42 @@ def test_the_window_of_scale_free_rules_grows_with_age_as_what_they_measure() ->
         slow_rec_ratio = (1 - (255 / 256) ** age) / grown
         lower, upper = table.region(rule)
         assert lower[3] <= slow_rec_ratio < upper[3]
+
+
+def test_the_first_burst_tells_rates_apart_where_that_is_asked_for() -> None:
+    """By hand: of 3.2 to 320 Mbit/s a quarter each lies below 10.12, 32 and 101.2, where a packet
+    takes 1.186, 0.375 and 0.1186 ms; the burst leaves at one each 0.02 ms."""
+    parts = "search: {joint: {rates_at_start: 4}}\n"
+    spec = parse_spec(_SECOND.replace("RULES", "scale_free") + parts)
+    space = ActionSpace(spec.search.joint, spec.rules)
+    table, usual = first_table(spec, space, 0), first_table(parse_spec(_SCALE_FREE), space, 0)
+    # Four rules for each of four ages, as the burst has 32 packets.
+    assert table.rule_count == usual.rule_count + 12
+    young = (1 - (255 / 256) ** 3) / (1 - (7 / 8) ** 3)
+    rules = {table.find((ratio, 1, 1.0, young)) for ratio in (0.016, 0.05, 0.16, 0.2)}
+    assert rules == {1, 2, 3, 4}
+    assert [table.find((ratio, 1, 1.0, young)) for ratio in (0.0168, 0.053, 0.168)] == [1, 2, 3]
+    assert {table.action(rule) for rule in rules} == {usual.action(1)}
+    # Later than that pacing follows what was measured, and tells nothing of the link.
+    old = (1 - (255 / 256) ** 50) / (1 - (7 / 8) ** 50)
+    assert table.find((0.016, 1, 1.0, old)) == table.find((0.2, 1, 1.0, old))
+
+
+def test_a_burst_slower_than_the_link_tells_no_rate() -> None:
+    """Sixteen senders, half of whom are on, share 100 Mbit/s at one packet each 0.48 ms: beyond
+    25 Mbit/s a burst at such intervals comes back as it left."""
+    network = "{link_rate_mbps: {log_uniform: [10, 100]}, rtt_ms: 150, senders: 16}"
+    text = f"""
+name: slow
+rules: scale_free
+network: {network}
+traffic: {{exponential_time: {{mean_ms: 1000}}, mean_off_ms: 1000}}
+search: {{joint: {{rates_at_start: 3}}}}
+"""
+    spec = parse_spec(text)
+    space = ActionSpace(spec.search.joint, spec.rules)
+    # Of 21.5 and 46.4 Mbit/s the first alone is told, at the four ages that 12 packets may reach.
+    assert first_table(spec, space, 0).rule_count == 7 + 4
 
 
 @pytest.mark.parametrize("path", [*_PATHS, *_FIRST], ids=lambda path: "/".join(path.parts[-2:]))
