@@ -213,13 +213,14 @@ def _divided(random: Random) -> RuleTable:
     return table.with_actions([(1.0, float(rule), 1.0) for rule in range(table.rule_count)])
 
 
-def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_rule_least() -> (
-    None
-):
-    table = RuleTable([0, 2, 3, 6, 8], [([], _ACTION)])
+@pytest.mark.parametrize("last", [8, 9])
+def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_rule_least(
+    last: int,
+) -> None:
+    table = RuleTable([0, 2, 3, 6, last], [([], _ACTION)])
 
     def divided(table: RuleTable, rule: int, scale: float) -> RuleTable:
-        values = {0: 3.0 * scale, 2: 1.5 * scale, 3: 3.0 * scale, 6: 0.01, 8: 0.9}
+        values = {0: 3.0 * scale, 2: 1.5 * scale, 3: 3.0 * scale, 6: 0.01, last: 0.9}
         memory = {rule: {axis: {value: 9} for axis, value in values.items()}}
         outcome = _outcome(memory)
         outcome.rule_uses[rule] = 9
@@ -229,6 +230,6 @@ def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_
 
     once = divided(table, 0, scale=1)
     assert [axis for axis, _ in once.nodes()[0][0]] == [0, 2, 3]
-    inside = once.find((6.0, 0, 3.0, 6.0, 0, 0, 0, 0, 0))
+    inside = once.find((6.0, 0, 3.0, 6.0, 0, 0, 0, 0, 0, 0))
     twice = divided(once, inside, scale=2)
-    assert [axis for axis, _ in twice.nodes()[1 + inside][0]] == [2, 6, 8]
+    assert [axis for axis, _ in twice.nodes()[1 + inside][0]] == [2, 6, last]

@@ -93,7 +93,7 @@ Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 # Axes by what a division on them is worth: queues first, then how a sender's rate compares with
 # what arrives, then how fast that is, how it was long ago, and last what else there may be.
-_BY_WORTH = (RTT_RATIO, 0, 1, 3, 4, 5, 7, 8, 6)
+_BY_WORTH = (RTT_RATIO, 0, 1, 3, 4, 5, 7, 8, 9, 6)
 _RULES_AT_ONCE = 7
 
 
