@@ -15,8 +15,7 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns
 from remy_simulator.columns import Slice
-from remy_simulator.fingerprint import _request as fixed_request
-from remy_simulator.fingerprint import _table_of_signals
+from remy_simulator.fingerprint import _request_of_signals
 from remy_simulator.objective import specimen_score
 
 _BOUNDS = evaluation_pb2.ActionBounds(
@@ -491,9 +490,9 @@ def test_sums_are_rounded_once() -> None:
 
 @pytest.mark.parametrize("rules", [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE])
 def test_memory_of_more_signals_is_told_by_rule_and_axis(rules: rule_table_pb2.Rules) -> None:
-    request = fixed_request(_table_of_signals(rules), evaluation_pb2.RECORDING_MEMORY)
+    request = _request_of_signals(rules, evaluation_pb2.RECORDING_MEMORY)
     outcome = columns.evaluate_columns(columns.packed(request))
     summaries = columns.memory_summaries(outcome)
     assert {(rule, axis): sum(counts) for (rule, axis), (_, counts) in summaries.items()} == {
-        (rule, axis): uses for rule, uses in enumerate(outcome.rule_uses) for axis in range(9)
+        (rule, axis): uses for rule, uses in enumerate(outcome.rule_uses) for axis in range(10)
     }

@@ -11,7 +11,7 @@ import pytest
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import columns, fingerprint, signals_fingerprint
-from remy_simulator.fingerprint import _request, _scale_free_table, _table_of_signals
+from remy_simulator.fingerprint import _request, _request_of_signals, _scale_free_table
 
 # Of results that are released: it changes with them, and then the version has to change too.
 _OF_VERSION_0_1_0 = "8f0d1bc42a1c7e230319ed67f914c71136d90e9ec333746f1ce08a36326a28a8"
@@ -55,7 +55,7 @@ def test_scale_free_rules_are_all_used_by_whom_they_are_for() -> None:
 def test_that_of_more_signals_is_of_rules_that_are_used() -> None:
     assert signals_fingerprint() not in (fingerprint(_ABSOLUTE), fingerprint(_SCALE_FREE))
     for rules in (_ABSOLUTE, _SCALE_FREE):
-        request = columns.packed(_request(_table_of_signals(rules), evaluation_pb2.RECORDING_USES))
+        request = columns.packed(_request_of_signals(rules, evaluation_pb2.RECORDING_USES))
         del request.candidates[1:]
         uses = columns.evaluate_columns(request).rule_uses
         assert min(uses) > 50

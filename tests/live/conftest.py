@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.live.pages import CHROMIUM
 
 
-@pytest.fixture(scope="session")
+# Not of the session: Playwright's event loop runs for as long, and other tests have their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Tests in containers run as root, for whom Chromium has no sandbox.

@@ -52,11 +52,7 @@ def signals_fingerprint() -> str:
     """The same of tables that look at other than the usual signals, of either kind of rules."""
     digest = hashlib.sha256()
     for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE):
-        request = _request(_table_of_signals(rules), evaluation_pb2.RECORDING_SHARES)
-        marked = _kernels()
-        marked.bottleneck.queue.name = "threshold-marking"
-        marked.bottleneck.queue.parameters.add(name="threshold_packets", value=3.0)
-        request.specimens.extend([_kernels(), marked])
+        request = _request_of_signals(rules, evaluation_pb2.RECORDING_SHARES)
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
@@ -367,14 +363,27 @@ def _scale_free_table() -> rule_table_pb2.RuleTable:
     return table
 
 
+def _request_of_signals(
+    rules: rule_table_pb2.Rules, recording: evaluation_pb2.Recording
+) -> evaluation_pb2.EvaluationRequest:
+    """The usual networks, one with clocks as kernels have them, and the same with marks."""
+    request = _request(_table_of_signals(rules), recording)
+    marked = _kernels()
+    marked.bottleneck.queue.name = "threshold-marking"
+    marked.bottleneck.queue.parameters.add(name="threshold_packets", value=1.0)
+    request.specimens.extend([_kernels(), marked])
+    return request
+
+
 def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     """Rules for who has measured nothing, and for what each of the other signals tells."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
-    thresholds = {4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6, 9: 0.2}
+    # Marks come first: where there are some, the link is busy, too.
+    thresholds = {9: 0.05, 4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
     if not is_absolute:
         thresholds |= {4: 3.0, 5: 0.05, 7: 0.1}
     table = rule_table_pb2.RuleTable(
-        signals=[signal_of(axis, rules) for axis in (2, *thresholds)],
+        signals=[signal_of(axis, rules) for axis in (2, *sorted(thresholds))],
         domain_upper=163840.0,
         rules=rules,
     )

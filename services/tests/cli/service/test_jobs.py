@@ -86,6 +86,7 @@ def test_the_beginning_of_an_id_is_enough_for_every_command(
         "watch": (unique,),
         "compare": (unique, other),
         "history": (unique,),
+        "logs": (unique,),
         "fetch": (unique, "-o", tmp_path / "remycc.json"),
         "export-job": (unique, "-o", tmp_path / "job.bin"),
         "fork": (unique, "--name", "forked"),
