@@ -188,7 +188,7 @@ def test_the_schema_takes_every_example(namespace: Namespace, path: Path) -> Non
         ("network.rtt_ms", {"uniform": {"low": 1}}, "high"),
         ("network.senders", {"exact": 0}, "greater than or equal to 1"),
         ("network.rtt", {"exact": 1}, "unknown field"),
-        ("network", None, "network"),
+        ("traffic", None, "traffic"),
         ("search.mode", "random", "Unsupported value"),
         ("search.seed", "-1", "should match"),
         ("signals", ["rtt_ratio", "rtt_ratio"], "Duplicate value"),
