@@ -94,8 +94,22 @@ def test_deleting_one_ends_its_job_and_its_workers(farm_of_objects: Farm, tmp_pa
     wait_until(lambda: farm.workers_of(job), "workers")
     farm.kubectl("delete", "designjob", "deleted", "--timeout=120s")
     assert farm.state(job) == "CANCELLED"
-    # What is left is a Job that has ended, until its time to live is over.
-    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
+    selector = f"remy-farm/job-id={job}"
+
+    def has_ended() -> bool:
+        # A Job that has ended stays until its time to live is over, with the pods that ended in it.
+        return all(
+            any(
+                each["type"] in ("Complete", "Failed") and each["status"] == "True"
+                for each in one["status"].get("conditions", ())
+            )
+            for one in farm.kubectl.objects("jobs", selector)
+        ) and all(
+            pod["status"]["phase"] in ("Succeeded", "Failed")
+            for pod in farm.kubectl.objects("pods", selector)
+        )
+
+    wait_until(has_ended, "the end of its Job and of its workers")
 
 
 def _apply(farm: Farm, name: str, spec: Path) -> None:
