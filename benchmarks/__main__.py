@@ -21,6 +21,7 @@ from benchmarks import (
     ray_overhead,
     scale,
     stores,
+    studies_on_farm,
     telemetry,
     threads,
     worker_overhead,
@@ -45,6 +46,7 @@ FIGURES = {
         ray_overhead,
         scale,
         joint_scale,
+        studies_on_farm,
         launcher,
         pages,
     )

@@ -37,10 +37,11 @@ LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dy
 PAGES = ("page.html", "farm.html", "farm.js", "farm.css")
 #: Where a simulation spends its time; the rest is made small, with the same bits.
 FAST = ("elements", "network", "senders")
-#: Of these folders, what is asked once a run or once a flow.
+#: Of these folders, what is asked once a run or once a flow, and what few ask for on a page.
 SLOW = {
     *("bodies", "clock", "description", "flow_lengths", "link_conditions", "link_description"),
     *("omniscient", "opportunities", "queues", "traffic"),
+    *("fair_queueing", "fq_codel", "ns2_body", "red", "xcp_router"),
 }
 
 

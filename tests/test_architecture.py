@@ -117,11 +117,14 @@ def test_no_class_name_has_two_meanings() -> None:
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
 #: Lines at most, but for those of OPTIONAL.
-MOST_LINES = {"services": 31_975, "workers": 2_000}
+MOST_LINES = {"services": 32_385, "workers": 2_000}
 #: What nothing else needs, and may be left unread: chapters, and their lines at most.
 OPTIONAL = {
     "services/src/remy_services/kubernetes/design_jobs.py": 610,
     "services/src/remy_services/coordinator/design_jobs.py": 290,
+    "services/src/remy_services/coordinator/evaluation_run.py": 250,
+    "services/src/remy_services/coordinator/handlers/evaluations.py": 150,
+    "services/src/remy_services/cli/on_farm.py": 170,
     "services/src/remy_services/analysis/recording.py": 240,
     "services/src/remy_services/evaluation/topologies.py": 290,
     "services/src/remy_services/kernel/checks.py": 320,
@@ -134,7 +137,7 @@ OPTIONAL = {
     "services/src/remy_services/kernel/running.py": 280,
     "services/src/remy_services/cli/kernel.py": 530,
     "services/src/remy_services/studies/attack.py": 400,
-    "services/src/remy_services/studies/cells.py": 330,
+    "services/src/remy_services/studies/cells.py": 380,
     "services/src/remy_services/studies/league.py": 550,
     "services/src/remy_services/studies/networks.py": 300,
     "services/src/remy_services/studies/ns3.py": 230,
@@ -144,7 +147,7 @@ OPTIONAL = {
     "services/src/remy_services/studies/robustness.py": 270,
     "services/src/remy_services/studies/study.py": 450,
     "services/src/remy_services/studies/verdicts.py": 530,
-    "services/src/remy_services/cli/reproduce.py": 500,
+    "services/src/remy_services/cli/reproduce.py": 510,
     "services/src/remy_services/cli/robustness.py": 250,
     "services/src/remy_services/cli/play.py": 110,
     "services/src/remy_services/cli/ui.py": 110,

@@ -14,6 +14,7 @@ export interface TableNode {
 
 export interface Table {
   scaleFree: boolean;
+  remembers: boolean;
   domainUpper: number;
   signals: number[];
   nodes: TableNode[];
@@ -33,7 +34,7 @@ const ABSOLUTE = [
 ];
 const RATIOS = [
   "send_ratio",
-  "rec_ewma",
+  "age",
   "rtt_ratio",
   "slow_rec_ratio",
   "rtt_diff_ratio",
@@ -62,7 +63,8 @@ export function fromJson(text: string): Table {
     throw new Error('is not a rule table, which is an object with "signals" and "nodes"');
   }
   return {
-    scaleFree: tree.rules === "RULES_SCALE_FREE",
+    scaleFree: ["RULES_SCALE_FREE", "RULES_SCALE_FREE_REMEMBERING"].includes(tree.rules),
+    remembers: tree.rules === "RULES_SCALE_FREE_REMEMBERING",
     domainUpper: tree.domain_upper || 163840,
     signals: tree.signals.map(signalNumber),
     nodes: tree.nodes.map((node: any) => ({
@@ -187,6 +189,7 @@ export function fromDna(bytes: Uint8Array): Table {
   const signals = [0, 1, 2, 3].concat([...used].filter((each) => each > 3).sort());
   return {
     scaleFree: false,
+    remembers: false,
     domainUpper: Math.max(...upper.slice(0, 4)) || DNA_UPPER,
     signals,
     nodes,
@@ -195,7 +198,7 @@ export function fromDna(bytes: Uint8Array): Table {
 
 // As simulator/src/live/live.h wants them.
 export function toNumbers(table: Table): number[] {
-  const numbers = [Number(table.scaleFree), table.domainUpper, table.signals.length];
+  const numbers = [Number(table.scaleFree) + Number(table.remembers), table.domainUpper, table.signals.length];
   numbers.push(...table.signals);
   for (const { thresholds, action } of table.nodes) {
     numbers.push(thresholds.length);
@@ -208,7 +211,7 @@ export function toNumbers(table: Table): number[] {
 export function fromNumbers(numbers: number[]): Table {
   let place = 0;
   const next = (): number => numbers[place++];
-  const scaleFree = next() === 1;
+  const kind = next();
   const domainUpper = next();
   const signals = Array.from({ length: next() }, next);
   const nodes: TableNode[] = [];
@@ -222,7 +225,7 @@ export function fromNumbers(numbers: number[]): Table {
     }
     nodes.push({ thresholds, action });
   }
-  return { scaleFree, domainUpper, signals, nodes };
+  return { scaleFree: kind > 0, remembers: kind === 2, domainUpper, signals, nodes };
 }
 
 // A table laid out for looking up.

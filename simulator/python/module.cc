@@ -71,10 +71,11 @@ std::vector<Threshold> to_thresholds(const std::vector<ThresholdTuple>& threshol
 
 // As messages number them.
 Rules to_rules(unsigned number) {
-  if (number != static_cast<unsigned>(Rules::kAbsolute) &&
-      number != static_cast<unsigned>(Rules::kScaleFree)) {
-    throw InvalidTable("rules " + std::to_string(number) +
-                       " are not one of 1 (absolute) and 2 (scale_free)");
+  if (number < static_cast<unsigned>(Rules::kAbsolute) ||
+      number > static_cast<unsigned>(Rules::kScaleFreeRemembering)) {
+    throw InvalidTable(
+        "rules " + std::to_string(number) +
+        " are not one of 1 (absolute), 2 (scale_free) and 3 (scale_free_remembering)");
   }
   return static_cast<Rules>(number);
 }
@@ -490,6 +491,9 @@ void bind_table(nb::module_& module) {
       .def_prop_ro(
           "rules", [](const RuleTable& table) { return static_cast<unsigned>(table.rules()); },
           "The units in which the rules speak, as remy_farm.v1.Rules.")
+      .def_prop_ro(
+          "is_scale_free", [](const RuleTable& table) { return is_scale_free(table.rules()); },
+          "Whether they speak in the sender's own measured scale.")
       .def("nodes", &list_nodes, "All nodes in pre-order, as the constructor takes them.")
       .def(
           "action",
@@ -582,9 +586,25 @@ void bind_evaluation(nb::module_& module) {
   nb::class_<LogNormalJitter>(module, "LogNormalJitter")
       .def(nb::init<double, double>(), "median_ms"_a, "percentile_99_ms"_a);
   nb::class_<MeasurementNoise>(module, "MeasurementNoise")
-      .def(nb::init<std::variant<ExponentialJitter, UniformJitter, LogNormalJitter>, double,
-                    std::uint32_t, double>(),
-           "jitter"_a, "timestamp_resolution_ms"_a, "bunch_packets"_a, "delayed_ack_ms"_a);
+      .def(
+          "__init__",
+          [](MeasurementNoise* self,
+             const std::variant<ExponentialJitter, UniformJitter, LogNormalJitter>& jitter,
+             double timestamp_resolution_ms, std::uint32_t bunch_packets, double delayed_ack_ms,
+             double rtt_offset_maximum_ms, double reordering_probability,
+             double reordering_delay_ms) {
+            new (self) MeasurementNoise{
+                .jitter = jitter,
+                .timestamp_resolution_ms = timestamp_resolution_ms,
+                .bunch_packets = bunch_packets,
+                .delayed_ack_ms = delayed_ack_ms,
+                .rtt_offset_maximum_ms = rtt_offset_maximum_ms,
+                .reordering_probability = reordering_probability,
+                .reordering_delay_ms = reordering_delay_ms,
+            };
+          },
+          "jitter"_a, "timestamp_resolution_ms"_a, "bunch_packets"_a, "delayed_ack_ms"_a,
+          "rtt_offset_maximum_ms"_a, "reordering_probability"_a, "reordering_delay_ms"_a);
 
   nb::class_<ActionBounds>(module, "ActionBounds")
       .def(nb::init<double, double, double, double, double, double>(), "window_multiple_minimum"_a,

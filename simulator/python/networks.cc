@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "elements/queues.h"
+#include "evaluation/evaluator.h"
 #include "evaluation/specimen.h"
 #include "network/network.h"
 #include "protocols/protocol.h"
@@ -129,7 +130,7 @@ void check_choice(std::string_view registry, const Choice& choice) {
 }
 
 // Samples as columns: by time, and in it by sender or link.
-struct Recording final : public Recorder {
+struct NetworkRecording final : public Recorder {
   std::vector<double> time_ms;
   std::vector<std::uint8_t> is_on;
   std::vector<double> window_packets;
@@ -142,6 +143,7 @@ struct Recording final : public Recorder {
   std::vector<std::uint64_t> dropped;
   // By link, at the end.
   std::vector<LinkResults> links;
+  OutcomeColumns outcome;
 
   void sample(double now_ms, std::span<const SenderSample> senders,
               std::span<const LinkSample> links) override {
@@ -162,15 +164,25 @@ struct Recording final : public Recorder {
   }
 };
 
-Recording record(const std::vector<CompiledTable>& tables, const Specimen& specimen,
-                 double duration_ms, std::uint64_t seed, double every_ms) {
+NetworkRecording record(const std::vector<CompiledTable>& tables, const Specimen& specimen,
+                        double duration_ms, std::uint64_t seed, double every_ms) {
   validate(specimen, tables.size());
-  Recording recording;
+  NetworkRecording recording;
   NetworkOptions options;
   options.recorder = &recording;
   options.record_every_ms = every_ms;
   const nb::gil_scoped_release released;
-  recording.links = run_network(describe(specimen), tables, duration_ms, seed, options).links;
+  NetworkResults results = run_network(describe(specimen), tables, duration_ms, seed, options);
+  recording.links = std::move(results.links);
+  OutcomeColumns& outcome = recording.outcome;
+  outcome.packets_sent.push_back(0);
+  for (const NetworkSenderResults& sender : results.senders) {
+    outcome.packets_sent.front() += sender.traffic.packets_sent;
+    outcome.senders.push_back(sender.traffic);
+  }
+  if (!is_plain(specimen)) {
+    outcome.network = std::move(results.senders);
+  }
   return recording;
 }
 
@@ -365,6 +377,7 @@ void bind_networks(nb::module_& module) {
            "first_on_ms"_a.none())
       .def_rw("weight", &SenderGroup::weight)
       .def_rw("objective", &SenderGroup::objective, nb::arg().none())
+      .def_rw("rtt_offset_ms", &SenderGroup::rtt_offset_ms, nb::arg().none())
       .def_rw("route", &SenderGroup::route, nb::arg().none());
   nb::class_<Specimen>(module, "Specimen")
       .def(
@@ -392,22 +405,23 @@ void bind_networks(nb::module_& module) {
       .def_ro("lost", &LinkResults::lost)
       .def_ro("waiting", &LinkResults::waiting)
       .def_ro("under_way", &LinkResults::under_way);
-  nb::class_<Recording>(module, "NetworkRecording")
-      .def_ro("time_ms", &Recording::time_ms)
-      .def_ro("is_on", &Recording::is_on)
-      .def_ro("window_packets", &Recording::window_packets)
-      .def_ro("intersend_ms", &Recording::intersend_ms)
-      .def_ro("rtt_ms", &Recording::rtt_ms)
-      .def_ro("packets_sent", &Recording::packets_sent)
-      .def_ro("packets_received", &Recording::packets_received)
-      .def_ro("packets_in_order", &Recording::packets_in_order)
-      .def_ro("waiting_packets", &Recording::waiting_packets)
-      .def_ro("dropped", &Recording::dropped)
-      .def_ro("links", &Recording::links);
+  nb::class_<NetworkRecording>(module, "NetworkRecording")
+      .def_ro("time_ms", &NetworkRecording::time_ms)
+      .def_ro("is_on", &NetworkRecording::is_on)
+      .def_ro("window_packets", &NetworkRecording::window_packets)
+      .def_ro("intersend_ms", &NetworkRecording::intersend_ms)
+      .def_ro("rtt_ms", &NetworkRecording::rtt_ms)
+      .def_ro("packets_sent", &NetworkRecording::packets_sent)
+      .def_ro("packets_received", &NetworkRecording::packets_received)
+      .def_ro("packets_in_order", &NetworkRecording::packets_in_order)
+      .def_ro("waiting_packets", &NetworkRecording::waiting_packets)
+      .def_ro("dropped", &NetworkRecording::dropped)
+      .def_ro("links", &NetworkRecording::links)
+      .def_ro("outcome", &NetworkRecording::outcome);
   module.def("record", &record, "tables"_a, "specimen"_a, "duration_ms"_a, "seed"_a, "every_ms"_a,
              "What is seen of one network every so often, as columns: of senders by time and "
-             "sender, of links by time and link; and what became of links. Releases the GIL. "
-             "Raises ValueError.");
+             "sender, of links by time and link; and what became of links and senders. Releases "
+             "the GIL. Raises ValueError.");
 }
 
 }  // namespace remy

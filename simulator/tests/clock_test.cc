@@ -129,6 +129,29 @@ TEST(NoisyClock, StartsAnewWithAnOnPeriod) {
   EXPECT_LT(clock.read(reader, 0, 1, kFlow, 100).received_ms, 101);
 }
 
+TEST(NoisyClock, AnOffsetIsOfAllRttsOfASenderButTheFirst) {
+  const NoisyClock clock({.jitter = {}, .rtt_offset_maximum_ms = 3}, kKey, kKey + 1);
+  const auto offset_ms = [&](FlowTag flow) {
+    NoisyClock::Reader reader;
+    EXPECT_EQ(clock.read(reader, 10, 0, flow, 110).rtt_ms, 100);
+    const AckTimes second = clock.read(reader, 20, 1, flow, 120);
+    EXPECT_EQ(second.received_ms, 120);
+    EXPECT_EQ(clock.read(reader, 25, 2, flow, 125).rtt_ms, second.rtt_ms);
+    return second.rtt_ms - 100;
+  };
+  double sum_ms = 0;
+  for (std::uint32_t sender = 0; sender < 1000; ++sender) {
+    FlowTag flow(sender);
+    const double first_ms = offset_ms(flow);
+    EXPECT_GE(first_ms, 0);
+    EXPECT_LT(first_ms, 3);
+    flow.next_period();
+    EXPECT_EQ(offset_ms(flow), first_ms);
+    sum_ms += first_ms;
+  }
+  EXPECT_NEAR(sum_ms / 1000, 1.5, 0.1);
+}
+
 TEST(NoisyClock, JitterIsNamedByFlowAndSequenceNumberAlone) {
   const NoisyClock clock({ExponentialJitter{5}, 0}, kKey);
   const auto late_ms = [&](FlowTag flow, std::uint32_t sequence, double now_ms) {

@@ -48,7 +48,8 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
-                         testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
+                         testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree,
+                                                          Rules::kScaleFreeRemembering),
                                           testing::Values(kUsualSignals, kSignals),
                                           testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 

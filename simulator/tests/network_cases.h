@@ -78,7 +78,24 @@ class RandomNetwork {
     for (std::uint32_t senders = random_.integer(1, 6); senders > 0; --senders) {
       network.senders.push_back(sender(is_xcp, static_cast<std::uint32_t>(network.links.size())));
     }
+    measure(network);
     return network;
+  }
+
+  // What bodies of all kinds know of measurement noise.
+  void measure(NetworkDescription& network) {
+    if (kinds_.chance(0.3)) {
+      network.measurement.reordering_probability = kinds_.uniform(0, 0.3);
+      network.measurement.reordering_delay_ms = kinds_.chance(0.3) ? 5 : kinds_.uniform(0, 40);
+    }
+    if (kinds_.chance(0.3)) {
+      network.measurement.rtt_offset_maximum_ms = kinds_.uniform(0, 5);
+    }
+    for (SenderDescription& sender : network.senders) {
+      if (kinds_.chance(0.1)) {
+        sender.rtt_offset_ms = kinds_.uniform(0, 5);
+      }
+    }
   }
 
   Traffic traffic() {

@@ -98,6 +98,31 @@ TEST_P(AnyNetwork, IsTheSameTwice) {
   }
 }
 
+// Whatever the rules, where a few packets may wait: those of scale-free tables are in units of the
+// pace that they measure, which is their own where nothing else is slower.
+TEST_P(AnyNetwork, KeepsDeliveringWhatATableSendsOverTcp) {
+  RandomCase random(GetParam() + 20'000);
+  const CompiledTable table = random.table(Rules::kScaleFree);
+  NetworkDescription network;
+  LinkDescription& link = network.links.emplace_back();
+  link.rate_packets_per_ms = std::exp2(random.uniform(-4, 1));
+  link.delay_ms = random.uniform(1, 200);
+  link.buffer_packets = random.integer(4, 20);
+  link.loss_probability = random.uniform(0, 0.02);
+  SenderDescription& sender = network.senders.emplace_back();
+  sender.table = 0;
+  sender.body = {"tcp", random.chance(0.5) ? "linux" : "rfc", {}};
+  sender.traffic.on = Always{};
+  sender.route.links = {0};
+  const auto delivered = [&](double duration_ms) {
+    return run_network(network, {&table, 1}, duration_ms, GetParam()).senders[0].throughput_packets;
+  };
+  // One packet in two seconds: the least timeout is a tenth of that.
+  EXPECT_GE(delivered(40'000), delivered(20'000) + 10)
+      << link.rate_packets_per_ms << " a ms, " << link.delay_ms << " ms, " << *link.buffer_packets
+      << " packets, loss " << link.loss_probability;
+}
+
 // One flow a sender, on TCP: loss, queues and others may delay it, but nothing may end it.
 TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
   RandomNetwork random(GetParam() + 10'000);

@@ -69,7 +69,8 @@ TEST_P(AgainstTheDumbbell, SameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheDumbbell,
-                         testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree),
+                         testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree,
+                                                          Rules::kScaleFreeRemembering),
                                           testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 
 NetworkDescription one_link(double rate_packets_per_ms, double delay_ms) {
@@ -180,7 +181,18 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
   EXPECT_EQ(with([](N& n) { n.senders[0].table = 0; }),
             "senders[0] runs table 0 but there are 0, from 0");
   EXPECT_EQ(with([](N& n) { n.measurement.timestamp_resolution_ms = 1; }),
-            "senders[0] has the body \"tcp\", which knows no measurement noise");
+            "senders[0] has the body \"tcp\", which knows no measurement noise but offsets of RTTs "
+            "and reordering");
+  EXPECT_EQ(with([](N& n) { n.measurement.reordering_probability = 1.5; }),
+            "measurement.reordering_probability is 1.500000 but must be from 0 to 1");
+  EXPECT_TRUE(with([](N& n) {
+                n.measurement.reordering_delay_ms = -1;
+              }).starts_with("measurement.reordering_delay_ms is "));
+  EXPECT_TRUE(with([nan](N& n) {
+                n.measurement.rtt_offset_maximum_ms = nan;
+              }).starts_with("measurement.rtt_offset_maximum_ms is "));
+  EXPECT_TRUE(
+      with([](N& n) { n.senders[1].rtt_offset_ms = -1; }).starts_with("senders[1].rtt_offset_ms"));
   EXPECT_TRUE(with([](N& n) {
                 n.senders[1].traffic.mean_off_ms = 0;
               }).starts_with("senders[1].traffic.mean_off_ms is "));
@@ -198,6 +210,58 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
                 n.senders.assign(1, sender_of("omniscient", kAlwaysOn));
                 n.links[0].loss_probability = 0.1;
               }).starts_with("senders[0] is omniscient, which is computed for a network of one "));
+}
+
+TEST(Network, PacketsThatOthersOvertakeLookLostToTcpAndAreNot) {
+  NetworkDescription network = one_link(1, 50);
+  network.senders = {sender_of("newreno", kAlwaysOn)};
+  const NetworkResults in_order = run_network(network, {}, 20'000, 1);
+  EXPECT_EQ(in_order.senders[0].body.packets_repeated, 0U);
+  network.measurement.reordering_probability = 0.01;
+  // Two packets overtake, which is no loss yet; then ten.
+  network.measurement.reordering_delay_ms = 2.5;
+  const NetworkResults nearly = run_network(network, {}, 20'000, 1);
+  EXPECT_EQ(nearly.senders[0].body.packets_repeated, 0U);
+  network.measurement.reordering_delay_ms = 10;
+  const NetworkResults overtaken = run_network(network, {}, 20'000, 1);
+  EXPECT_EQ(overtaken.senders[0].traffic.packets_lost, 0U);
+  EXPECT_EQ(overtaken.links[0].lost, 0U);
+  EXPECT_GT(overtaken.senders[0].body.packets_repeated, 20U);
+  EXPECT_LT(overtaken.senders[0].throughput_packets,
+            in_order.senders[0].throughput_packets * 9 / 10);
+}
+
+TEST(Network, DatagramsThatAreOvertakenCountWhenTheyCome) {
+  const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 20, 0});
+  NetworkDescription network = one_link(1, 50);
+  SenderDescription sender = sender_of("", kAlwaysOn);
+  sender.table = 0;
+  sender.body.name = "datagram";
+  network.senders = {sender};
+  const SenderResults in_order = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
+  network.measurement.reordering_probability = 0.1;
+  network.measurement.reordering_delay_ms = 30;
+  const SenderResults late = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
+  EXPECT_EQ(late.packets_lost, 0U);
+  // Whoever is late holds nobody up: the window is behind the last that came.
+  EXPECT_GT(late.packets_received, in_order.packets_received * 9 / 10);
+  const auto mean_ms = [](const SenderResults& results) {
+    return results.delay_sum_ms / static_cast<double>(results.packets_received);
+  };
+  EXPECT_NEAR(mean_ms(late) - mean_ms(in_order), 3, 1.5);
+}
+
+// Arun, Alizadeh and Balakrishnan, SIGCOMM 2022: whose smallest RTT is off by a millisecond takes
+// it for a queue.
+TEST(Network, ASenderWhoseSmallestRttIsOffGivesWay) {
+  NetworkDescription network = one_link(4, 32);
+  network.senders = {sender_of("vegas", kAlwaysOn), sender_of("vegas", kAlwaysOn)};
+  const auto throughput = [&network] {
+    return run_network(network, {}, 60'000, 1).senders[0].throughput_packets;
+  };
+  const std::uint64_t exact = throughput();
+  network.senders[0].rtt_offset_ms = 1;
+  EXPECT_LT(throughput() * 3 / 2, exact);
 }
 
 class SampleCounter : public Recorder {

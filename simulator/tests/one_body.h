@@ -76,7 +76,7 @@ class OneBody final : public Outlet {
     }
   }
 
-  void send(Segment& segment, double at_ms) override {
+  void send(const Segment& segment, double at_ms) override {
     if (keeps_record) {
       sent.push_back(segment);
       sent_ms.push_back(at_ms);

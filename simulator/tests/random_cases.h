@@ -43,12 +43,11 @@ class RandomCase {
 
   // Up to a few dozen rules over a random subset of the first signals.
   RuleTable table(Rules rules = Rules::kAbsolute, std::size_t axes = kUsualSignals) {
-    const bool is_scale_free = rules == Rules::kScaleFree;
+    const bool is_scale_free = remy::is_scale_free(rules);
     std::vector<Signal> signals;
     for (std::size_t axis = 0; axis < axes; ++axis) {
       const auto signal = static_cast<Signal>(axis);
-      if (chance(axis < kUsualSignals ? 0.7 : 0.4) &&
-          !(is_scale_free && signal == Signal::kRecEwma)) {
+      if (chance(axis < kUsualSignals ? 0.7 : 0.4)) {
         signals.push_back(signal);
       }
     }
@@ -63,10 +62,11 @@ class RandomCase {
         const auto axis = static_cast<std::size_t>(signal);
         const bool is_rate = signal == Signal::kLossRate || signal == Signal::kUtilization ||
                              signal == Signal::kEcnFraction;
-        const double value = is_rate                       ? uniform(0.01, 1)
-                             : is_scale_free               ? uniform(0.01, 2)
-                             : signal == Signal::kRttRatio ? uniform(1, 2.5)
-                                                           : uniform(0.01, 8);
+        const double value = is_rate                                       ? uniform(0.01, 1)
+                             : is_scale_free && signal == Signal::kRecEwma ? uniform(1, 300)
+                             : is_scale_free                               ? uniform(0.01, 2)
+                             : signal == Signal::kRttRatio                 ? uniform(1, 2.5)
+                                                                           : uniform(0.01, 8);
         if (value > table.region(rule).lower[axis] && value < table.region(rule).upper[axis]) {
           thresholds.push_back({signal, value});
         }
@@ -171,6 +171,9 @@ class RandomCase {
     }
     if (chance(0.6)) {
       noise.delayed_ack_ms = chance(0.5) ? 1 : uniform(0, 100);
+    }
+    if (chance(0.3)) {
+      noise.rtt_offset_maximum_ms = uniform(0, 10);
     }
     return noise;
   }

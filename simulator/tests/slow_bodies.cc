@@ -117,8 +117,12 @@ class SlowReceiver {
 class SlowRemy final : public Controller {
  public:
   SlowRemy(const CompiledTable& table) : remy_(table) {}
-  void start(double) override { apply(remy_.start()); }
+  void start(double) override {
+    srtt_ = 0;
+    apply(remy_.start());
+  }
   void acknowledged(const Ack& ack) override {
+    srtt_ += srtt_ == 0 ? ack.rtt_ms : (ack.rtt_ms - srtt_) / 8;
     apply(remy_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
   }
   void lost(const Loss&) override {}
@@ -128,8 +132,12 @@ class SlowRemy final : public Controller {
   void apply(std::uint32_t) {
     window_packets_ = remy_.window_packets();
     intersend_ms_ = remy_.intersend_ms();
+    if (srtt_ > 0 && intersend_ms_ > srtt_) {
+      intersend_ms_ = srtt_;
+    }
   }
   RemyController<true> remy_;
+  double srtt_ = 0;
 };
 
 // TCP as senders/transport.h describes it, of the variants "rfc", "newreno" and "linux".
@@ -144,6 +152,7 @@ class SlowTransport final : public Body {
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
         is_ecn_capable_(setting.is_ecn_capable),
         asks_xcp_routers_(setting.asks_xcp_routers),
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)),
         controller_(setting.table != nullptr ? std::make_unique<SlowRemy>(*setting.table)
                                              : std::move(setting.controller)) {
     timer_.initial_ms = chosen["initial_rto_ms"];
@@ -161,6 +170,7 @@ class SlowTransport final : public Body {
       timer_.forget();
       state_ = State::kOpen;
       must_repeat_ = is_reducing_ = timed_out_before_ = false;
+      has_measured_ = false;
       duplicates_ = 0;
       limited_until_ = window_full_until_ = 0;
       last_send_ms_ = -kNever;
@@ -205,7 +215,8 @@ class SlowTransport final : public Body {
     ack.now_ms = now_ms;
     ack.sent_ms = echo.sent_ms;
     ack.received_ms = content.received_ms;
-    ack.rtt_ms = now_ms - echo.sent_ms;
+    ack.rtt_ms = now_ms - echo.sent_ms + (has_measured_ ? rtt_offset_ms_ : 0);
+    has_measured_ = true;
     ack.serial = echo.serial;
     ack.prior_in_flight = in_flight();
     const std::uint64_t first_before = first();
@@ -232,7 +243,7 @@ class SlowTransport final : public Body {
     const bool was_recovering = state_ == State::kRecovery;
     if (ack.delivered > 0) {
       timer_.sample(ack.rtt_ms);
-      results_.rtt.sampled(ack.rtt_ms, now_ms);
+      results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
     } else if (ack.acknowledged > 0) {
       results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
     }
@@ -561,6 +572,7 @@ class SlowTransport final : public Body {
   std::uint32_t bytes_;
   bool is_ecn_capable_;
   bool asks_xcp_routers_;
+  double rtt_offset_ms_;
   std::unique_ptr<Controller> controller_;
 
   std::map<std::uint64_t, Outstanding> outstanding_;
@@ -573,6 +585,7 @@ class SlowTransport final : public Body {
   bool was_on_ = false;
   bool must_repeat_ = false;
   bool is_reducing_ = false;
+  bool has_measured_ = false;  // in this connection
   bool timed_out_before_ = false;
   bool is_first_partial_ = false;
   std::uint64_t duplicates_ = 0;
@@ -596,13 +609,16 @@ class SlowTransport final : public Body {
 class SlowDatagrams final : public Body {
  public:
   explicit SlowDatagrams(const BodySetting& setting)
-      : remy_(*setting.table), bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {}
+      : remy_(*setting.table),
+        bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
     is_on_ = true;
     flow_packets_ = packets;
     begin_ = acknowledged_ = results_.packets_sent;
     resolved_ = 0;
+    has_measured_ = false;
     last_send_ms_ = -kNever;
     remy_.start();
     act(now_ms, outlet);
@@ -614,8 +630,10 @@ class SlowDatagrams final : public Body {
       return;
     }
     if (echo.serial >= begin_) {
-      acknowledged_ = echo.serial + 1;
-      remy_.acknowledge(echo.sent_ms, now_ms, now_ms - echo.sent_ms, 1);
+      acknowledged_ = std::max(acknowledged_, echo.serial + 1);
+      const double offset_ms = has_measured_ ? rtt_offset_ms_ : 0;
+      has_measured_ = true;
+      remy_.acknowledge(echo.sent_ms, now_ms, now_ms - echo.sent_ms + offset_ms, 1);
     } else {
       remy_.acknowledge_earlier_period();
     }
@@ -653,6 +671,8 @@ class SlowDatagrams final : public Body {
  private:
   RemyController<true> remy_;
   std::uint32_t bytes_;
+  double rtt_offset_ms_;
+  bool has_measured_ = false;  // in this on period
   bool is_on_ = false;
   std::optional<std::uint64_t> flow_packets_;
   std::uint64_t begin_ = 0;
@@ -665,7 +685,9 @@ class SlowDatagrams final : public Body {
 class SlowNs2 final : public Body {
  public:
   explicit SlowNs2(const BodySetting& setting)
-      : remy_(*setting.table), bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {
+      : remy_(*setting.table),
+        bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {
     timer_.maximum_ms = 1e300;
     timer_.g_ms = 100;
   }
@@ -673,6 +695,7 @@ class SlowNs2 final : public Body {
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
     data_end_ = packets ? next_ + *packets : kEndless;
     begin_ = results_.packets_sent;
+    has_measured_ = false;
     last_send_ms_ = -kNever;
     remy_.start();
     act(now_ms, outlet);
@@ -682,7 +705,8 @@ class SlowNs2 final : public Body {
   void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                     Outlet& outlet) override {
     latest_ = std::max(latest_, echo.serial + 1);
-    timer_.sample(now_ms - echo.sent_ms);
+    const double offset_ms = has_measured_ ? rtt_offset_ms_ : 0;
+    timer_.sample(now_ms - echo.sent_ms + offset_ms);
     results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
     if (content.cumulative > cumulative_) {
       cumulative_ = content.cumulative;
@@ -697,7 +721,9 @@ class SlowNs2 final : public Body {
       // By a clock that counts seconds.
       const double sent_s = echo.sent_ms / 1000;
       const double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
-      remy_.acknowledge(sent_s * 1000, received_s * 1000, received_s * 1000 - sent_s * 1000, 1);
+      remy_.acknowledge(sent_s * 1000, received_s * 1000,
+                        received_s * 1000 - sent_s * 1000 + offset_ms, 1);
+      has_measured_ = true;
     } else {
       remy_.acknowledge_earlier_period();
     }
@@ -760,6 +786,8 @@ class SlowNs2 final : public Body {
 
   RemyController<true> remy_;
   std::uint32_t bytes_;
+  double rtt_offset_ms_;
+  bool has_measured_ = false;  // in this on period
   SlowTimer timer_;
   std::set<std::uint64_t> missing_;
   std::uint64_t next_ = 0;
@@ -777,7 +805,8 @@ class SlowNs2 final : public Body {
 std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting) {
   const Chosen chosen("body", find_body_kind(choice.name).variants, choice);
   if (choice.name == "datagram") {
-    return setting.measurement.is_exact() ? std::make_unique<SlowDatagrams>(setting) : nullptr;
+    return !setting.measurement.is_of_datagrams() ? std::make_unique<SlowDatagrams>(setting)
+                                                  : nullptr;
   }
   if (choice.name == "ns2") {
     return std::make_unique<SlowNs2>(setting);

@@ -26,10 +26,15 @@ std::uint64_t packet_name(std::size_t sender, std::uint32_t period, std::uint32_
 }  // namespace
 
 SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std::uint64_t seed)
-    : table_(table), specimen_(specimen), rule_uses_(table.rule_count()) {
+    : table_(table),
+      averages_by_age_(is_scale_free(table.rules()) &&
+                       std::ranges::count(table.signals(), Signal::kRecEwma) > 0),
+      specimen_(specimen),
+      rule_uses_(table.rule_count()) {
   const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
   loss_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
   jitter_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter));
+  offset_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kRttOffset));
   if (specimen.bottleneck && specimen.bottleneck->queue &&
       specimen.bottleneck->queue->name == "threshold-marking") {
     marking_packets_ = specimen.bottleneck->queue->parameters.at(0).second;
@@ -116,14 +121,15 @@ std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
 void SlowDumbbell::look_up(SlowSender& sender) {
   MemoryPoint looked_up = sender.memory;
   const double rec_ewma_ms = sender.memory[1];
-  const bool is_relative = table_.rules() == Rules::kScaleFree && rec_ewma_ms > 0;
+  const bool is_relative = is_scale_free(table_.rules()) && rec_ewma_ms > 0;
   if (is_relative) {
-    for (const std::size_t axis : {0, 1, 3, 4}) {
+    looked_up[1] = sender.age + (sender.remembered_interval_ms > 0 ? 256 : 0);
+    for (const std::size_t axis : {0, 3, 4}) {
       looked_up[axis] = sender.memory[axis] / rec_ewma_ms;
     }
     looked_up[5] = sender.memory[5] / sender.minimum_rtt_ms;
     looked_up[7] = sender.memory[7] * rec_ewma_ms / sender.minimum_rtt_ms;
-  } else if (table_.rules() == Rules::kScaleFree) {
+  } else if (is_scale_free(table_.rules())) {
     looked_up = {};
   }
   const std::size_t rule = table_.find(looked_up);
@@ -202,16 +208,32 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
   }
   if (!sender.heard) {
     sender.heard = true;
+    sender.first_received_ms = received_ms;
+    sender.period_rtt_ms = rtt_ms;
     sender.minimum_rtt_ms = rtt_ms;
+    if (sender.remembered_interval_ms > 0) {
+      sender.minimum_rtt_ms = std::min(rtt_ms, sender.remembered_rtt_ms);
+      sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
+    }
   } else {
+    rtt_ms += specimen_.measurement.rtt_offset_maximum_ms *
+              unit_interval(random_bits(offset_key_, packet.sender));
     const auto average = [](double old, double sample, double weight) {
       return (1 - weight) * old + weight * sample;
     };
     const double sent_apart_ms = (sent_ms - sender.last_sent_ms) / packets;
     const double received_apart_ms = (received_ms - sender.last_received_ms) / packets;
-    sender.memory[0] = average(sender.memory[0], sent_apart_ms, 1.0 / 8);
-    sender.memory[1] = average(sender.memory[1], received_apart_ms, 1.0 / 8);
-    sender.memory[3] = average(sender.memory[3], received_apart_ms, 1.0 / 256);
+    sender.age += packets;
+    sender.period_rtt_ms = std::min(sender.period_rtt_ms, rtt_ms);
+    double weight = 1.0 / 8;
+    double slow_weight = 1.0 / 256;
+    if (averages_by_age_ && sender.remembered_interval_ms == 0 && sender.age < 256) {
+      weight = std::max(weight, packets / sender.age);
+      slow_weight = std::max(slow_weight, packets / sender.age);
+    }
+    sender.memory[0] = average(sender.memory[0], sent_apart_ms, weight);
+    sender.memory[1] = average(sender.memory[1], received_apart_ms, weight);
+    sender.memory[3] = average(sender.memory[3], received_apart_ms, slow_weight);
     sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
     sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
     hear_more(sender, packet, packets, rtt_ms);
@@ -338,7 +360,17 @@ void SlowDumbbell::switch_senders(double now_ms) {
             ? -1
             : static_cast<std::int64_t>(sender.schedule.on_packets(sender.period));
     ++sender.period;
+    if (table_.rules() == Rules::kScaleFreeRemembering && sender.age >= 16) {
+      sender.remembered_interval_ms =
+          (sender.last_received_ms - sender.first_received_ms) / sender.age;
+      sender.remembered_rtt_ms = sender.period_rtt_ms;
+    }
+    sender.age = 0;
     sender.memory = {};
+    if (sender.remembered_interval_ms > 0) {
+      sender.memory[0] = sender.memory[1] = sender.memory[3] = sender.remembered_interval_ms;
+      sender.minimum_rtt_ms = sender.remembered_rtt_ms;
+    }
     sender.heard = false;
     sender.clock_ms = 0;
     sender.window = 0;

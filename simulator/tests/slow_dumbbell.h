@@ -55,6 +55,13 @@ class SlowDumbbell {
     double last_sent_ms = 0;
     double last_received_ms = 0;
     double minimum_rtt_ms = 0;
+    // Of this on period: packets acknowledged after the first, when that was, the smallest RTT. Of
+    // the last with 16 such packets: time between two of them, and the smallest RTT.
+    double age = 0;
+    double first_received_ms = 0;
+    double period_rtt_ms = 0;
+    double remembered_interval_ms = 0;
+    double remembered_rtt_ms = 0;
     // What the last rule said, and the state of the flow.
     int window = 0;
     double intersend_ms = 0;
@@ -86,9 +93,11 @@ class SlowDumbbell {
   void turn_off(SlowSender& sender, double now_ms);
 
   const RuleTable& table_;
+  bool averages_by_age_;
   const Specimen& specimen_;
   std::uint64_t loss_key_;
   std::uint64_t jitter_key_;
+  std::uint64_t offset_key_;
   double marking_packets_ = std::numeric_limits<double>::infinity();
   std::vector<SlowSender> senders_;
   std::deque<SlowPacket> queue_;

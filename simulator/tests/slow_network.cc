@@ -15,6 +15,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // The place of what is on its way to a link.
 constexpr double kBefore = -1;
+// That of packets that are late.
+constexpr double kLate = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -41,7 +43,9 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
       made.sender = static_cast<std::uint32_t>(index);
       made.packet_bytes = network.packet_bytes;
       made.measurement = network.measurement;
+      made.measurement.rtt_offset_ms = description.rtt_offset_ms;
       made.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
+      made.offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
       if (description.table) {
         made.table = &tables[*description.table];
       } else {
@@ -165,7 +169,9 @@ void SlowNetwork::handle(const Event& event) {
         enqueue(segment, true, now_ms);
         return;
       }
-      ++segment.hop;
+      if (event.delay_ms < kLate) {
+        ++segment.hop;
+      }
       arrive(segment, now_ms);
       return;
     }
@@ -227,7 +233,7 @@ std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, 
   return 0;
 }
 
-void SlowNetwork::send(Segment& segment, double now_ms) {
+void SlowNetwork::send(const Segment& segment, double now_ms) {
   SlowSender& sender = senders_[who_];
   Segment leaving = segment;
   leaving.sender = static_cast<std::uint32_t>(who_);
@@ -236,8 +242,12 @@ void SlowNetwork::send(Segment& segment, double now_ms) {
   for (std::uint32_t i = 0; i < sender.period; ++i) {
     flow.next_period();
   }
-  leaving.lost_behind_hop = lost_behind(links_of(leaving), false,
-                                        std::uint64_t{flow.word()} << 32 | sender.sent_in_period);
+  const std::uint64_t name = std::uint64_t{flow.word()} << 32 | sender.sent_in_period;
+  leaving.lost_behind_hop = lost_behind(links_of(leaving), false, name);
+  const std::uint64_t late_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kReordering));
+  leaving.is_late =
+      network_.measurement.reordering_delay_ms > 0 &&
+      unit_interval(random_bits(late_key, name)) < network_.measurement.reordering_probability;
   ++sender.sent_in_period;
   ++sender.results.traffic.packets_sent;
   enqueue(leaving, false, now_ms);
@@ -306,6 +316,13 @@ void SlowNetwork::arrive(const Segment& segment, double now_ms) {
   }
   if (segment.hop < links.size()) {
     enqueue(segment, false, now_ms);
+    return;
+  }
+  if (segment.is_late) {
+    Segment late = segment;
+    late.is_late = false;
+    travelling_[{links.back(), kLate}].push_back(
+        {now_ms + network_.measurement.reordering_delay_ms, late});
     return;
   }
   who_ = segment.sender;

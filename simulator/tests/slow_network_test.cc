@@ -37,6 +37,9 @@ std::string describe(const NetworkDescription& network) {
             name_of(link.queue) + ", loss " + std::to_string(link.loss_probability) +
             describe_kind(link);
   }
+  text += "\noffsets up to " + std::to_string(network.measurement.rtt_offset_maximum_ms) +
+          " ms, late by " + std::to_string(network.measurement.reordering_delay_ms) + " ms with " +
+          std::to_string(network.measurement.reordering_probability);
   for (const SenderDescription& sender : network.senders) {
     text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
             name_of(sender.body) + ", links " + numbers(sender.route.links) + "back " +
@@ -53,6 +56,7 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
   for (LinkDescription& link : network.links) {
     link.rate_packets_per_ms = std::exp2(static_cast<double>(random.integer(0, 3)) - 1);
     link.delay_ms = std::floor(link.delay_ms / 5);
+    network.measurement.reordering_delay_ms = std::ceil(network.measurement.reordering_delay_ms);
     if (link.changes && link.changes->index() == 0) {
       for (LinkStep& step : std::get<LinkSchedule>(*link.changes).steps) {
         for (std::optional<double>* const value : {&step.rate_packets_per_ms, &step.delay_ms}) {

@@ -516,6 +516,7 @@ class SlowXcpRouter final : public SlowQueue {
       queue_ms_ = control_ms_;
       standing_ = 0;
       least_ = 0;
+      set_clock();
     }
     seen_.push_back(segment);
     if (flows_[0].size() == limit_) {
@@ -537,10 +538,6 @@ class SlowXcpRouter final : public SlowQueue {
     return segment;
   }
 
-  double next_ms() const override {
-    return is_running_ ? std::min(control_ms_, queue_ms_) : kNever;
-  }
-
   void tick(double now_ms) override {
     if (queue_ms_ <= now_ms) {
       standing_ = least_;
@@ -550,9 +547,11 @@ class SlowXcpRouter final : public SlowQueue {
     if (control_ms_ <= now_ms) {
       control(now_ms);
     }
+    set_clock();
   }
 
  private:
+  void set_clock() { next_ms_ = is_running_ ? std::min(control_ms_, queue_ms_) : kNever; }
   double backlog() { return static_cast<double>(bytes_of(flows_[0])) / packet_bytes_; }
   double size(const Segment& segment) const {
     return static_cast<double>(segment.bytes) / packet_bytes_;

@@ -47,6 +47,9 @@ struct Arguments {
   std::optional<double> timestamp_resolution_ms;
   std::optional<std::uint32_t> bunch_packets;
   std::optional<double> delayed_ack_ms;
+  double rtt_offset_ms = 0;
+  double reordering_probability = 0;
+  double reordering_delay_ms = 0;
   bool is_realistic = false;
   double time_unit_ms = 1;  // of the .dna files
   double seconds = 0;
@@ -60,7 +63,9 @@ constexpr const char* kUsage =
     "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss P]\n"
     "                     [--jitter-ms J] [--jitter-percentile-99-ms Q]\n"
     "                     [--timestamp-resolution-ms R] [--bunch-packets N] [--delayed-ack-ms D]\n"
-    "                     [--measurement realistic] [--time-unit-ms U]\n"
+    "                     [--rtt-offset-ms O] [--reordering-probability P]\n"
+    "                     [--reordering-delay-ms L] [--measurement realistic]\n"
+    "                     [--time-unit-ms U]\n"
     "                     --seconds S [--seed K] [--json]\n"
     "\n"
     "Simulates N senders that share one link and run a RemyCC (several: in turn), each on and off\n"
@@ -68,7 +73,9 @@ constexpr const char* kUsage =
     "ACK late by an exponentially distributed jitter of mean J (with Q: log-normally distributed,\n"
     "of median J and 99th percentile Q), and times in whole multiples of R. N packets leave it\n"
     "together; with D above 0 there is an ACK for every second packet, or for one that has waited\n"
-    "D. `--measurement realistic` is J 0.068, Q 0.2, R 0.001, N 2 and D 1 unless given.\n"
+    "D. RTTs that a sender measures, but its first, are too long by an offset of its own, up to\n"
+    "O. With probability P a packet comes L later, and others overtake it.\n"
+    "`--measurement realistic` is J 0.068, Q 0.2, R 0.001, N 2 and D 1 unless given.\n"
     "A .dna file does not tell its unit of time; it is U, 1 unless given.\n";
 
 template <class Number>
@@ -121,6 +128,13 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
     arguments.bunch_packets = parse_number<std::uint32_t>(name, text, 1, true, "an integer from 1");
   } else if (name == "delayed-ack-ms") {
     arguments.delayed_ack_ms = parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "rtt-offset-ms") {
+    arguments.rtt_offset_ms = parse_number<double>(name, text, 0, true, "a number from 0");
+  } else if (name == "reordering-probability") {
+    arguments.reordering_probability =
+        parse_number<double>(name, text, 0, true, "a number from 0 to 1");
+  } else if (name == "reordering-delay-ms") {
+    arguments.reordering_delay_ms = parse_number<double>(name, text, 0, true, "a number from 0");
   } else if (name == "measurement") {
     arguments.is_realistic = text == "realistic";
     if (!arguments.is_realistic) {
@@ -137,7 +151,7 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
 
 // Throws UsageError.
 Arguments parse_arguments(int argc, char** argv) {
-  static const std::array<option, 20> options = {{
+  static const std::array<option, 23> options = {{
       {"remycc", required_argument, nullptr, 'r'},
       {"senders", required_argument, nullptr, 'r'},
       {"link-mbps", required_argument, nullptr, 'r'},
@@ -152,6 +166,9 @@ Arguments parse_arguments(int argc, char** argv) {
       {"jitter-percentile-99-ms", required_argument, nullptr, 'o'},
       {"bunch-packets", required_argument, nullptr, 'o'},
       {"delayed-ack-ms", required_argument, nullptr, 'o'},
+      {"rtt-offset-ms", required_argument, nullptr, 'o'},
+      {"reordering-probability", required_argument, nullptr, 'o'},
+      {"reordering-delay-ms", required_argument, nullptr, 'o'},
       {"measurement", required_argument, nullptr, 'o'},
       {"timestamp-resolution-ms", required_argument, nullptr, 'o'},
       {"time-unit-ms", required_argument, nullptr, 'o'},
@@ -352,7 +369,10 @@ RuleTable read_table(const std::string& path, double time_unit_ms) {
 MeasurementNoise make_measurement(const Arguments& arguments) {
   MeasurementNoise noise;
   if (arguments.is_realistic) {
-    noise = {LogNormalJitter{0.068, 0.2}, 0.001, 2, 1};
+    noise.jitter = LogNormalJitter{0.068, 0.2};
+    noise.timestamp_resolution_ms = 0.001;
+    noise.bunch_packets = 2;
+    noise.delayed_ack_ms = 1;
   }
   if (const auto percentile_99_ms = arguments.jitter_percentile_99_ms) {
     const double median_ms = arguments.jitter_ms.value_or(0);
@@ -367,6 +387,9 @@ MeasurementNoise make_measurement(const Arguments& arguments) {
       arguments.timestamp_resolution_ms.value_or(noise.timestamp_resolution_ms);
   noise.bunch_packets = arguments.bunch_packets.value_or(noise.bunch_packets);
   noise.delayed_ack_ms = arguments.delayed_ack_ms.value_or(noise.delayed_ack_ms);
+  noise.rtt_offset_maximum_ms = arguments.rtt_offset_ms;
+  noise.reordering_probability = arguments.reordering_probability;
+  noise.reordering_delay_ms = arguments.reordering_delay_ms;
   return noise;
 }
 

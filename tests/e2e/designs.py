@@ -23,7 +23,7 @@ traffic:
 def write_spec(
     folder: Path, *, steps: int, seed: int = 1, specimens: int = 16, workers: str = "{}"
 ) -> Path:
-    """A joint search of so many steps; one of 16 specimens takes about a third of a CPU-second."""
+    """A joint search of so many steps; one of 16 specimens takes about a tenth of a CPU-second."""
     path = folder / f"design-{steps}-{seed}.yaml"
     search = f"{{seed: {seed}, specimens: {specimens}, joint: {{steps: {steps}}}}}"
     text = f"name: e2e\n{_NETWORK}search: {search}\nworkers: {workers}\n"

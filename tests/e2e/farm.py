@@ -31,7 +31,13 @@ WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
 UNREACHABLE = 3
 #: Each look is a process, which takes its share of the CPUs that the workers have.
 _LOOK_SECONDS = 1.0
+#: A design that has made no step for so long makes none any more, however busy the machine is.
+_STANDSTILL_SECONDS = 600.0
 FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
+
+
+class Unreachable(AssertionError):
+    """No coordinator answers: it may be on its way to another node."""
 
 
 class Farm:
@@ -74,7 +80,10 @@ class Farm:
     def cli(self, *arguments: str, role: str = "submitter") -> str:
         """What `remy-farm` prints, run with a token of this role."""
         done = self.try_cli(*arguments, role=role)
-        assert done.returncode == 0, f"remy-farm {' '.join(arguments)}\n{done.stderr}"
+        said = f"remy-farm {' '.join(arguments)}\n{done.stderr}"
+        if done.returncode == UNREACHABLE:
+            raise Unreachable(said)
+        assert done.returncode == 0, said
         return done.stdout
 
     def try_cli(
@@ -108,18 +117,22 @@ class Farm:
         return found
 
     def state(self, job_id: str) -> str:
-        return str(self.job(job_id)["state"]).removeprefix("JOB_STATE_").upper()
+        return _place_of(self.job(job_id))[0]
 
-    def wait_until_done(self, job_id: str, *, seconds: float = 600.0) -> str:
-        return wait_until(
-            lambda: next((s for s in [self.state(job_id)] if s in FINAL), ""),
-            f"the end of {job_id}",
-            seconds=seconds,
-            every_seconds=_LOOK_SECONDS,
-        )
+    def wait_until_done(self, job_id: str) -> str:
+        """Its final state, however long the machine takes; fails if it stands still."""
+        found = ("", 0)
+        while found[0] not in FINAL:
+            found = wait_until(
+                lambda last=found: self._place_other_than(job_id, last),  # type: ignore[misc]
+                f"{job_id} to go on from {found}",
+                seconds=_STANDSTILL_SECONDS,
+                every_seconds=_LOOK_SECONDS,
+            )
+        return found[0]
 
     def step(self, job_id: str) -> int:
-        return int(self.job(job_id).get("progress", {}).get("step", 0))
+        return _place_of(self.job(job_id))[1]
 
     def wait_for_step(self, job_id: str, step: int, *, seconds: float = 300.0) -> None:
         """Until the job has made so many steps."""
@@ -145,6 +158,14 @@ class Farm:
         if forward is not None:
             forward.terminate()
             forward.communicate()
+
+    def _place_other_than(self, job_id: str, last: tuple[str, int]) -> tuple[str, int] | None:
+        """The state of a job and its step, once they have changed."""
+        try:
+            place = _place_of(self.job(job_id))
+        except Unreachable:
+            return None
+        return place if place != last else None
 
     def _reachable(self) -> dict[str, str]:
         if self._forward is None or self._forward.poll() is not None:
@@ -175,6 +196,12 @@ class Farm:
             "REMY_FARM_PATIENCE": "10",
         }
         return True
+
+
+def _place_of(job: dict[str, Any]) -> tuple[str, int]:
+    """Its state, and the steps that it has made."""
+    state = str(job["state"]).removeprefix("JOB_STATE_").upper()
+    return state, int(job.get("progress", {}).get("step", 0))
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
     _progress(farm, job, 5)
     start_node(node)
 
-    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     figures(
         f"two nodes lost, one drained, coordinator and Redis killed in "
@@ -131,7 +131,7 @@ def test_a_coordinator_whose_node_vanishes_takes_its_design_up_on_another(
         f"the next step seen after {time.monotonic() - began:.0f} s"
     )
     start_node(node)
-    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     figures(f"{STEPS} steps, {digest_of(farm.fetch(job))}")
 
@@ -163,8 +163,9 @@ def test_spot_nodes_may_be_lost_every_half_minute(
         due = began + (number + 1) * _BETWEEN_LOSSES_SECONDS
         time.sleep(max(0.0, due - time.monotonic()))
     losing = time.monotonic() - began
-    assert with_workers >= 2
-    assert farm.wait_until_done(job, seconds=1800) == "SUCCEEDED"
+    # Workers come back between two losses, and not minutes after.
+    assert with_workers >= _LOSSES // 2
+    assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     figures(
         f"{_LOSSES} nodes lost in {losing:.0f} s, {with_workers} of them with workers; {steps} "

@@ -100,7 +100,7 @@ def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
     assert "remy-farm-launcher" not in _who_sets_suspend(farm, _job_of(farm, low))
 
     for job, name in ((high, "high"), (low, "low")):
-        assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+        assert farm.wait_until_done(job) == "SUCCEEDED"
         assert farm.fetch(job) == embedded(specs[name])
         figures(f"{name}: {_STEPS} steps, {digest_of(farm.fetch(job))}")
     assert int(farm.job(low)["progress"]["step"]) > reached

@@ -83,7 +83,7 @@ def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
     (another,) = wait_until(lambda: farm.kubectl.pods(HEAD), "another head", seconds=400)
     assert another["metadata"]["uid"] != head["metadata"]["uid"]
 
-    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     assert _kinds(farm) == {"coordinator", "redis", "ray-head", "ray-worker"}
     figures(f"node {lost} and the head lost, 1600 steps, {digest_of(farm.fetch(job))}")

@@ -57,7 +57,7 @@ def test_a_farm_of_before_is_upgraded_with_its_store_and_its_designs(
     assert farm.fetch(ended) == table
     wait_until(lambda: _jobs_of(farm, job) not in ([], [before]), "another Job in its place")
     reached = farm.step(job)
-    assert farm.wait_until_done(job, seconds=900) == "SUCCEEDED"
+    assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     figures(f"from {BEFORE} at step {reached} of 800, {digest_of(farm.fetch(job))}")
 

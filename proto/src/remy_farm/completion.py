@@ -46,6 +46,7 @@ _ABSOLUTE_SIGNALS: Final = (
 _EDITION_OF_SIGNALS: Final = {
     rule_table_pb2.RULES_ABSOLUTE: 1,
     rule_table_pb2.RULES_SCALE_FREE: 2,
+    rule_table_pb2.RULES_SCALE_FREE_REMEMBERING: 2,
 }
 _TOKEN: Final = re.compile(r"[^\s,:{}\[\]]+")
 

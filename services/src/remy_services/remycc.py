@@ -193,7 +193,6 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
         raise ValueError(f"{len(uses)} use counts for a table of {table.rule_count} rules")
     total = sum(uses) if uses is not None else 0
     start = start_rule(table)
-    is_scale_free = table.rules == rule_table_pb2.RULES_SCALE_FREE
     rules = []
     for number in range(table.rule_count):
         lower, upper = table.region(number)
@@ -208,7 +207,7 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
                 *table.action(number),
                 use_share=share,
                 rules=table.rules,
-                is_relative=is_scale_free and number != start,
+                is_relative=table.is_scale_free and number != start,
             )
         )
     return rules
@@ -244,7 +243,8 @@ def sentence_of_clocks(rules: Sequence[ReadableRule]) -> str:
 
 # Where signals of scale-free rules begin once something is measured, by native axis: no RTT is
 # below the smallest, and no EWMA of weight 1/256 below 1/32 of one of weight 1/8 of the same times.
-_LEAST_MEASURED: Final = {2: 1.0, 3: 1 / 32, 5: 1 / (1 << 20), 8: 1 / (1 << 20)}
+# Who remembers the last on period knows all of it but an RTT.
+_LEAST_MEASURED: Final = {1: 1.0, 2: 1.0, 3: 1 / 32, 5: 1 / (1 << 20), 8: 1 / (1 << 20)}
 
 
 def start_rule(table: RuleTable) -> int | None:
@@ -253,16 +253,24 @@ def start_rule(table: RuleTable) -> int | None:
     Its action is in packets and ms. None if the table has absolute rules, or if the rule for a
     memory that is all zero is one for measured memory too.
     """
-    if table.rules != rule_table_pb2.RULES_SCALE_FREE:
+    if not table.is_scale_free:
         return None
     rule = table.find((0.0, 0.0, 0.0, 0.0))
     return rule if guards_of_start(table, rule) else None
 
 
+_RTT_RATIO: Final = 2
+
+
 def guards_of_start(table: RuleTable, rule: int) -> list[int]:
     """The axes on which the rule's region ends before anything that can be measured."""
     _, upper = table.region(rule)
-    return [axis for axis, least in _LEAST_MEASURED.items() if upper[axis] <= least]
+    remembers = table.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
+    return [
+        axis
+        for axis, least in _LEAST_MEASURED.items()
+        if upper[axis] <= least and not (remembers and axis == _RTT_RATIO)
+    ]
 
 
 def signal_name(axis: int, rules: int) -> str:
@@ -274,8 +282,7 @@ def signal_name(axis: int, rules: int) -> str:
 
 def file_suffixes(table: RuleTable) -> tuple[str, ...]:
     """Which files can hold a table: a .dna file has no scale-free rules."""
-    is_scale_free = table.rules == rule_table_pb2.RULES_SCALE_FREE
-    return (".json",) if is_scale_free else (".json", ".dna")
+    return (".json",) if table.is_scale_free else (".json", ".dna")
 
 
 MAXIMUM_BYTES: Final = 64 << 20
@@ -319,8 +326,11 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
     try:
         data = to_bytes(remycc, _suffix(path))
     except InvalidTable as error:
-        is_scale_free = remycc.table.rules == rule_table_pb2.RULES_SCALE_FREE
-        close = ", or write what comes close with 'remy-farm export --dna'" if is_scale_free else ""
+        close = (
+            ", or write what comes close with 'remy-farm export --dna'"
+            if remycc.table.is_scale_free
+            else ""
+        )
         raise RemyCCError(
             f"{os.fspath(path)} cannot be written: {str(error).rstrip('.')}{close}"
         ) from error

@@ -42,7 +42,8 @@ def studies(tmp_path: Path) -> Path:
     )
 
 
-def _files(out: Path) -> dict[str, bytes]:
+def files_of(out: Path) -> dict[str, bytes]:
+    """All but what has been simulated."""
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))
@@ -65,15 +66,15 @@ def test_figures_are_made_and_made_again_with_the_same_bytes(
         "small/ellipses": "differs because",
         "small/lost": "not reproducible because",
     }
-    made = _files(tmp_path / "a")
+    made = files_of(tmp_path / "a")
     again = reproduce("a", 1)
     # Figures with the same networks share their cells.
     assert again["cells_simulated"] == 0
     assert again["cells_found"] == 16
     assert again["figures"] == first["figures"]
-    assert _files(tmp_path / "a") == made
+    assert files_of(tmp_path / "a") == made
     reproduce("b", 1)
-    assert _files(tmp_path / "b") == made
+    assert files_of(tmp_path / "b") == made
     for name in ("curves", "ellipses", "bars"):
         assert made[f"small/{name}.png"].startswith(b"\x89PNG")
         assert b"<svg" in made[f"small/{name}.svg"]

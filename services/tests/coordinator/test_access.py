@@ -37,10 +37,18 @@ _METHODS = {
     for method in service.methods
 }
 _DENIED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
-_VIEW = {"GetJob", "ListJobs", "WatchJob", "GetRemyCC", "ListEpochs", "CompareJobs"}
+_VIEW = {
+    "GetJob",
+    "ListJobs",
+    "WatchJob",
+    "GetRemyCC",
+    "ListEpochs",
+    "CompareJobs",
+    "ReadEvaluation",
+}
 _VIEW |= {"ListWorkerLines", "ExportJob", "GetServerInfo"}
 _CHANGE = {"SubmitJob", "PauseJob", "ResumeJob", "CancelJob", "ExtendJob", "ForkJob"}
-_CHANGE |= {"DeleteJob", "ImportJob", "UploadTrace"}
+_CHANGE |= {"DeleteJob", "ImportJob", "UploadTrace", "SubmitEvaluation"}
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from remy_farm.completion import complete, constraint_of, is_alternative
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, spec_pb2
+from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.states import PAUSED, SUCCEEDED
 from remy_services.specification import to_yaml
 from remy_services.specification.networks import USUAL_TABLE
@@ -29,6 +30,7 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
+from services.tests.coordinator.test_evaluations import small_request, submit_evaluation
 from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec(steps=3)
@@ -42,7 +44,8 @@ _SUBMITTED: dict[str, Any] = {
     "queue_name": "spot",
     "validate_only": True,
 }
-#: Of each method, requests that give every field. There are two jobs: one is over, one paused.
+#: Of each method, requests that give every field. There are designs that are over and
+#: paused, and an evaluation that is over.
 _FULL: dict[str, list[Any]] = {
     "SubmitJob": [
         messages.SubmitJobRequest(client_request_id="text", spec_text=to_yaml(_SPEC), **_SUBMITTED),
@@ -87,6 +90,18 @@ _FULL: dict[str, list[Any]] = {
     "CompareJobs": [messages.CompareJobsRequest(jobs=["over", "paused"])],
     "ExportJob": [messages.ExportJobRequest(job="over")],
     "ImportJob": [messages.ImportJobRequest(part=b"an archive")],
+    "SubmitEvaluation": [
+        messages.SubmitEvaluationRequest(
+            client_request_id="evaluation",
+            name="evaluation",
+            priority=2,
+            weight=2.5,
+            queue_name="queue",
+            request=small_request(0).SerializeToString(deterministic=True),
+            simulator_sha256=SimulatorIdentity.own().sha256,
+        )
+    ],
+    "ReadEvaluation": [messages.ReadEvaluationRequest(job="evaluated", part=0)],
     "UploadTrace": [messages.UploadTraceRequest(part=(5000).to_bytes(8, "little"))],
     "GetServerInfo": [],
 }
@@ -111,13 +126,15 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def ids(client: Client) -> _Ids:
-    """The two jobs."""
+    """The jobs."""
     paused = client.submit(small_joint_spec(steps=_LONG), name="paused", priority=5).id
     client.call("PauseJob", messages.PauseJobRequest(job=paused))
     over = client.submit(_SPEC, name="over", priority=5, campaign="sweep").id
     client.until_final(over)
     client.until_state(paused, PAUSED)
-    return {"over": over, "paused": paused}
+    evaluated = submit_evaluation(client, [small_request(0)]).id
+    client.until_final(evaluated)
+    return {"over": over, "paused": paused, "evaluated": evaluated}
 
 
 def test_every_field_of_every_request_is_left_out() -> None:
@@ -155,6 +172,8 @@ _NEEDED = {
     ("CompareJobs", "jobs"): "jobs",
     ("ImportJob", "part"): "part",
     ("UploadTrace", "part"): "part",
+    ("SubmitEvaluation", "request"): "request",
+    ("SubmitEvaluation", "simulator_sha256"): "simulator_sha256",
 }
 
 
@@ -173,6 +192,9 @@ _MEANINGS: dict[tuple[str, str], Any] = {
 }
 
 
+_STREAMS = ("ImportJob", "UploadTrace", "SubmitEvaluation")
+
+
 def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode, Any]:
     """How a call ends: what of the response time does not change, or the fields that are blamed."""
     if method == "ExtendJob":
@@ -181,14 +203,12 @@ def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode,
             job="paused", stop=spec_pb2.Stop(), joint_steps=_LONG, priority=5
         )
         client.call(method, first)
-    if method in ("SubmitJob", "ForkJob") and request.client_request_id:
+    if method in ("SubmitJob", "ForkJob", "SubmitEvaluation") and request.client_request_id:
         # Another request.
         request = _copy(request)
         request.client_request_id = secrets.token_hex(8)
     try:
-        response = client.call(
-            method, iter([request]) if method in ("ImportJob", "UploadTrace") else request
-        )
+        response = client.call(method, iter([request]) if method in _STREAMS else request)
         return grpc.StatusCode.OK, _lasting(response)
     except grpc.RpcError as error:
         return refusal(error)[0], named_fields(error)
@@ -207,11 +227,16 @@ def _lasting(response: Any) -> Any:
                 job.spec.SerializeToString(deterministic=True),
                 bool(job.id),
             )
+        case messages.SubmitEvaluationResponse(job=job):
+            return job.name, job.priority, job.weight, job.queue_name, bool(job.id)
         case messages.ListJobsResponse():
             return [job.id for job in response.jobs], response.next_page_token
         case messages.GetRemyCCResponse():
             return response
-    return [update.event for update in response if update.HasField("event")]
+    updates = list(response)
+    if any(isinstance(update, messages.ReadEvaluationResponse) for update in updates):
+        return updates
+    return [update.event for update in updates if update.HasField("event")]
 
 
 def _with_ids(request: Any, ids: _Ids) -> Any:

@@ -31,7 +31,7 @@ from services.tests.designer.small_joint_spec import small_joint_spec
 _SPEC = small_joint_spec()
 
 
-def _export(client: Client, job: str) -> bytes:
+def export_archive(client: Client, job: str) -> bytes:
     parts = client.call("ExportJob", messages.ExportJobRequest(job=job))
     return b"".join(each.part for each in parts)
 
@@ -79,7 +79,7 @@ def test_a_finished_job_is_the_same_on_another_farm(
     gate.open()
     here, there = first.client(), second.client()
     job = here.until_final(here.submit(_SPEC, name="moved").id)
-    moved = import_archive(there, _export(here, job.id))
+    moved = import_archive(there, export_archive(here, job.id))
     assert moved == job
     assert there.history(job.id) == here.history(job.id)
     assert there.remycc(job.id) == here.remycc(job.id)
@@ -94,7 +94,7 @@ def test_a_job_under_way_rests_until_it_is_resumed(
     job = here.submit(_SPEC)
     gate.let_pass(8)
     here.until(job.id, lambda shown: shown.progress.step == 8)
-    moved = import_archive(there, _export(here, job.id))
+    moved = import_archive(there, export_archive(here, job.id))
     assert moved.state == PAUSED
     assert moved.status_message == "was brought here from another farm"
 
@@ -190,7 +190,7 @@ def test_what_is_here_already_is_refused(first: RunningServer, gate: Gate) -> No
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)
-    code, message = _code(client, _export(client, job.id))
+    code, message = _code(client, export_archive(client, job.id))
     assert code == grpc.StatusCode.ALREADY_EXISTS
     assert message == f"job {job.id} is here already"
 
@@ -199,7 +199,7 @@ def test_damaged_archives_are_refused(first: RunningServer, gate: Gate) -> None:
     gate.open()
     client, chance = first.client(), random.Random(1)
     job = client.until_final(client.submit(_SPEC).id)
-    archive = _export(client, job.id)
+    archive = export_archive(client, job.id)
     damaged = [b"", b"nonsense", archive[:-1], archive[: len(archive) // 2]]
     for _ in range(50):
         changed = bytearray(archive)
@@ -216,7 +216,7 @@ def test_archives_that_no_farm_would_have_made_are_refused(
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)
-    whole = unseal_archive(_export(client, job.id))
+    whole = unseal_archive(export_archive(client, job.id))
 
     def forged() -> job_pb2.JobArchive:
         archive = job_pb2.JobArchive()
@@ -245,7 +245,7 @@ def test_a_forged_snapshot_makes_its_job_fail_and_nothing_else(
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)
-    archive = unseal_archive(_export(client, job.id))
+    archive = unseal_archive(export_archive(client, job.id))
     archive.record.job.id = "forged"
     archive.record.job.state = PAUSED
     archive.snapshot = b"nonsense"

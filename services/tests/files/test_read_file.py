@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,36 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) ->
     with pytest.raises(FileError) as caught:
         read_file(tmp_path / name, limit=10)
     assert str(caught.value) == f"{tmp_path / name}: cannot be read ({reason})"
+
+
+def test_a_pipe_is_read_once_its_writer_comes(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = bytes(range(256)) * 1000
+    with ThreadPoolExecutor() as others:
+        writer = others.submit(pipe.write_bytes, content)
+        assert read_file(pipe, limit=len(content)) == content
+        assert writer.result() == len(content)
+
+
+def test_a_pipe_is_read_whose_writer_takes_its_time(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write_late() -> None:
+        with pipe.open("wb") as file:
+            time.sleep(1.5)
+            file.write(b"late")
+
+    with ThreadPoolExecutor() as others:
+        writer = others.submit(write_late)
+        assert read_file(pipe, limit=10) == b"late"
+        writer.result()
+
+
+def test_a_pipe_that_nobody_writes_to_is_no_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileError) as caught:
+        read_file(pipe, limit=10)
+    assert str(caught.value) == f"{pipe} is a pipe that nobody writes to"

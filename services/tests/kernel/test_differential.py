@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from remy_services.designer.actions import ActionSpace, first_table
 from remy_services.kernel.differential import compare_compiled
 from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.remycc import read_remycc
+from remy_services.specification import parse_spec
 from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, SCALE_FREE, integers, needs_c
 from services.tests.remycc.tables import published
 
@@ -30,6 +32,28 @@ def test_no_rule_differs_in_100_000_vectors(path: Path) -> None:
 def test_other_vectors_come_out_alike(path: Path) -> None:
     table = integers(path)
     assert compare_compiled(table, header(table), vectors=20_000, seed=2).is_same
+
+
+_REMEMBERING = """
+name: test
+rules: scale_free_remembering
+signals: [send_ratio, rtt_ratio, age]
+network: {link_rate_mbps: {log_uniform: [1, 100]}, rtt_ms: 100, senders: 2}
+traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}
+"""
+
+
+def test_averages_that_are_means_while_they_are_young_come_out_alike() -> None:
+    """Divided at ages beside the first table's, whose places even paces come by. A connection
+    begins with nothing, so that the rule of who remembers is used by no ACK."""
+    spec = parse_spec(_REMEMBERING)
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    for rule in (6, 5, 4, 3, 2):
+        table = table.split(rule, [(0, 0.9)])
+    found = compare_compiled(IntegerTable.of(table), header(IntegerTable.of(table)))
+    assert found.is_same, found
+    assert found.rules_not_looked_up == ()
+    assert found.rules_not_used_by_acks == (1,)
 
 
 @pytest.mark.parametrize("path", published())

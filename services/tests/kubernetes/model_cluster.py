@@ -44,7 +44,7 @@ class ModelCluster:
             for _ in range(wanted - len(live)):
                 self.made += 1
                 name = f"{job.name}-{self.made}"
-                self.pods[name] = ObservedPod(name, name, job.job_id, job.name, "Running")
+                self.pods[name] = ObservedPod(name, name, job.job_id, job.name, job.uid, "Running")
 
     def end(self, name: str, *, disruption: str | None = None, exit_code: int = 1) -> None:
         """A pod ends: taken away by the cluster, or by itself."""

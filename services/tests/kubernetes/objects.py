@@ -67,6 +67,7 @@ def pod(name: str, job_name: str, job_id: str = "0001", **others: Any) -> Observ
             "uid": name,
             "job_id": job_id,
             "job_name": job_name,
+            "job_uid": job_name,
             "phase": "Running",
             **others,
         }

@@ -192,6 +192,56 @@ def test_preemptions_and_failures_are_counted_beyond_the_life_of_their_pods() ->
     assert plan([], [], past=dict(second.past)).past == {}
 
 
+def lost(*numbers: int) -> list[ObservedPod]:
+    """Pods that the cluster took away with their nodes."""
+    return [
+        pod(f"lost-{each}", NAME, phase="Failed", disruption="DeletionByTaintManager")
+        for each in numbers
+    ]
+
+
+def test_workers_that_kubernetes_would_replace_only_after_minutes_come_by_another_job() -> None:
+    # After five losses its controller makes no pod for 160 s. Of the first four nothing is left.
+    found = [job(NAME, parallelism=2, workers=2)]
+    past = dict(plan([design()], found, lost(1, 2, 3, 4)).past)
+    past = dict(plan([design()], found, past=past, now=NOW + 100).past)
+    result = plan([design()], found, [*lost(5), pod("a", NAME)], past=past, now=NOW + 101)
+    assert result.actions == (Remove("0001", NAME),)
+    assert "made anew" in result.sentences["0001"]
+    # Another Job of the same name has no such past.
+    anew = [job(NAME, uid="another", parallelism=2, workers=2)]
+    result = plan([design()], anew, past=dict(result.past), now=NOW + 105)
+    assert result.actions == ()
+
+
+@pytest.mark.parametrize(
+    ("losses", "there", "seconds"),
+    [
+        # Twenty seconds are no reason, nor is what is left of forty.
+        (2, 0, 0.0),
+        (3, 0, 25.0),
+        # The workers that are there would lose more than those that are missing.
+        (3, 7, 0.0),
+        # Without losses it is a quota or a policy that keeps them away.
+        (0, 1, 300.0),
+    ],
+)
+def test_a_job_that_is_soon_whole_or_mostly_there_is_kept(
+    losses: int, there: int, seconds: float
+) -> None:
+    eight = design(workers=spec_pb2.Workers(minimum=8, maximum=8))
+    found = [job(NAME, parallelism=8, workers=8)]
+    running = [pod(f"there-{each}", NAME) for each in range(there)]
+    pods = lost(*range(losses)) + running
+    past = dict(plan([eight], found, pods).past)
+    assert plan([eight], found, pods, past=past, now=NOW + seconds).actions == ()
+
+
+def test_workers_that_fail_by_themselves_wait_as_kubernetes_has_it() -> None:
+    failed = [pod(f"failed-{each}", NAME, phase="Failed", exit_code=1) for each in range(8)]
+    assert plan([design()], [job(NAME, parallelism=2, workers=2)], failed).actions == ()
+
+
 def test_what_keeps_workers_from_running_is_said() -> None:
     waiting = [
         pod(name, NAME, phase="Pending", waits_for="Unschedulable", waits_message="0/3 nodes fit.")

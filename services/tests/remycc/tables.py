@@ -57,8 +57,6 @@ def remyccs(
 ) -> RemyCC:
     """RemyCCs of one to four signals after up to four splits; whole increments if `integral`."""
     axes = st.integers(0, 3)
-    if rules == rule_table_pb2.RULES_SCALE_FREE:
-        axes = axes.filter(lambda axis: axis != 1)
     signals = sorted(draw(st.sets(axes, min_size=1)))
     increments = st.integers(-10, 256).map(float) if integral else st.floats(-10, 256)
     actions = st.tuples(st.floats(0, 10), increments, st.floats(0, 1000))

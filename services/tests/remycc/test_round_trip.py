@@ -17,7 +17,7 @@ from services.tests.remycc.tables import published, remyccs
 _same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-_either_kind = remyccs() | remyccs(rules=rule_table_pb2.RULES_SCALE_FREE)
+_either_kind = remyccs() | remyccs(rules=rule_table_pb2.RULES_SCALE_FREE_REMEMBERING)
 
 
 @_same_folder

@@ -85,7 +85,12 @@ _SIGNALS = {
     ],
     rule_table_pb2.RULES_SCALE_FREE: [
         rule_table_pb2.SIGNAL_SEND_RATIO,
+        rule_table_pb2.SIGNAL_AGE,
         rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
+    ],
+    rule_table_pb2.RULES_SCALE_FREE_REMEMBERING: [
+        rule_table_pb2.SIGNAL_AGE,
         rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
     ],
 }
@@ -106,7 +111,7 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
     )
     rules = draw(
         st.sampled_from(
-            [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE]
+            list(_SIGNALS)
             if mode != spec_pb2.SEARCH_MODE_PAPER
             else [rule_table_pb2.RULES_ABSOLUTE]
         )
@@ -169,7 +174,11 @@ def _measurements(draw: st.DrawFn) -> spec_pb2.MeasurementModel:
         timestamp_resolution_ms=draw(sizes),
         bunch_packets=draw(distributions(1, 1000, integral=True)),
         delayed_ack_ms=draw(sizes),
+        rtt_offset_maximum_ms=draw(sizes),
     )
+    if draw(st.booleans()):
+        model.reordering.probability.CopyFrom(draw(distributions(0, 1)))
+        model.reordering.delay_ms.CopyFrom(draw(sizes))
     match draw(st.integers(0, 4)):
         case 0:
             model.jitter.exponential_mean_ms.CopyFrom(draw(sizes))

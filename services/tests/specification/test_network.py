@@ -82,6 +82,12 @@ def test_clocks_are_exact_unless_measured_otherwise() -> None:
             "{bunch_packets: 1, delayed_ack_ms: 1}",
             evaluation_pb2.Measurement(delayed_ack_ms=1),
         ),
+        (
+            "{rtt_offset_maximum_ms: 2, reordering: {probability: 0.01, delay_ms: 5}}",
+            evaluation_pb2.Measurement(
+                rtt_offset_maximum_ms=2, reordering_probability=0.01, reordering_delay_ms=5
+            ),
+        ),
     ],
 )
 def test_measurement(measurement: str, expected: evaluation_pb2.Measurement) -> None:
@@ -278,6 +284,9 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
         ("DELAYED_ACK", 13),
         ("MODEL", 14),
         ("ARRIVAL", 15),
+        ("RTT_OFFSET", 16),
+        ("REORDERING", 17),
+        ("REORDERING_DELAY", 18),
     ]
 
 

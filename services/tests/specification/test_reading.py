@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from remy_farm.v1 import rule_table_pb2, spec_pb2
-from remy_services.specification import parse_spec, spec_of_tree, to_yaml, vary
+from remy_services.specification import SpecError, parse_spec, spec_of_tree, to_yaml, vary
 from remy_services.specification.reading import read_yaml
+from remy_services.specification.writing import content_digest
 from services.tests.specification.specs import MINIMAL, with_line
 
 
@@ -104,6 +105,28 @@ def test_one_key_of_realistic_clocks_may_be_another() -> None:
     spec = spec_of_tree(vary(tree, "network.measurement.delayed_ack_ms", 0))
     assert spec.network.measurement.delayed_ack_ms.exact == 0
     assert spec.network.measurement.timestamp_resolution_ms.exact == 0.001
+
+
+def test_realistic_clocks_may_have_other_keys_beside_them() -> None:
+    more = "rtt_offset_maximum_ms: 1, reordering: {probability: 0.01, delay_ms: {uniform: [1, 9]}}"
+    keys = f"{{preset: realistic, delayed_ack_ms: 0, {more}}}"
+    measurement = parse_spec(with_line(f"  measurement: {keys}")).network.measurement
+    word = parse_spec(with_line("  measurement: realistic")).network.measurement
+    assert measurement.jitter == word.jitter
+    assert measurement.delayed_ack_ms.exact == 0
+    assert measurement.rtt_offset_maximum_ms.exact == 1
+    assert measurement.reordering.delay_ms.uniform.high == 9
+    with pytest.raises(SpecError, match=r"preset is .ideal., but must be realistic"):
+        parse_spec(with_line("  measurement: {preset: ideal}"))
+
+
+def test_a_digest_tells_of_offsets_and_reordering_where_they_are_given() -> None:
+    keys = ["rtt_offset_maximum_ms: 1", "reordering: {probability: 0.1, delay_ms: 1}"]
+    specs = [with_line(f"  measurement: {{preset: realistic, {each}}}") for each in keys]
+    digests = {content_digest(parse_spec(each)) for each in specs}
+    word = parse_spec(with_line("  measurement: realistic"))
+    assert len(digests - {content_digest(word)}) == 2
+    assert not any(key.partition(":")[0] in to_yaml(word) for key in keys)
 
 
 def test_a_value_of_zero_is_not_a_missing_value() -> None:

@@ -348,19 +348,7 @@ class PreparedRequest:
             used_rules=result.used_rules,
         )
         if self._objective is None:
-            outcome.senders.CopyFrom(
-                evaluation_pb2.SenderColumns(
-                    packets_received=result.packets_received,
-                    packets_sent=result.sender_packets_sent,
-                    packets_lost=result.packets_lost,
-                    on_ms=result.on_ms,
-                    share_ms=result.share_ms,
-                    delay_sum_ms=result.delay_sum_ms,
-                    first_on_ms=result.first_on_ms,
-                )
-            )
-            if not all_plain:
-                _set_transport(outcome.senders.transport, result.transport)
+            outcome.senders.CopyFrom(_senders(result, is_plain=all_plain))
         if self.shared.recording in _RECORDS_MEMORY:
             outcome.memory.CopyFrom(_memory(result.memory_places, result.memory_counts))
         return outcome
@@ -399,9 +387,36 @@ def evaluate_columns(
     return PreparedRequest(request, tables).evaluate(request, threads, cancellation, packet_limit)
 
 
+def _senders(result: _native.OutcomeColumns, *, is_plain: bool) -> evaluation_pb2.SenderColumns:
+    senders = evaluation_pb2.SenderColumns(
+        packets_received=result.packets_received,
+        packets_sent=result.sender_packets_sent,
+        packets_lost=result.packets_lost,
+        on_ms=result.on_ms,
+        share_ms=result.share_ms,
+        delay_sum_ms=result.delay_sum_ms,
+        first_on_ms=result.first_on_ms,
+    )
+    if not is_plain:
+        _set_transport(senders.transport, result.transport)
+    return senders
+
+
+def recorded_outcome(
+    request: evaluation_pb2.EvaluationRequest, recording: _native.NetworkRecording
+) -> evaluation_pb2.EvaluationOutcome:
+    """What evaluate_columns gives for the recorded specimen, where nothing is scored or counted."""
+    is_plain = messages.is_plain(request.specimens[0])
+    return evaluation_pb2.EvaluationOutcome(
+        packets_sent=recording.outcome.packets_sent,
+        senders=_senders(recording.outcome, is_plain=is_plain),
+    )
+
+
 def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _native.NetworkRecording:
     """What is seen of a request's first specimen every so often, as columns: of senders by time
-    and sender, of links by time and link. Raises InvalidRequest."""
+    and sender, of links by time and link; and what recorded_outcome() makes an outcome of.
+    Raises InvalidRequest."""
     specimen = request.specimens[0]
     try:
         traces = Traces(request.traces)

@@ -21,12 +21,14 @@ _BOUNDS = evaluation_pb2.ActionBounds(
 @functools.cache
 def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
     """64 hexadecimal digits: SHA-256 of what this simulator makes of a fixed request, with a table
-    of such rules.
+    of such rules; that of rules that remember is `signals_fingerprint`.
 
     The request asks for something of everything: divided tables, changes and perturbations, every
     kind of traffic, finite buffers, loss, jitter, and summaries of memory; of scale-free tables for
     bunches and delayed ACKs as well. It takes some milliseconds, once.
     """
+    if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
+        return signals_fingerprint()
     if rules == rule_table_pb2.RULES_SCALE_FREE:
         scale_free = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
         scale_free.specimens.append(_kernels())
@@ -49,9 +51,14 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
 
 @functools.cache
 def signals_fingerprint() -> str:
-    """The same of tables that look at other than the usual signals, of either kind of rules."""
+    """The same of tables that look at other than the usual signals, or at age, of every kind of
+    rules; those that remember do both."""
     digest = hashlib.sha256()
-    for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE):
+    for rules in (
+        rule_table_pb2.RULES_ABSOLUTE,
+        rule_table_pb2.RULES_SCALE_FREE,
+        rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
+    ):
         request = _request_of_signals(rules, evaluation_pb2.RECORDING_SHARES)
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
@@ -121,12 +128,18 @@ def _objective(throughput: spec_pb2.ThroughputMeasure) -> spec_pb2.Objective:
 
 
 def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
-    """One more specimen: routes over two links and back over a third."""
+    """One more specimen: routes over two links and back over a third, RTTs that are off, and
+    packets that are late."""
     specimen = request.specimens.add(
         key=len(request.specimens) + 1,
         link_rate_packets_per_ms=0.71,
         rtt_ms=61.9,
         bottleneck={"ack_bytes": 50.0},
+        measurement={
+            "rtt_offset_maximum_ms": 1.7,
+            "reordering_probability": 0.02,
+            "reordering_delay_ms": 9.0,
+        },
         links=[
             {"rate_packets_per_ms": 0.71, "delay_ms": 11.3, "buffer_packets": 20},
             {"rate_packets_per_ms": 1.3, "delay_ms": 4.1, "loss_probability": 0.003},
@@ -154,6 +167,7 @@ def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
         group.route.links.extend(([0, 1], [0], [1])[number % 3])
         group.route.return_links.append(2)
         group.route.delay_ms = 3.0 * number
+    group.rtt_offset_ms = 2.3
 
 
 def _add_link_kinds(request: evaluation_pb2.EvaluationRequest) -> None:
@@ -382,8 +396,10 @@ def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     thresholds = {9: 0.05, 4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
     if not is_absolute:
         thresholds |= {4: 3.0, 5: 0.05, 7: 0.1}
+    if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
+        thresholds[1] = 20.0
     table = rule_table_pb2.RuleTable(
-        signals=[signal_of(axis, rules) for axis in (2, *sorted(thresholds))],
+        signals=[signal_of(axis, rules) for axis in sorted({2, *thresholds})],
         domain_upper=163840.0,
         rules=rules,
     )

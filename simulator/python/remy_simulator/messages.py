@@ -15,7 +15,7 @@ SenderRow = tuple[int, int, int, float, float, float, float]
 #: What a TransportColumns message says of a sender: six counts, and its flows (packets, ms).
 TransportRow = tuple[tuple[int, ...], list[tuple[int, float]]]
 
-# By axis. Scale-free rules look at the same axes as ratios, and not at rec_ewma itself.
+# By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
 _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
     rule_table_pb2.SIGNAL_REC_EWMA,
@@ -30,7 +30,7 @@ _ABSOLUTE_SIGNALS: Final = (
 )
 _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_RATIO,
-    rule_table_pb2.SIGNAL_REC_EWMA,
+    rule_table_pb2.SIGNAL_AGE,
     rule_table_pb2.SIGNAL_RTT_RATIO,
     rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
     rule_table_pb2.SIGNAL_RTT_DIFF_RATIO,
@@ -55,10 +55,14 @@ def axis_of(signal: int) -> int:
     return _AXES.get(signal, signal - 1)
 
 
+def is_scale_free(rules: int) -> bool:
+    """Whether such rules speak in the sender's own measured scale."""
+    return rules not in (rule_table_pb2.RULES_UNSPECIFIED, rule_table_pb2.RULES_ABSOLUTE)
+
+
 def signal_of(axis: int, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> rule_table_pb2.Signal:
     """The inverse of axis_of, for tables of such rules."""
-    is_scale_free = rules == rule_table_pb2.RULES_SCALE_FREE
-    return (_SCALE_FREE_SIGNALS if is_scale_free else _ABSOLUTE_SIGNALS)[axis]
+    return (_SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS)[axis]
 
 
 def action_tuple(action: rule_table_pb2.Action) -> ActionTuple:
@@ -159,6 +163,8 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
         native.weight = group.weight
     if group.HasField("objective"):
         native.objective = native_objective(group.objective)
+    if group.HasField("rtt_offset_ms"):
+        native.rtt_offset_ms = group.rtt_offset_ms
     return native
 
 
@@ -257,12 +263,16 @@ def packet_bytes(bottleneck: evaluation_pb2.Bottleneck) -> float:
     return bottleneck.packet_bytes or _USUAL_PACKET_BYTES
 
 
+_NOT_PLAIN: Final = ("protocol", "body", "first_on_ms", "route", "rtt_offset_ms")
+
+
 def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> bool:
-    """Whether there is nothing but RemyCCs on datagrams that meet in one drop-tail queue, and begin
-    when each pleases."""
-    return not (holder.HasField("bottleneck") or holder.links) and not any(
-        group.traffic.HasField("barrier")
-        or any(group.HasField(name) for name in ("protocol", "body", "first_on_ms", "route"))
+    """Whether there is nothing but RemyCCs on datagrams that meet in one drop-tail queue, stay in
+    order, and begin when each pleases."""
+    measured = holder.measurement
+    reorders = measured.reordering_probability > 0 and measured.reordering_delay_ms > 0
+    return not (holder.HasField("bottleneck") or holder.links or reorders) and not any(
+        group.traffic.HasField("barrier") or any(map(group.HasField, _NOT_PLAIN))
         for group in holder.senders
     )
 
@@ -283,6 +293,9 @@ def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.Measu
         measurement.timestamp_resolution_ms,
         max(measurement.bunch_packets, 1),
         measurement.delayed_ack_ms,
+        measurement.rtt_offset_maximum_ms,
+        measurement.reordering_probability,
+        measurement.reordering_delay_ms,
     )
 
 

@@ -65,6 +65,8 @@ enum class Purpose : std::uint64_t {
   kController = 6,
   kQueue = 7,
   kLink = 8,
+  kReordering = 9,
+  kRttOffset = 10,
 };
 
 }  // namespace remy

@@ -1,18 +1,32 @@
 #include "elements/codel.h"
 
+#include <algorithm>
+
 #include "elements/queues.h"
 
 namespace remy {
 
 void CoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+  if (packets() >= room_packets_) [[unlikely]] {
+    accept_at_full(segment, now_ms, drops);
+    return;
+  }
+  Segment& kept = waiting_.push_in_room();
+  kept = segment;
+  kept.queued_ms = now_ms;
+  joined(segment);
+}
+
+// A queue that is full, or has no places for more.
+[[gnu::noinline]] void CoDelQueue::accept_at_full(const Segment& segment, double now_ms,
+                                                  DropListener& drops) {
   if (packets() >= limit_packets_) {
     drops.dropped(segment, now_ms);
     return;
   }
-  Segment& kept = waiting_.push();
-  kept = segment;
-  kept.queued_ms = now_ms;
-  joined(segment);
+  waiting_.grow();
+  room_packets_ = std::min<std::uint64_t>(limit_packets_, waiting_.capacity());
+  accept(segment, now_ms, drops);
 }
 
 Segment* CoDelQueue::depart(double now_ms, DropListener& drops) {

@@ -35,7 +35,7 @@ class CoDel {
   //   take():      its first segment, taken from it; null if it is empty.
   //   is_short():  what is left is too little to drop from.
   template <class Source>
-  [[gnu::always_inline]] Segment* depart(const CoDelParameters& parameters, Source& source,
+  [[gnu::always_inline]] Segment* depart(const CoDelParameters& parameters, Source source,
                                          double now_ms, DropListener& drops) {
     Segment* departing = source.take();
     const bool may_drop = may_be_dropped(parameters, source, departing, now_ms);
@@ -52,7 +52,7 @@ class CoDel {
   static constexpr double kNotAbove = std::numeric_limits<double>::infinity();
 
   template <class Source>
-  [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, Source& source,
+  [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, Source source,
                                   Segment* departing, bool may_drop, double now_ms,
                                   DropListener& drops) {
     // RFC 8289, section 5.5: while dropping, the next drop is due at a set time; one segment that
@@ -161,8 +161,11 @@ class CoDelQueue final : public Queue {
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_; }
   };
 
+  void accept_at_full(const Segment& segment, double now_ms, DropListener& drops);
+
   CoDelParameters parameters_;
   std::uint64_t limit_packets_;
+  std::uint64_t room_packets_ = 0;  // of which there are places for so many
   std::uint32_t largest_bytes_;
   Ring<Segment> waiting_;
   CoDel codel_;

@@ -30,7 +30,7 @@ class Queue {
   // the queue is called again. Null if all are gone.
   virtual Segment* depart(double now_ms, DropListener& drops) = 0;
   // When the queue wants to do something of itself, and that.
-  virtual double next_ms() const { return kNever; }
+  double next_ms() const { return next_ms_; }
   virtual void tick(double) {}
 
   std::size_t packets() const { return packets_; }
@@ -45,6 +45,8 @@ class Queue {
     --packets_;
     bytes_ -= segment.bytes;
   }
+
+  double next_ms_ = kNever;
 
  private:
   std::size_t packets_ = 0;  // that wait

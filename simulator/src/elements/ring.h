@@ -28,24 +28,18 @@ class Ring {
     return items_[end_++ & mask_];
   }
   void push(const Item& item) { push() = item; }
-  // The same where make_room() has made sure that there is a place.
-  Item& push_in_room() { return items_[end_++ & mask_]; }
-  // For so many items in all.
-  void make_room(std::size_t items) {
-    while (capacity_ < items) {
-      grow();
-    }
-  }
+  // The same where is_partly_filled(), or there is less than the capacity.
+  [[gnu::always_inline]] Item& push_in_room() { return items_[end_++ & mask_]; }
+  std::size_t capacity() const { return capacity_; }
+  // Neither empty nor without a place.
+  bool is_partly_filled() const { return end_ - head_ - 1 < mask_; }
 
   // The first, which can be read until the next push.
   Item& pop() { return items_[head_++ & mask_]; }
-  void pop_many(std::size_t count) { head_ += count; }
   void pop_back() { --end_; }
   void clear() { end_ = head_; }
 
- private:
-  static constexpr std::size_t kInitialPlaces = 16;
-
+  // Doubles the capacity.
   [[gnu::noinline]] void grow() {
     std::vector<Item> larger(items_.empty() ? kInitialPlaces : 2 * items_.size());
     const std::size_t size = end_ - head_;
@@ -58,6 +52,9 @@ class Ring {
     capacity_ = items_.size();
     mask_ = capacity_ - 1;
   }
+
+ private:
+  static constexpr std::size_t kInitialPlaces = 16;
 
   std::vector<Item> items_;                  // a power of two
   std::vector<std::vector<Item>> outgrown_;  // less than items_ together

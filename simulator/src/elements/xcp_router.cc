@@ -57,9 +57,8 @@ void XcpRouter::start_clock(double now_ms) {
   standing_queue_packets_ = 0;
   minimum_queue_packets_ = 0;
   queue_interval_end_ms_ = now_ms + mean_rtt_ms_;
+  set_clock();
 }
-
-double XcpRouter::next_ms() const { return std::min(interval_end_ms_, queue_interval_end_ms_); }
 
 void XcpRouter::tick(double now_ms) {
   if (queue_interval_end_ms_ <= now_ms) {
@@ -68,6 +67,7 @@ void XcpRouter::tick(double now_ms) {
   if (interval_end_ms_ <= now_ms) {
     control(now_ms);
   }
+  set_clock();
 }
 
 // Section 3.5.3: the queue that stays is the least seen in the time that a packet takes to come

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "elements/queue.h"
@@ -29,7 +30,6 @@ class XcpRouter final : public Queue {
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override;
   Segment* depart(double now_ms, DropListener& drops) override;
-  double next_ms() const override;
   void tick(double now_ms) override;
 
  private:
@@ -39,6 +39,7 @@ class XcpRouter final : public Queue {
   static constexpr double kShortestQueueIntervalMs = 2;
 
   void start_clock(double now_ms);
+  void set_clock() { next_ms_ = std::min(interval_end_ms_, queue_interval_end_ms_); }
   void control(double now_ms);
   void measure_queue(double now_ms);
   void grant(Segment& segment);

@@ -90,8 +90,9 @@ std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
   if (noise.is_exact()) {
     return run(specimen, senders, specimen_seed, ExactClock(), duration_ms, observer, interruption);
   }
-  const NoisyClock clock(noise,
-                         derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)));
+  const NoisyClock clock(
+      noise, derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter)),
+      derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kRttOffset)));
   return run(specimen, senders, specimen_seed, clock, duration_ms, observer, interruption);
 }
 

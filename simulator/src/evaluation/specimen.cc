@@ -21,10 +21,11 @@ void require(bool condition, const char* field, double value, std::string_view a
 constexpr std::string_view kMarkingQueue = "threshold-marking";
 
 bool is_plain_but_for_its_queue(const Specimen& specimen) {
-  return specimen.links.empty() &&
+  return specimen.links.empty() && !specimen.measurement.reorders() &&
          std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
            return group.protocol.has_value() || group.body.has_value() ||
                   group.first_on_ms.has_value() || group.route.has_value() ||
+                  group.rtt_offset_ms.has_value() ||
                   std::holds_alternative<Barrier>(group.traffic.arrivals);
          });
 }
@@ -99,6 +100,7 @@ NetworkDescription describe(const Specimen& specimen) {
     sender.body = body_of(group);
     sender.traffic = group.traffic;
     sender.first_on_ms = group.first_on_ms;
+    sender.rtt_offset_ms = group.rtt_offset_ms;
     sender.barrier = number;
     sender.route = group.route.value_or(usual);
     if (sender.route.links.empty()) {

@@ -44,6 +44,7 @@ struct SenderGroup {
   // None: over all links, the specimen's RTT in equal parts there and back. No links: all, in
   // order.
   std::optional<RouteDescription> route = {};
+  std::optional<double> rtt_offset_ms = {};  // none: as the specimen's measurement has it
 };
 
 // What a path has beyond the plain dumbbell.
@@ -73,8 +74,8 @@ struct Specimen {
 // Of all groups.
 std::size_t sender_count(const Specimen& specimen);
 
-// Whether the dumbbell alone simulates it (network/dumbbell.h): RemyCCs on datagrams that meet in a
-// one drop-tail queue, and begin when each pleases.
+// Whether the dumbbell alone simulates it (network/dumbbell.h): RemyCCs on datagrams that meet in
+// one drop-tail queue, stay in order, and begin when each pleases.
 bool is_plain(const Specimen& specimen);
 
 // How many packets wait where the queue marks arrivals, if that is all that keeps the specimen from

@@ -134,7 +134,7 @@ SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms
 }
 
 RuleTable read_table(Numbers& numbers) {
-  const Rules rules = numbers.next() != 0 ? Rules::kScaleFree : Rules::kAbsolute;
+  const auto rules = static_cast<Rules>(1 + numbers.next_count("the kind of rules", 2));
   const double domain_upper = numbers.next();
   std::vector<Signal> signals(numbers.next_count("the number of signals", kSignals));
   for (Signal& signal : signals) {

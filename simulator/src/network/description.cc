@@ -43,8 +43,9 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
   if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
     refuse(field + " is a " + carried + " but the body \"" + sender.body.name + "\" carries none");
   }
-  if (!network.measurement.is_exact() && !body.takes_noise) {
-    refuse(field + " has the body \"" + sender.body.name + "\", which knows no measurement noise");
+  if (network.measurement.is_of_datagrams() && !body.takes_noise) {
+    refuse(field + " has the body \"" + sender.body.name +
+           "\", which knows no measurement noise but offsets of RTTs and reordering");
   }
   if (sender.table) {
     if (*sender.table >= tables) {
@@ -80,10 +81,10 @@ void validate_omniscient(const NetworkDescription& network) {
     }
     if (sender.route.links.size() != 1 || !sender.route.return_links.empty() ||
         network.links.size() != 1 || network.links.front().loss_probability > 0 ||
-        !is_constant(network.links.front())) {
+        !is_constant(network.links.front()) || network.measurement.reorders()) {
       refuse("senders[" + std::to_string(i) +
-             "] is omniscient, which is computed for a network of one link "
-             "of constant rate without loss, and none on the way back");
+             "] is omniscient, which is computed for a network of one link of constant rate "
+             "without loss or reordering, and none on the way back");
     }
     if (std::holds_alternative<Barrier>(sender.traffic.arrivals)) {
       refuse("senders[" + std::to_string(i) +
@@ -129,6 +130,10 @@ void validate(const NetworkDescription& network, std::size_t tables) {
     require(is_not_negative(route.return_delay_ms), field + ".route.return_delay_ms",
             route.return_delay_ms, kNotNegative);
     validate(sender.traffic, field + ".traffic");
+    if (sender.rtt_offset_ms) {
+      require(is_not_negative(*sender.rtt_offset_ms), field + ".rtt_offset_ms",
+              *sender.rtt_offset_ms, kNotNegative);
+    }
     if (sender.first_on_ms) {
       require(is_not_negative(*sender.first_on_ms), field + ".first_on_ms", *sender.first_on_ms,
               kNotNegative);

@@ -31,6 +31,7 @@ struct SenderDescription {
   Traffic traffic;
   // None: after an off time that is drawn, or at once where there is none.
   std::optional<double> first_on_ms;
+  std::optional<double> rtt_offset_ms = {};  // none: as the network's measurement has it
   // Where its traffic has a barrier: which one.
   std::uint32_t barrier = 0;
   RouteDescription route;

@@ -32,6 +32,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // The place of a lane before its link, among those behind it.
 constexpr double kBefore = -1;
+// Of that for packets that are late.
+constexpr double kLate = std::numeric_limits<double>::infinity();
 
 // One run. What happens to packets on their way, departures from links and arrivals behind them, is
 // kept apart from what is rare, or often put off before it happens.
@@ -100,9 +102,10 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     Lane* lane;
   };
 
-  // Of a route, a link with loss.
+  // Of a route, a link with loss; or the last, behind which packets may be late.
   struct LossyHop {
     std::uint16_t behind_hop;
+    bool only_delays;
     double probability;
     std::uint64_t key;
   };
@@ -112,6 +115,7 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     const Hop* hops = nullptr;
     std::uint32_t length = 0;
     std::vector<LossyHop> lossy_hops;
+    Lane* lane_of_late = nullptr;  // where packets may be late
   };
 
   // What ends the on period that a sender is in.
@@ -142,8 +146,8 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     double rtt_ms = 0;  // the last
     Route route;
     Route return_route;
-    FlowTag flow;                      // names losses
-    std::uint32_t sent_in_period = 0;  // likewise
+    FlowTag flow;                          // names losses
+    std::uint32_t sent_before_period = 0;  // likewise, modulo 2^32
     NetworkSenderResults results;
     Schedule schedule;
     bool counts_every_packet = false;
@@ -152,6 +156,8 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     double share_at_on_ms = 0;
     std::uint64_t flow_packets = 0;
     std::uint32_t barrier;
+    // So many packets may be under way where no loss is to be drawn.
+    std::uint32_t most_under_way = 0;
     double barrier_pause_ms = kNever;  // none: it has no barrier
   };
 
@@ -193,15 +199,16 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   std::unique_ptr<Queue> make_queue(std::uint32_t link, const LinkDescription& description) const;
   Route route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);
   void find_losses(Route& route, const std::vector<std::uint32_t>& links, bool is_return) const;
+  static void find_most_under_way(Sender& sender);
   Lane* lane(std::uint32_t link, double order, double delay_ms);
   void order_lanes();
-  std::uint16_t draw_loss(const Route& route, std::uint64_t name) const;
+  void draw_loss(const Route& route, std::uint64_t name, Segment& segment) const;
   const Route& route_of(const Sender& sender, const Segment& segment) const {
     return segment.is_ack ? sender.return_route : sender.route;
   }
 
-  void send(Segment& segment, double now_ms) override;
-  void send_with_care(Segment& segment, double now_ms);
+  void send(const Segment& segment, double now_ms) override;
+  void send_with_care(const Segment& segment, double now_ms);
   void dropped(const Segment& segment, double now_ms) override;
 
   // What comes first where that need not be a departure from a link or an arrival behind it.
@@ -212,15 +219,20 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   void enqueue(const Hop& hop, const Segment& segment, double now_ms);
   void enqueue_at_queue(Link& link, const Segment& segment, double now_ms);
   void begin_transmission(Link& link, double now_ms);
+  void wake(Link& link, double now_ms);
   double service_ms(const Link& link, const Segment& segment) const;
   void enqueue_at_variety(Link& link, const Segment& segment, double now_ms);
+  void enqueue_at_full(const Hop& hop, const Segment& segment, double now_ms);
   void fly(Link& link, Lane& lane, const Segment& segment, double departure_ms);
-  void leave(Link& link, Segment segment, double departure_ms);
+  void fly_with_care(Lane& lane, const Segment& segment, double arrives_ms);
+  void leave(Link& link, Segment& segment, double departure_ms);
   void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
                         bool may_overtake);
-  void join_lane(Lane& lane, const Segment& segment, double arrives_ms, bool may_overtake);
+  void join_lane(Lane& lane, const Segment& segment, std::uint32_t hop, double arrives_ms,
+                 bool may_overtake);
   void departed(Link& link, double now_ms);
   void arrived(Lane& lane, double now_ms);
+  void lost_or_late(const Lane& lane, const Segment& segment, double now_ms);
   void data_arrived(Sender& sender, const Segment& segment, double now_ms);
   // The same where packet and ACK are not taken in one.
   void data_received(Sender& sender, const Segment& segment, double now_ms);
@@ -267,8 +279,8 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   std::vector<Segment> untold_losses_;    // of packets that bodies have yet to hear of
   std::vector<AckContent> ack_contents_;  // by slot
   std::vector<std::uint32_t> free_slots_;
-  std::size_t under_way_ = 0;  // packets
-  std::uint64_t packets_since_look_ = 0;
+  std::size_t under_way_ = 0;          // packets
+  std::uint64_t packets_at_look_ = 0;  // that had been received or lost
   std::uint64_t events_until_look_ = kEventsPerLook;
   std::vector<SenderSample> sender_samples_;
   std::vector<LinkSample> link_samples_;
@@ -333,7 +345,7 @@ void Network::add_link(const LinkDescription& description, bool is_simplified) {
   // Cellsim's link may ask again in the instant that something comes to it.
   if (is_simplified && description.queue.name == "drop-tail" && !delays_before(description)) {
     const DropTailLimits& limits = static_cast<const DropTail&>(*link.queue).limits();
-    if (limits.bytes == DropTailLimits().bytes) {
+    if (limits.packets > 0 && limits.bytes == DropTailLimits().bytes) {
       fifo->emplace(limits.packets);
     }
   }
@@ -390,7 +402,9 @@ void Network::add_sender(const SenderDescription& description,
   setting.sender = index;
   setting.packet_bytes = description_.packet_bytes;
   setting.measurement = measurement;
+  setting.measurement.rtt_offset_ms = description.rtt_offset_ms;
   setting.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
+  setting.offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
   if (description.table) {
     setting.table = &tables[*description.table];
     setting.observer = observer;
@@ -414,6 +428,7 @@ void Network::add_sender(const SenderDescription& description,
     sender.route = route(way.links, way.delay_ms, false);
     sender.return_route = route(way.return_links, way.return_delay_ms, true);
   }
+  find_most_under_way(sender);
 }
 
 std::unique_ptr<Queue> Network::make_queue(std::uint32_t link,
@@ -443,6 +458,9 @@ Network::Route Network::route(const std::vector<std::uint32_t>& links, double de
   }
   route.hops = hops.data();
   route.length = static_cast<std::uint32_t>(hops.size());
+  if (description_.measurement.reorders() && !is_return) {
+    route.lane_of_late = lane(links.back(), kLate, description_.measurement.reordering_delay_ms);
+  }
   find_losses(route, links, is_return);
   return route;
 }
@@ -461,8 +479,14 @@ void Network::find_losses(Route& route, const std::vector<std::uint32_t>& links,
       if (link > 0 || is_return) {
         key = derive_key(key, {link, is_return ? 1U : 0U});
       }
-      route.lossy_hops.push_back({static_cast<std::uint16_t>(i + 1), probability, key});
+      route.lossy_hops.push_back({static_cast<std::uint16_t>(i + 1), false, probability, key});
     }
+  }
+  if (route.lane_of_late != nullptr) {
+    route.lossy_hops.push_back(
+        {static_cast<std::uint16_t>(links.size()), true,
+         description_.measurement.reordering_probability,
+         derive_key(key_, static_cast<std::uint64_t>(Purpose::kReordering))});
   }
 }
 
@@ -477,13 +501,18 @@ void Network::order_lanes() {
   }
 }
 
-std::uint16_t Network::draw_loss(const Route& route, std::uint64_t name) const {
+void Network::find_most_under_way(Sender& sender) {
+  sender.most_under_way = sender.route.lossy_hops.empty() ? PacketRing::kMaximumPackets : 0;
+}
+
+void Network::draw_loss(const Route& route, std::uint64_t name, Segment& segment) const {
   for (const LossyHop& lossy : route.lossy_hops) {
     if (unit_interval(random_bits(lossy.key, name)) < lossy.probability) {
-      return lossy.behind_hop;
+      segment.lost_behind_hop = lossy.behind_hop;
+      segment.is_late = lossy.only_delays;
+      return;
     }
   }
-  return 0;
 }
 
 NetworkResults Network::run() {
@@ -505,6 +534,19 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
                                                 double departure_ms) {
   ++link.results.transmitted;
   const double arrives_ms = departure_ms + lane.delay_ms;
+  if (!lane.in_flight.is_partly_filled()) [[unlikely]] {
+    fly_with_care(lane, segment, arrives_ms);
+    return;
+  }
+  Lane::InFlight& flying = lane.in_flight.push_in_room();
+  flying.arrives_ms = arrives_ms;
+  flying.segment = segment;
+  ++flying.segment.hop;
+}
+
+// The first on its way, or one too many for the places that there are.
+[[gnu::noinline]] void Network::fly_with_care(Lane& lane, const Segment& segment,
+                                              double arrives_ms) {
   if (lane.in_flight.empty()) {
     arrivals_.set(lane.index, arrives_ms);
   }
@@ -521,12 +563,45 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   } else if (link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) [[likely]] {
     fly(link, *hop.lane, segment, link.fifo->last_departure_ms());
   } else {
+    enqueue_at_full(hop, segment, now_ms);
+  }
+}
+
+// A queue that is full, or looks as if it were.
+[[gnu::noinline]] void Network::enqueue_at_full(const Hop& hop, const Segment& segment,
+                                                double now_ms) {
+  if (hop.link->fifo->make_room()) {
+    enqueue(hop, segment, now_ms);
+  } else {
     dropped(segment, now_ms);
   }
 }
 
+// The link is free; when it will be again, and when the segment arrives behind it, are known.
+[[gnu::always_inline]] inline void Network::begin_transmission(Link& link, double now_ms) {
+  Segment* const segment = link.queue->depart(now_ms, *this);
+  link.is_busy = segment != nullptr;
+  if (segment == nullptr) {
+    departures_.set(link.index, kNever);
+  } else if (link.variety) {
+    const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
+    departures_.set(link.index, passage.asks_ms);
+    leave(link, *segment, passage.departs_ms);
+  } else {
+    const double departure_ms = now_ms + service_ms(link, *segment);
+    departures_.set(link.index, departure_ms);
+    const Route& route = route_of(senders_[segment->sender], *segment);
+    fly(link, *route.hops[segment->hop].lane, *segment, departure_ms);
+  }
+}
+
+// Something has come to a link that was free.
+[[gnu::noinline]] void Network::wake(Link& link, double now_ms) {
+  begin_transmission(link, now_ms);
+}
+
 // The link has ended a transmission.
-void Network::departed(Link& link, double now_ms) {
+[[gnu::always_inline]] inline void Network::departed(Link& link, double now_ms) {
   begin_transmission(link, now_ms);
   if (!untold_losses_.empty()) [[unlikely]] {
     tell_of_losses(now_ms);
@@ -536,7 +611,6 @@ void Network::departed(Link& link, double now_ms) {
 [[gnu::always_inline]] inline void Network::data_arrived(Sender& sender, const Segment& segment,
                                                          double now_ms) {
   --under_way_;
-  ++packets_since_look_;
   ++sender.results.traffic.packets_received;
   sending_ = &sender;
   if (!sender.has_constant_return) {
@@ -567,8 +641,7 @@ void Network::departed(Link& link, double now_ms) {
   // Where it is while it is read, though others may join it meanwhile.
   const Segment& segment = lane.in_flight.front().segment;
   if (segment.lost_behind_hop == segment.hop && !segment.is_delayed) [[unlikely]] {
-    ++lane.link->results.lost;
-    untold_losses_.push_back(segment);
+    lost_or_late(lane, segment, now_ms);
   } else {
     Sender& sender = senders_[segment.sender];
     const Route& route = route_of(sender, segment);
@@ -587,25 +660,39 @@ void Network::departed(Link& link, double now_ms) {
   }
 }
 
+void Network::lost_or_late(const Lane& lane, const Segment& segment, double now_ms) {
+  if (!segment.is_late) {
+    ++lane.link->results.lost;
+    untold_losses_.push_back(segment);
+    return;
+  }
+  Segment late = segment;
+  late.is_late = false;
+  late.lost_behind_hop = 0;
+  Lane& beside = *senders_[segment.sender].route.lane_of_late;
+  join_lane(beside, late, late.hop, now_ms + beside.delay_ms, false);
+}
+
 void Network::run_until(double until_ms) {
   end_ms_ = std::nextafter(until_ms, kNever);
   find_horizon();
   for (;;) {
     const double departure_ms = departures_.earliest();
     const double arrival_ms = arrivals_.earliest();
+    const bool departs = departure_ms <= arrival_ms;
     First first = First::kOnItsWay;
-    if (std::min(departure_ms, arrival_ms) >= horizon_ms_) [[unlikely]] {
+    if ((departs ? departure_ms : arrival_ms) >= horizon_ms_) [[unlikely]] {
       first = fire_first(departure_ms, arrival_ms);
-    }
-    if (first == First::kEnd) {
-      return;
+      if (first == First::kEnd) {
+        return;
+      }
     }
     if (first == First::kOnItsWay) [[likely]] {
-      if (departure_ms <= arrival_ms) {
+      if (departs) {
         departed(links_[departures_.first()], departure_ms);
-      } else {
-        arrived(*lanes_[arrivals_.first()], arrival_ms);
+        continue;
       }
+      arrived(*lanes_[arrivals_.first()], arrival_ms);
     }
     if (--events_until_look_ == 0) [[unlikely]] {
       look();
@@ -676,15 +763,10 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
 }
 
 // Of the body whose function is called.
-void Network::send(Segment& leaving, double now_ms) {
+void Network::send(const Segment& leaving, double now_ms) {
   Sender& sender = *sending_;
-  leaving.sender = index_of(sender);
-  leaving.hop = 0;
-  leaving.lost_behind_hop = 0;
-  ++sender.sent_in_period;
   ++sender.results.traffic.packets_sent;
-  ++under_way_;
-  if (!sender.route.lossy_hops.empty() || under_way_ > PacketRing::kMaximumPackets) [[unlikely]] {
+  if (++under_way_ > sender.most_under_way) [[unlikely]] {
     send_with_care(leaving, now_ms);
   } else {
     enqueue(*sender.route.hops, leaving, now_ms);
@@ -692,16 +774,17 @@ void Network::send(Segment& leaving, double now_ms) {
 }
 
 // A packet that may be lost behind a link, or one too many.
-[[gnu::noinline]] void Network::send_with_care(Segment& leaving, double now_ms) {
+[[gnu::noinline]] void Network::send_with_care(const Segment& leaving, double now_ms) {
   const Sender& sender = *sending_;
-  const std::uint32_t number = sender.sent_in_period - 1;
-  leaving.lost_behind_hop =
-      draw_loss(sender.route, std::uint64_t{sender.flow.word()} << 32 | number);
+  const std::uint32_t number = static_cast<std::uint32_t>(sender.results.traffic.packets_sent - 1) -
+                               sender.sent_before_period;
+  Segment segment = leaving;
+  draw_loss(sender.route, std::uint64_t{sender.flow.word()} << 32 | number, segment);
   // Windows end at 1e6 packets; beyond this bound a flood can only waste memory.
   if (under_way_ > PacketRing::kMaximumPackets) {
-    dropped(leaving, now_ms);
+    dropped(segment, now_ms);
   } else {
-    enqueue(*sender.route.hops, leaving, now_ms);
+    enqueue(*sender.route.hops, segment, now_ms);
   }
 }
 
@@ -711,14 +794,15 @@ void Network::dropped(const Segment& segment, double) {
   untold_losses_.push_back(segment);
 }
 
-void Network::enqueue_at_queue(Link& link, const Segment& segment, double now_ms) {
+[[gnu::noinline]] void Network::enqueue_at_queue(Link& link, const Segment& segment,
+                                                 double now_ms) {
   if (link.variety) {
     enqueue_at_variety(link, segment, now_ms);
     return;
   }
   link.queue->accept(segment, now_ms, *this);
   if (!link.is_busy) {
-    begin_transmission(link, now_ms);
+    wake(link, now_ms);
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) [[unlikely]] {
     set_rare(link.index, tick_ms);
@@ -731,7 +815,7 @@ void Network::enqueue_at_queue(Link& link, const Segment& segment, double now_ms
   Variety& variety = *link.variety;
   if (Lane* const before = variety.lane_before; before != nullptr && !segment.is_delayed) {
     segment.is_delayed = true;
-    join_lane(*before, segment, now_ms + before->delay_ms, false);
+    join_lane(*before, segment, segment.hop, now_ms + before->delay_ms, false);
     return;
   }
   segment.is_delayed = false;
@@ -753,7 +837,7 @@ void Network::enqueue_at_queue(Link& link, const Segment& segment, double now_ms
       link.is_busy = true;
       departures_.set(link.index, asks_ms);
     } else {
-      begin_transmission(link, now_ms);
+      wake(link, now_ms);
     }
   }
   if (const double tick_ms = link.queue->next_ms(); tick_ms < kNever) {
@@ -761,26 +845,8 @@ void Network::enqueue_at_queue(Link& link, const Segment& segment, double now_ms
   }
 }
 
-// The link is free; when it will be again, and when the segment arrives behind it, are known.
-void Network::begin_transmission(Link& link, double now_ms) {
-  const Segment* const segment = link.queue->depart(now_ms, *this);
-  link.is_busy = segment != nullptr;
-  if (segment == nullptr) {
-    departures_.set(link.index, kNever);
-  } else if (link.variety) {
-    const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
-    departures_.set(link.index, passage.asks_ms);
-    leave(link, *segment, passage.departs_ms);
-  } else {
-    const double departure_ms = now_ms + service_ms(link, *segment);
-    departures_.set(link.index, departure_ms);
-    const Route& route = route_of(senders_[segment->sender], *segment);
-    fly(link, *route.hops[segment->hop].lane, *segment, departure_ms);
-  }
-}
-
 // The same behind a link with variety.
-void Network::leave(Link& link, Segment segment, double departure_ms) {
+void Network::leave(Link& link, Segment& segment, double departure_ms) {
   Variety& variety = *link.variety;
   ++link.results.transmitted;
   // The draws of one transmission at one hop are its own.
@@ -796,10 +862,12 @@ void Network::leave(Link& link, Segment segment, double departure_ms) {
     if (variety.changes_loss &&
         unit_interval(random_bits(variety.loss_key, name)) < condition.loss_probability) {
       segment.lost_behind_hop = hop;
+      segment.is_late = false;
     }
   }
   if (variety.bursts && variety.bursts->loses_next()) {
     segment.lost_behind_hop = hop;
+    segment.is_late = false;
   }
   if (!variety.jitter_box) {
     join_lane_behind(segment, departure_ms, delay_ms, false);
@@ -819,17 +887,20 @@ void Network::leave(Link& link, Segment segment, double departure_ms) {
 void Network::join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
                                bool may_overtake) {
   Lane& lane = *route_of(senders_[segment.sender], segment).hops[segment.hop].lane;
-  Segment crossed = segment;
-  ++crossed.hop;
-  join_lane(lane, crossed, leaves_ms + delay_ms + lane.delay_ms, may_overtake);
+  join_lane(lane, segment, segment.hop + 1U, leaves_ms + delay_ms + lane.delay_ms, may_overtake);
 }
 
-void Network::join_lane(Lane& lane, const Segment& segment, double arrives_ms, bool may_overtake) {
+// `hop` is how many links it has then crossed.
+void Network::join_lane(Lane& lane, const Segment& segment, std::uint32_t hop, double arrives_ms,
+                        bool may_overtake) {
   Ring<Lane::InFlight>& in_flight = lane.in_flight;
   if (!may_overtake && !in_flight.empty()) {
     arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);
   }
-  in_flight.push({arrives_ms, segment});
+  Lane::InFlight& joining = in_flight.push();
+  joining.arrives_ms = arrives_ms;
+  joining.segment = segment;
+  joining.segment.hop = static_cast<std::uint16_t>(hop);
   std::size_t place = in_flight.size() - 1;
   for (; place > 0 && in_flight.at(place - 1).arrives_ms > arrives_ms; --place) {
     std::swap(in_flight.at(place - 1), in_flight.at(place));
@@ -870,7 +941,7 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
   ack.lost_behind_hop = 0;
   const std::uint64_t number = sender.results.acks_sent++;
   if (!sender.return_route.lossy_hops.empty()) {
-    ack.lost_behind_hop = draw_loss(sender.return_route, std::uint64_t{ack.sender} << 40 ^ number);
+    draw_loss(sender.return_route, std::uint64_t{ack.sender} << 40 ^ number, ack);
   }
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<std::uint32_t>(ack_contents_.size()));
@@ -913,7 +984,7 @@ void Network::switch_on(Sender& sender, double now_ms) {
   SenderResults& results = sender.results.traffic;
   results.first_on_ms = std::min(results.first_on_ms, now_ms);
   sender.flow.next_period();
-  sender.sent_in_period = 0;
+  sender.sent_before_period = static_cast<std::uint32_t>(results.packets_sent);
   std::optional<std::uint64_t> packets;
   double off_ms = kNever;
   if (sender.schedule.by_time()) {
@@ -983,7 +1054,6 @@ void Network::tell_of_losses(double now_ms) {
       continue;
     }
     --under_way_;
-    ++packets_since_look_;
     Sender& sender = senders_[segment.sender];
     ++sender.results.traffic.packets_lost;
     sending_ = &senders_[segment.sender];
@@ -1029,7 +1099,11 @@ void Network::record() {
 void Network::look() {
   events_until_look_ = kEventsPerLook;
   if (options_.interruption != nullptr) {
-    options_.interruption->look(std::exchange(packets_since_look_, 0));
+    std::uint64_t packets = 0;
+    for (const Sender& sender : senders_) {
+      packets += sender.results.traffic.packets_received + sender.results.traffic.packets_lost;
+    }
+    options_.interruption->look(packets - std::exchange(packets_at_look_, packets));
   }
 }
 
@@ -1064,6 +1138,7 @@ void Network::change_link(std::uint32_t index, const LinkDescription& descriptio
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     find_losses(senders_[i].route, description_.senders[i].route.links, false);
     find_losses(senders_[i].return_route, description_.senders[i].route.return_links, true);
+    find_most_under_way(senders_[i]);
   }
   tell_of_losses(now_ms());
 }

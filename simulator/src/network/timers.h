@@ -17,7 +17,7 @@ class Timers {
       : leaves_(std::bit_ceil(std::max(count, 1U))),
         minima_(2 * std::size_t{leaves_}, std::numeric_limits<double>::infinity()) {}
 
-  double earliest() const { return minima_[1]; }
+  double earliest() const { return earliest_; }
 
   std::uint32_t first() const {
     if (leaves_ == 1) {
@@ -26,14 +26,14 @@ class Timers {
     std::uint32_t node = 1;
     while (node < leaves_) {
       node *= 2;
-      node += minima_[node] == minima_[1] ? 0 : 1;
+      node += minima_[node] == earliest_ ? 0 : 1;
     }
     return node - leaves_;
   }
 
   [[gnu::always_inline]] void set(std::uint32_t index, double due) {
     if (leaves_ == 1) {
-      minima_[1] = due;
+      earliest_ = due;
     } else {
       set_in_tree(index, due);
     }
@@ -43,12 +43,18 @@ class Timers {
   [[gnu::noinline]] void set_in_tree(std::uint32_t index, double due) {
     std::size_t node = std::size_t{leaves_} + index;
     minima_[node] = due;
+    if (leaves_ == 2) {
+      earliest_ = std::min(minima_[2], minima_[3]);
+      return;
+    }
     for (node /= 2; node > 0; node /= 2) {
       minima_[node] = std::min(minima_[2 * node], minima_[2 * node + 1]);
     }
+    earliest_ = minima_[1];
   }
 
   std::uint32_t leaves_;
+  double earliest_ = std::numeric_limits<double>::infinity();
   std::vector<double> minima_;  // 1 is the root; the leaves are the last half
 };
 

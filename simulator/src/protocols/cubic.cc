@@ -109,34 +109,39 @@ class Rfc9438Cubic : public Controller {
     in_epoch_ = false;
   }
 
-  void avoid_congestion(double now_ms, double packets) {
-    if (!in_epoch_) {
-      in_epoch_ = true;
-      epoch_ms_ = now_ms;
-      // Section 4.2: K is the time that the curve takes back to the maximum; 0 where no loss was
-      // before, and the maximum is then where congestion avoidance begins (section 4.8).
-      if (was_loss_) {
-        k_s_ = cube_root((maximum_ - window_packets_) / c_);
-      } else {
-        k_s_ = 0;
-        maximum_ = window_packets_;
-      }
-      reno_ = window_packets_;
+  [[gnu::always_inline]] void avoid_congestion(double now_ms, double packets) {
+    if (!in_epoch_) [[unlikely]] {
+      begin_epoch(now_ms);
     }
+    const double window = window_packets_;
     const double t_s = (now_ms - epoch_ms_) / 1000;
     // Section 4.2: the window that the curve has in an RTT, but never less than now, and never more
     // than half as much again.
-    const double target =
-        std::clamp(curve(t_s + srtt_ms_ / 1000), window_packets_, 1.5 * window_packets_);
+    const double target = std::clamp(curve(t_s + srtt_ms_ / 1000), window, 1.5 * window);
     // Section 4.3: what Reno would have; as fast as Reno itself from the window on at which the
     // last loss was.
-    reno_ += (reno_ < prior_ ? alpha_ : 1) * packets / window_packets_;
+    reno_ += (reno_ < prior_ ? alpha_ : 1) * packets / window;
     // Sections 4.4 and 4.5: towards the target, by a packet's share for a packet. No step goes
     // beyond it where an ACK stands for more packets than the window has.
-    window_packets_ += (target - window_packets_) * std::min(packets / window_packets_, 1.0);
+    const double share = packets / window;
+    window_packets_ = window + (target - window) * (share < 1 ? share : 1);
     if (curve(t_s) < reno_) {
       window_packets_ = std::max(window_packets_, reno_);
     }
+  }
+
+  [[gnu::noinline]] void begin_epoch(double now_ms) {
+    in_epoch_ = true;
+    epoch_ms_ = now_ms;
+    // Section 4.2: K is the time that the curve takes back to the maximum; 0 where no loss was
+    // before, and the maximum is then where congestion avoidance begins (section 4.8).
+    if (was_loss_) {
+      k_s_ = cube_root((maximum_ - window_packets_) / c_);
+    } else {
+      k_s_ = 0;
+      maximum_ = window_packets_;
+    }
+    reno_ = window_packets_;
   }
 
   // Section 4.2, figure 1: W_cubic(t) = C (t - K)^3 + W_max.

@@ -27,6 +27,7 @@ struct BodySetting {
   bool repairs = true;  // what the transport of a controller has lost
   MeasurementNoise measurement;
   std::uint64_t jitter_key = 0;  // names the draws of its jitter
+  std::uint64_t offset_key = 0;  // likewise of RTTs' offsets
 };
 
 // A body that senders can have.
@@ -36,7 +37,7 @@ struct BodyKind {
   std::vector<Variant> variants;  // the usual one first
   bool carries_tables = false;
   bool carries_controllers = false;
-  // Whether measurements may be other than exact.
+  // Whether it knows noise that is of datagrams (MeasurementNoise).
   bool takes_noise = false;
   // Whether throughput counts every packet received; else those handed on in order.
   bool counts_every_packet = false;

@@ -35,8 +35,8 @@ struct AckContent {
 // called again before it returns.
 class Outlet {
  public:
-  // The network sets sender, slot, hop and lost_behind_hop.
-  virtual void send(Segment& segment, double now_ms) = 0;
+  // A packet of the body's sender, on no link yet.
+  virtual void send(const Segment& segment, double now_ms) = 0;
 
  protected:
   ~Outlet() = default;
@@ -78,7 +78,7 @@ class Body {
                             Outlet& outlet) = 0;
   // A data packet arrived, at the receiver at received_ms, and its ACK arrives now: received() and
   // acknowledged() in one, and what next_ms() is then. kDeclined, and nothing is done, where these
-  // are to be called.
+  // are to be called. Who calls it for one packet calls it for all.
   static constexpr double kDeclined = -1;
   virtual double exchanged(const Segment&, double /*received_ms*/, double /*now_ms*/, Outlet&) {
     return kDeclined;

@@ -25,6 +25,16 @@ void validate(const MeasurementNoise& noise, const std::string& field) {
   require(noise.bunch_packets >= 1, field + ".bunch_packets", noise.bunch_packets,
           "a number of at least 1");
   require_size(noise.delayed_ack_ms, ".delayed_ack_ms");
+  require_size(noise.rtt_offset_maximum_ms, ".rtt_offset_maximum_ms");
+  require(noise.reordering_probability >= 0 && noise.reordering_probability <= 1,
+          field + ".reordering_probability", noise.reordering_probability, "from 0 to 1");
+  require_size(noise.reordering_delay_ms, ".reordering_delay_ms");
+}
+
+double rtt_offset_ms(const MeasurementNoise& noise, std::uint64_t key, std::uint32_t sender) {
+  return noise.rtt_offset_ms.has_value()
+             ? *noise.rtt_offset_ms
+             : noise.rtt_offset_maximum_ms * unit_interval(random_bits(key, sender));
 }
 
 }  // namespace remy

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -29,7 +30,7 @@ struct LogNormalJitter {
   double percentile_99_ms = 0;
 };
 
-// How senders depart from ones that measure exactly, and hear of every packet by itself.
+// How senders depart from ones that measure exactly, and hear of every packet by itself, in order.
 struct MeasurementNoise {
   // A resolution finer than a nanosecond is none.
   static constexpr double kFinestResolutionMs = 1e-6;
@@ -38,6 +39,15 @@ struct MeasurementNoise {
   double timestamp_resolution_ms = 0;  // 0: exact
   std::uint32_t bunch_packets = 1;     // that leave together
   double delayed_ack_ms = 0;           // the longest that an ACK waits for a second packet
+  // A sender's own offset is uniform from 0: all RTTs that it measures are longer by it, but the
+  // first of an on period, which makes its smallest RTT too small (Arun, Alizadeh and Balakrishnan,
+  // SIGCOMM 2022).
+  double rtt_offset_maximum_ms = 0;
+  std::optional<double> rtt_offset_ms = {};  // of the one sender that this is about: not drawn
+  // A packet comes later than it would have, by so much and with this probability, and those behind
+  // overtake it.
+  double reordering_probability = 0;
+  double reordering_delay_ms = 0;
 
   bool has_jitter() const {
     if (const auto* const exponential = std::get_if<ExponentialJitter>(&jitter)) {
@@ -48,13 +58,21 @@ struct MeasurementNoise {
   }
   bool has_resolution() const { return timestamp_resolution_ms >= kFinestResolutionMs; }
   bool delays_acks() const { return delayed_ack_ms > 0; }
-  bool is_exact() const {
-    return !has_jitter() && !has_resolution() && !delays_acks() && bunch_packets == 1;
+  bool reorders() const { return reordering_probability > 0 && reordering_delay_ms > 0; }
+  bool has_rtt_offset() const { return rtt_offset_maximum_ms > 0 || rtt_offset_ms.has_value(); }
+  // Which datagrams alone have (BodyKind::takes_noise).
+  bool is_of_datagrams() const {
+    return has_jitter() || has_resolution() || delays_acks() || bunch_packets != 1;
   }
+  // Whether clocks are; packets may come out of order.
+  bool is_exact() const { return !is_of_datagrams() && !has_rtt_offset(); }
 };
 
 // Throws std::invalid_argument with one sentence, about `field`, if a number is out of its range.
 void validate(const MeasurementNoise& noise, const std::string& field);
+
+// The sender's own, which is drawn by `key` unless it is given.
+double rtt_offset_ms(const MeasurementNoise& noise, std::uint64_t key, std::uint32_t sender);
 
 // What an ACK tells the memory of its sender.
 struct AckTimes {
@@ -89,8 +107,9 @@ class NoisyClock {
     Packet unacknowledged{};
   };
 
-  // `key` names the jitter's draws.
-  NoisyClock(const MeasurementNoise& noise, std::uint64_t key) : noise_(noise), key_(key) {
+  // `key` names the draws of jitter, `offset_key` of offsets.
+  NoisyClock(const MeasurementNoise& noise, std::uint64_t key, std::uint64_t offset_key = 0)
+      : noise_(noise), key_(key), offset_key_(offset_key) {
     if (const auto* const log_normal = std::get_if<LogNormalJitter>(&noise.jitter)) {
       deviation_ = natural_logarithm(log_normal->percentile_99_ms / log_normal->median_ms) /
                    kNormalPercentile99;
@@ -113,18 +132,22 @@ class NoisyClock {
 
   AckTimes read(Reader& reader, double sent_ms, std::uint32_t sequence, FlowTag flow,
                 double now_ms) const {
+    double offset_ms = 0;
+    if (noise_.has_rtt_offset() && std::isfinite(reader.last_ms)) {
+      offset_ms = rtt_offset_ms(noise_, offset_key_, flow.sender());
+    }
     // A clock does not run backwards.
     reader.last_ms = std::max(reader.last_ms, now_ms + jitter_ms(sequence, flow));
     const double received_ms = reader.last_ms;
     if (!noise_.has_resolution()) {
-      return {sent_ms, received_ms, received_ms - sent_ms};
+      return {sent_ms, received_ms, received_ms - sent_ms + offset_ms};
     }
     const double tick_ms = noise_.timestamp_resolution_ms;
     const double sent_ticks = std::floor(sent_ms / tick_ms);
     const double received_ticks = std::floor(received_ms / tick_ms);
     // Less than a tick is known to be no nearer than this, and a ratio needs a number above 0.
     const double rtt_ticks = std::max(received_ticks - sent_ticks, 0.5);
-    return {sent_ticks * tick_ms, received_ticks * tick_ms, rtt_ticks * tick_ms};
+    return {sent_ticks * tick_ms, received_ticks * tick_ms, rtt_ticks * tick_ms + offset_ms};
   }
 
  private:
@@ -148,6 +171,7 @@ class NoisyClock {
 
   MeasurementNoise noise_;
   std::uint64_t key_;
+  std::uint64_t offset_key_;
   double deviation_ = 0;  // of the logarithm of a log-normal jitter
 };
 

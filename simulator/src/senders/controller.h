@@ -69,7 +69,8 @@ struct ControllerNeeds {
   // sent() is called.
   bool hears_of_sending = true;
   // Every ACK comes with all that an Ack has; else one of the next packet alone, with nothing
-  // missing, comes as progressed().
+  // missing, may come as progressed(), and others have now_ms, rtt_ms, acknowledged, delivered,
+  // in_recovery and is_window_limited at least.
   bool reads_whole_acks = true;
 };
 

@@ -7,7 +7,7 @@ namespace remy {
 
 DatagramBody::DatagramBody(const BodySetting& setting)
     : controller_(*setting.table),
-      clock_(setting.measurement, setting.jitter_key),
+      clock_(setting.measurement, setting.jitter_key, setting.offset_key),
       is_exact_(setting.measurement.is_exact()),
       flow_(setting.sender),
       observer_(setting.observer),
@@ -45,7 +45,7 @@ void DatagramBody::acknowledged(const Segment& echo, const AckContent& content, 
     return;
   }
   if (is_of_this_period(echo)) {
-    acknowledged_end_ = echo.serial + 1;
+    acknowledged_end_ = std::max(acknowledged_end_, echo.serial + 1);
     const AckTimes seen = read(echo, now_ms);
     used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets));
   } else {
@@ -149,6 +149,7 @@ void DatagramBody::send_what_may_leave(double now_ms, Outlet& outlet) {
     reader_.bunch = packets;
     Segment segment;
     segment.sent_ms = now_ms;
+    segment.sender = sender_;
     segment.bytes = packet_bytes_;
     for (std::uint32_t left = packets; left > 0; --left) {
       segment.sequence = results_.packets_sent;

@@ -29,11 +29,13 @@ Ns2Body::Ns2Body(const BodySetting& setting)
       observer_(setting.observer),
       sender_(setting.sender),
       packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
-      timer_(kTimeouts) {}
+      timer_(kTimeouts),
+      usual_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
 
 void Ns2Body::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
   data_end_ = packets ? next_sequence_ + *packets : kEndless;
   period_begin_ = results_.packets_sent;
+  offset_ms_ = 0;
   last_send_ms_ = -kNever;
   used(controller_.start());
   set_send_timer(now_ms);
@@ -50,7 +52,7 @@ void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, doubl
                            Outlet& outlet) {
   latest_serial_end_ = std::max(latest_serial_end_, echo.serial + 1);
   const double rtt_ms = now_ms - echo.sent_ms;
-  timer_.sample(rtt_ms);
+  timer_.sample(rtt_ms + offset_ms_);
   results_.rtt.sampled(rtt_ms, now_ms);
   if (content.cumulative > acknowledged_end_) {
     acknowledged_end_ = content.cumulative;
@@ -64,7 +66,8 @@ void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, doubl
   find_missing(echo.sequence);
   if (echo.serial >= period_begin_) {
     const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms);
-    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, 1));
+    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms + offset_ms_, 1));
+    offset_ms_ = usual_offset_ms_;
   } else {
     used(controller_.acknowledge_earlier_period());
   }
@@ -126,6 +129,7 @@ void Ns2Body::send(std::uint64_t sequence, double now_ms, Outlet& outlet) {
   segment.sent_ms = now_ms;
   segment.sequence = sequence;
   segment.serial = results_.packets_sent++;
+  segment.sender = sender_;
   segment.bytes = packet_bytes_;
   last_send_ms_ = now_ms;
   if (!timer_.is_running()) {

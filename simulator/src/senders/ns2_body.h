@@ -51,6 +51,8 @@ class Ns2Body final : public Body {
   std::uint32_t packet_bytes_;
 
   RetransmissionTimer timer_;
+  double usual_offset_ms_;  // of RTTs that are measured
+  double offset_ms_ = 0;    // of the next
   double last_send_ms_ = -kNever;
   double next_send_ms_ = kNever;
   // Sequence numbers: of what is new, behind the last that may be sent, behind what is acknowledged

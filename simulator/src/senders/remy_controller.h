@@ -31,6 +31,16 @@ struct EwmaWeights {
   alignas(16) static const double kKeep[2];
 };
 
+// What scale-free rules need beside the signals.
+struct PeriodMemory {
+  std::uint32_t age = 0;  // packets of this on period acknowledged after its first
+  double first_received_ms = 0;
+  double minimum_rtt_ms = 0;  // of this on period alone
+  // Of the last on period that was long enough: its time between two packets, and its smallest RTT.
+  double remembered_interval_ms = 0;
+  double remembered_rtt_ms = 0;
+};
+
 // What more than the usual signals need between two ACKs.
 struct SignalMemory {
   std::uint32_t sequence = 0;
@@ -60,12 +70,16 @@ class RemyController {
   }
   const CompiledTable& table() const { return *table_; }
 
-  // An on period starts: "the memory starts in a well-known all-zeroes initial state". Returns the
-  // rule that was used.
+  // An on period starts: "the memory starts in a well-known all-zeroes initial state", or in that
+  // which the last one left. Returns the rule that was used.
   std::uint32_t start() {
     std::fill(std::begin(memory_), std::end(memory_), 0.0);
     minimum_rtt_ms_ = kUnknown;
     window_packets_ = 0;
+    if constexpr (kAnyRules) {
+      remember();
+    }
+    last_ms_[1] = kUnknown;
     return apply_rule();
   }
 
@@ -81,16 +95,28 @@ class RemyController {
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
                                                    double rtt_ms, std::uint32_t packets) {
     const double times_ms[2] = {sent_ms, received_ms};
-    if (minimum_rtt_ms_ >= kUnknown) [[unlikely]] {
+    if (last_ms_[1] >= kUnknown) [[unlikely]] {
       // The first ACK of an on period only sets the references.
-      minimum_rtt_ms_ = rtt_ms;
-    } else {
-      for (std::size_t axis = 0; axis < 2; ++axis) {
-        memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
-                        EwmaWeights::kNew[axis] * ((times_ms[axis] - last_ms_[axis]) / packets);
+      minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
+      if constexpr (kAnyRules) {
+        period_.first_received_ms = received_ms;
+        period_.minimum_rtt_ms = rtt_ms;
+        if (memory_[1] > 0) {
+          memory_[2] = rtt_ms / minimum_rtt_ms_;
+        }
       }
-      memory_[3] =
-          (1 - kSlowWeight) * memory_[3] + kSlowWeight * ((received_ms - last_ms_[1]) / packets);
+    } else {
+      if constexpr (kAnyRules) {
+        period_.age += packets;
+        period_.minimum_rtt_ms = std::min(period_.minimum_rtt_ms, rtt_ms);
+        if (table_->looks_at_age() && age() < kGrownAge) [[unlikely]] {
+          average_young(times_ms, packets);
+        } else {
+          average(times_ms, packets);
+        }
+      } else {
+        average(times_ms, packets);
+      }
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
       memory_[2] = rtt_ms / minimum_rtt_ms_;
       if constexpr (kMore) {
@@ -116,7 +142,57 @@ class RemyController {
   static constexpr double kMaximumWindow = 1e6;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-  bool is_scale_free() const { return table_->rules() == Rules::kScaleFree; }
+  // Packets from which on averages of a table that looks at age are what they are without it.
+  static constexpr std::uint32_t kGrownAge = 256;
+  // An on period of fewer packets tells no rate that is worth remembering.
+  static constexpr std::uint32_t kLeastRemembered = 16;
+
+  bool is_scale_free() const { return remy::is_scale_free(table_->rules()); }
+  // Whether this on period began with the memory of another.
+  bool remembers() const { return period_.remembered_interval_ms > 0; }
+  std::uint32_t age() const { return remembers() ? period_.age + kGrownAge : period_.age; }
+
+  // The on period before this one ends: what is kept of it, if it was long enough, and of the one
+  // before it otherwise.
+  void remember()
+    requires kAnyRules
+  {
+    if (table_->rules() != Rules::kScaleFreeRemembering) {
+      period_.age = 0;
+      return;
+    }
+    if (period_.age >= kLeastRemembered) {
+      period_.remembered_interval_ms = (last_ms_[1] - period_.first_received_ms) / period_.age;
+      period_.remembered_rtt_ms = period_.minimum_rtt_ms;
+    }
+    period_.age = 0;
+    if (remembers()) {
+      memory_[0] = memory_[1] = memory_[3] = period_.remembered_interval_ms;
+      minimum_rtt_ms_ = period_.remembered_rtt_ms;
+    }
+  }
+
+  [[gnu::always_inline]] void average(const double* times_ms, std::uint32_t packets) {
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
+                      EwmaWeights::kNew[axis] * ((times_ms[axis] - last_ms_[axis]) / packets);
+    }
+    memory_[3] =
+        (1 - kSlowWeight) * memory_[3] + kSlowWeight * ((times_ms[1] - last_ms_[1]) / packets);
+  }
+
+  // Averages that know the age are means while they are young, in place of averages with 0.
+  [[gnu::noinline]] void average_young(const double* times_ms, std::uint32_t packets)
+    requires kAnyRules
+  {
+    const double share = static_cast<double>(packets) / age();
+    const double weight = std::max(kWeight, share);
+    const double slow_weight = std::max(kSlowWeight, share);
+    const double received_ms = (times_ms[1] - last_ms_[1]) / packets;
+    memory_[0] = (1 - weight) * memory_[0] + weight * ((times_ms[0] - last_ms_[0]) / packets);
+    memory_[1] = (1 - weight) * memory_[1] + weight * received_ms;
+    memory_[3] = (1 - slow_weight) * memory_[3] + slow_weight * received_ms;
+  }
 
   // The ACK is for `packets` of those sent since the packet that the last one was for. As nothing
   // overtakes, the others are lost.
@@ -168,7 +244,7 @@ class RemyController {
   [[gnu::always_inline]] std::uint32_t apply_scale_free_rule() {
     const double scale_ms = memory_[1];
     ratios_[0] = memory_[0] / scale_ms;
-    ratios_[1] = 1;
+    ratios_[1] = table_->looks_at_age() ? age() : 1;
     ratios_[2] = memory_[2];
     ratios_[3] = memory_[3] / scale_ms;
     if constexpr (kMore) {
@@ -216,8 +292,9 @@ class RemyController {
   std::uint32_t window_packets_ = 0;
   // The memory in units of rec_ewma, as scale-free rules look at it; indexed by Signal.
   alignas(16) double ratios_[kAnyRules ? kAxes : 1] = {};
-  // Of the newest packet received, and of that which the last ACK was for.
   struct Nothing {};
+  [[no_unique_address]] std::conditional_t<kAnyRules, PeriodMemory, Nothing> period_;
+  // Of the newest packet received, and of that which the last ACK was for.
   [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> newest_;
   [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> last_;
 };

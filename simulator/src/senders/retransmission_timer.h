@@ -43,42 +43,21 @@ class RetransmissionTimer {
   }
 
   void sample(double rtt_ms) {
-    if (!has_sample_) [[unlikely]] {
-      // Section 2.2: SRTT = R, RTTVAR = R / 2.
-      has_sample_ = true;
-      is_usual_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases;
-      smoothed_ms_ = rtt_ms;
-      variation_ms_ = rtt_ms / 2;
-    } else {
-      // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
-      const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
-      const bool is_damped = timeouts_.damps_decreases && rtt_ms < smoothed_ms_ && error > 0;
-      variation_ms_ += is_damped ? error / 32 : error / 4;
-      smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
-    }
-    const double variation = std::max(timeouts_.granularity_ms, 4 * variation_ms_);
-    base_ms_ = timeouts_.is_minimum_of_variation
-                   ? smoothed_ms_ + std::max(timeouts_.minimum_ms, variation)
-                   : std::max(timeouts_.minimum_ms, smoothed_ms_ + variation);
-    if (!timeouts_.keeps_back_off) {
+    if (is_usual_) [[likely]] {
+      reckon(rtt_ms);
       back_off_ = 1;
+    } else {
+      sample_with_care(rtt_ms);
     }
   }
 
-  // sample() and restart() at an ACK that ends any back-off.
+  // It has a sample, and reckons as RFC 6298 does.
+  bool is_usual() const { return is_usual_; }
+
+  // sample() and restart() where the timer is usual and nothing has been backed off since the last
+  // sample.
   [[gnu::always_inline]] void progress(double rtt_ms, double now_ms) {
-    if (!is_usual_) [[unlikely]] {
-      sample(rtt_ms);
-      end_back_off();
-      restart(now_ms);
-      return;
-    }
-    const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
-    variation_ms_ += error / 4;
-    smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
-    base_ms_ = std::max(timeouts_.minimum_ms,
-                        smoothed_ms_ + std::max(timeouts_.granularity_ms, 4 * variation_ms_));
-    back_off_ = 1;
+    reckon(rtt_ms);
     expiry_ms_ = now_ms + std::min(base_ms_, timeouts_.maximum_ms);
   }
 
@@ -96,9 +75,41 @@ class RetransmissionTimer {
   double variation_ms() const { return variation_ms_; }
 
  private:
+  // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
+  [[gnu::always_inline]] void reckon(double rtt_ms) {
+    const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
+    variation_ms_ += error / 4;
+    smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
+    base_ms_ = std::max(timeouts_.minimum_ms,
+                        smoothed_ms_ + std::max(timeouts_.granularity_ms, 4 * variation_ms_));
+  }
+
+  [[gnu::noinline]] void sample_with_care(double rtt_ms) {
+    if (!has_sample_) {
+      // Section 2.2: SRTT = R, RTTVAR = R / 2.
+      has_sample_ = true;
+      is_usual_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases &&
+                  !timeouts_.keeps_back_off;
+      smoothed_ms_ = rtt_ms;
+      variation_ms_ = rtt_ms / 2;
+    } else {
+      const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
+      const bool is_damped = timeouts_.damps_decreases && rtt_ms < smoothed_ms_ && error > 0;
+      variation_ms_ += is_damped ? error / 32 : error / 4;
+      smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
+    }
+    const double variation = std::max(timeouts_.granularity_ms, 4 * variation_ms_);
+    base_ms_ = timeouts_.is_minimum_of_variation
+                   ? smoothed_ms_ + std::max(timeouts_.minimum_ms, variation)
+                   : std::max(timeouts_.minimum_ms, smoothed_ms_ + variation);
+    if (!timeouts_.keeps_back_off) {
+      back_off_ = 1;
+    }
+  }
+
   RetransmissionTimeouts timeouts_;
   bool has_sample_ = false;
-  bool is_usual_ = false;  // it has a sample, and reckons as RFC 6298 does
+  bool is_usual_ = false;
   double smoothed_ms_ = 0;
   double variation_ms_ = 0;
   double base_ms_ = 0;

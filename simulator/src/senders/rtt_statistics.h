@@ -15,12 +15,18 @@ class RttStatistics {
   }
   // A new sample, or the last one again with other news.
   void sampled(double rtt_ms, double now_ms) {
-    if (const double steps = now_ms / kStepMs; steps >= next_step_) {
-      sum_over_time_ms_ += last_ms_;
-      count_over_time_ += last_ms_ > 0 ? 1 : 0;
-      next_step_ = static_cast<double>(static_cast<std::int64_t>(steps) + 1);
+    if (now_ms >= next_step_ms_) {
+      end_step(now_ms);
     }
     last_ms_ = rtt_ms;
+  }
+  // Both, in this order.
+  [[gnu::always_inline]] void handed_on_and_sampled(double rtt_ms, double now_ms) {
+    if (last_ms_ > 0) [[likely]] {
+      sum_ms_ += last_ms_;
+      ++count_;
+    }
+    sampled(rtt_ms, now_ms);
   }
 
   double last_ms() const { return last_ms_; }  // 0: none yet
@@ -32,10 +38,16 @@ class RttStatistics {
  private:
   static constexpr double kStepMs = 5;
 
+  void end_step(double now_ms) {
+    sum_over_time_ms_ += last_ms_;
+    count_over_time_ += last_ms_ > 0 ? 1 : 0;
+    next_step_ms_ = kStepMs * static_cast<double>(static_cast<std::int64_t>(now_ms / kStepMs) + 1);
+  }
+
   double last_ms_ = 0;
   double sum_ms_ = 0;
   std::uint64_t count_ = 0;
-  double next_step_ = 0;  // the first whose news are not yet counted
+  double next_step_ms_ = 0;  // when the first begins whose news are not yet counted
   double sum_over_time_ms_ = 0;
   std::uint64_t count_over_time_ = 0;
 };

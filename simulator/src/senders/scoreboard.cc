@@ -28,6 +28,18 @@ void Scoreboard::abandon() {
   first_ = end_;
 }
 
+SackBlock& Scoreboard::another_block(std::uint64_t packet) {
+  for (std::uint32_t i = 0; i < known_.size(); ++i) {
+    if (known_[i].first <= packet && packet <= known_[i].end) {
+      last_known_ = i;
+      return known_[i];
+    }
+  }
+  last_known_ = next_known_++ % known_.size();
+  known_[last_known_] = {packet, packet};
+  return known_[last_known_];
+}
+
 void Scoreboard::grow() {
   std::vector<Transmission> larger(2 * transmissions_.size());
   for (std::uint64_t packet = first_; packet < end_; ++packet) {

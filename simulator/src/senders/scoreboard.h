@@ -43,8 +43,11 @@ class Scoreboard {
     if (end_ - first_ > mask_) [[unlikely]] {
       grow();
     }
-    return transmissions_[end_++ & mask_];
+    return send_in_room();
   }
+  // The same where there is room: so many packets may be outstanding, or more.
+  std::uint64_t room() const { return mask_; }
+  Transmission& send_in_room() { return transmissions_[end_++ & mask_]; }
 
   // A lost packet is sent again, likewise.
   Transmission& repeat(std::uint64_t packet) {
@@ -56,13 +59,38 @@ class Scoreboard {
 
   // Nothing was received beyond a gap, and nothing waits to be sent again.
   bool is_in_order() const { return (sacked_count_ | lost_count_) == 0; }
-  // The first packet is received, where that is so.
-  void advance() { ++first_; }
+  // All before `cumulative` are received, where that is so.
+  void advance_to(std::uint64_t cumulative) { first_ = cumulative; }
 
   // The lowest of the lost packets, which there must be.
   std::uint64_t first_lost() {
     lost_from_ = lost_.find(std::max(lost_from_, first_), end_, true);
     return lost_from_;
+  }
+
+  // A packet is received, and an ACK tells of that at once and of nothing else that is news.
+  // Whether that itself is.
+  bool receive(std::uint64_t packet) {
+    if (packet > first_) [[likely]] {
+      SackBlock& known = known_block(packet);
+      if (packet < known.end || sacked_.test(packet)) {
+        return false;
+      }
+      known.end = packet + 1;
+      sacked_.set(packet);
+      ++sacked_count_;
+      sacked_end_ = std::max(sacked_end_, packet + 1);
+      find(packet);
+      return true;
+    }
+    if (packet < first_) {
+      return false;
+    }
+    find(packet);
+    first_ = sacked_count_ > 0 ? sacked_.find(packet + 1, sacked_end_, false) : packet + 1;
+    sacked_count_ -= first_ - packet - 1;
+    sacked_.clear(packet + 1, first_);
+    return true;
   }
 
   // All before `cumulative` are received. Calls `delivered` for each of which that is news.
@@ -104,10 +132,7 @@ class Scoreboard {
     }
     sacked_.set(known_end, end, [this, &delivered](std::uint64_t packet) {
       ++sacked_count_;
-      if (lost_.test(packet)) {
-        lost_.clear(packet);
-        --lost_count_;
-      }
+      find(packet);
       delivered(at(packet));
     });
     sacked_end_ = std::max(sacked_end_, end);
@@ -120,22 +145,14 @@ class Scoreboard {
     if (sacked_count_ < threshold) [[likely]] {
       return;
     }
-    std::uint64_t edge = sacked_end_;
-    // Those at the top are mostly of one block, and all before are known.
-    for (const SackBlock& top : known_) {
-      if (top.end == edge && top.first + threshold <= edge && top.first <= loss_end()) {
-        loss_end_ = std::max(loss_end_, edge - threshold);
-        return;
-      }
+    // Those at the top are mostly of the block that grew last, and all before are known.
+    const SackBlock& top = known_[last_known_];
+    if (top.end == sacked_end_ && top.first + threshold <= top.end && top.first <= loss_end())
+        [[likely]] {
+      loss_end_ = std::max(loss_end_, top.end - threshold);
+      return;
     }
-    for (std::uint64_t count = 0; count < threshold; ++count) {
-      edge = sacked_.find_last(loss_end(), edge, true);
-      if (edge == loss_end()) {
-        return;
-      }
-      --edge;
-    }
-    lose_before(edge, found);
+    find_losses_below(threshold, found);
   }
 
   // The same for what lies so far before the highest that was received, whatever lies between
@@ -169,16 +186,32 @@ class Scoreboard {
 
   void grow();
 
+  // A packet is not lost, if it was taken for that.
+  void find(std::uint64_t packet) {
+    if (lost_count_ > 0 && lost_.test(packet)) {
+      lost_.clear(packet);
+      --lost_count_;
+    }
+  }
+
   // Of those kept, the block that the packet lies in, or just behind; else a new one from there.
   SackBlock& known_block(std::uint64_t packet) {
-    for (SackBlock& known : known_) {
-      if (known.first <= packet && packet <= known.end) {
-        return known;
+    SackBlock& last = known_[last_known_];
+    return last.first <= packet && packet <= last.end ? last : another_block(packet);
+  }
+  SackBlock& another_block(std::uint64_t packet);
+
+  template <class Found>
+  [[gnu::noinline]] void find_losses_below(std::uint64_t threshold, Found found) {
+    std::uint64_t edge = sacked_end_;
+    for (std::uint64_t count = 0; count < threshold; ++count) {
+      edge = sacked_.find_last(loss_end(), edge, true);
+      if (edge == loss_end()) {
+        return;
       }
+      --edge;
     }
-    SackBlock& oldest = known_[next_known_++ % known_.size()];
-    oldest = {packet, packet};
-    return oldest;
+    lose_before(edge, found);
   }
 
   template <class Found>
@@ -201,6 +234,7 @@ class Scoreboard {
   // Received all; before first_ that no longer counts.
   std::array<SackBlock, 4> known_;
   std::uint32_t next_known_ = 0;
+  std::uint32_t last_known_ = 0;  // the one that grew last
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t sacked_count_ = 0;

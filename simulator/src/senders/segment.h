@@ -23,11 +23,12 @@ struct Segment {
   std::uint32_t bytes = 0;  // on the wire
   std::uint32_t slot = 0;   // of what the network keeps for it
   std::uint16_t hop = 0;    // how many links it has crossed
-  // Behind which of these it is lost; 0: behind none that is known yet.
+  // Behind which of these it is lost, or only late; 0: behind none that is known yet.
   std::uint16_t lost_behind_hop = 0;
   bool is_ack = false;
   bool is_ecn_capable = false;
   bool is_delayed = false;  // before the queue that it comes to, where that is so
+  bool is_late = false;     // where it would be lost
   bool is_marked = false;   // congestion experienced (RFC 3168)
   CongestionHeader congestion;
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "senders/bodies.h"
 #include "senders/transport.h"
 
@@ -7,14 +9,21 @@ namespace {
 
 // A RemyCC on a transport, as it would be in a kernel: every ACK is looked up by the times that it
 // echoes, and sets window and pacing. A loss or a timeout changes neither: the transport repairs
-// it. An on period starts with an empty memory, unless the transport keeps its state.
+// it. An on period starts with an empty memory, unless the transport keeps its state. A pace below
+// a packet in an RTT is not kept: a scale-free rule would measure it, and could slow itself down
+// for ever (docs/kernel.md has the same floor).
 class RemyInTransport final : public Controller {
  public:
   RemyInTransport(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
       : controller_(table), observer_(observer), sender_(sender) {}
 
-  void start(double) override { used(controller_.start()); }
+  void start(double) override {
+    smoothed_rtt_ms_ = 0;
+    used(controller_.start());
+  }
   void acknowledged(const Ack& ack) override {
+    smoothed_rtt_ms_ =
+        smoothed_rtt_ms_ > 0 ? smoothed_rtt_ms_ + (ack.rtt_ms - smoothed_rtt_ms_) / 8 : ack.rtt_ms;
     used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
   }
   void lost(const Loss&) override {}
@@ -26,10 +35,12 @@ class RemyInTransport final : public Controller {
       observer_->used(sender_, controller_, rule);
     }
     window_packets_ = controller_.window_packets();
-    intersend_ms_ = controller_.intersend_ms();
+    intersend_ms_ = smoothed_rtt_ms_ > 0 ? std::min(controller_.intersend_ms(), smoothed_rtt_ms_)
+                                         : controller_.intersend_ms();
   }
 
   RemyController<true> controller_;
+  double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first
   RuleObserver* observer_;
   std::uint32_t sender_;
 };
@@ -87,10 +98,13 @@ BodyKind tcp() {
       .carries_controllers = true,
       .make = [](const Chosen& chosen, BodySetting setting) -> std::unique_ptr<Body> {
         TransportSettings transport = settings(chosen);
+        transport.sender = setting.sender;
         transport.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
         transport.is_ecn_capable = setting.is_ecn_capable;
         transport.asks_xcp_routers = setting.asks_xcp_routers;
         transport.samples_rates = setting.table == nullptr && setting.samples_rates;
+        transport.rtt_offset_ms =
+            rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender);
         transport.repairs = setting.repairs;
         transport.keeps_state |= !setting.repairs;
         std::unique_ptr<Controller> controller = std::move(setting.controller);

@@ -12,9 +12,13 @@ Transport::Transport(const TransportSettings& settings, std::unique_ptr<Controll
                  !settings.measures_by_time_stamps),
       exchanges_gaps_(exchanges_ && settings.uses_sack && !settings.samples_rates),
       reads_whole_acks_(controller_->needs().reads_whole_acks),
-      sends_in_order_(!controller_->needs().hears_of_sending && !settings.samples_rates &&
-                      !settings.asks_xcp_routers),
+      is_plain_(exchanges_gaps_ && !reads_whole_acks_ && !controller_->needs().hears_of_sending &&
+                settings.rtt_offset_ms == 0 && !settings.asks_xcp_routers &&
+                !settings.finds_lost_repetitions && !settings.reduces_in_proportion &&
+                !settings.has_ns2_partial_acks && !settings.has_ns2_linux_recovery &&
+                static_cast<double>(settings.receive_window_packets) >= kMaximumWindow),
       timer_(settings.timeouts) {
+  next_.sender = settings.sender;
   next_.bytes = settings.packet_bytes;
   next_.is_ecn_capable = settings.is_ecn_capable;
 }
@@ -58,55 +62,86 @@ void Transport::restart_connection(double now_ms) {
   repetitions_.clear();
   application_limited_until_ = 0;
   window_limited_end_ = 0;
+  offset_ms_ = 0;
   last_send_ms_ = -kNever;
   pacing_ms_ = kNever;
   controller_->start(now_ms);
 }
 
-// Before all that asks what the receiver has.
-[[gnu::always_inline]] inline void Transport::end_exchanges() {
-  if (exchangeable_ != kEndless) {
-    reassembly_.advance_to(exchangeable_);
-    exchangeable_ = kEndless;
-  }
-}
-
-// After all that may end, or begin, what exchanged() relies on.
+// After all that may end, or begin, what exchanged() relies on. What comes in order while nothing
+// is missing is beyond all recoveries, too.
 [[gnu::always_inline]] inline void Transport::look_for_exchanges() {
   end_exchanges();
   const std::uint64_t next = scoreboard_.first();
-  const bool may = exchanges_ && phase_ == Phase::kOpen && scoreboard_.is_in_order() &&
-                   duplicates_ == 0 && halving_window_ == 0 && repetitions_.empty() &&
-                   next == reassembly_.in_order_end() && !reassembly_.has_gap();
-  exchangeable_ = may ? next : kEndless;
+  if (exchanges_ && phase_ == Phase::kOpen && scoreboard_.is_in_order() && duplicates_ == 0 &&
+      halving_window_ == 0 && repetitions_.empty() &&
+      (exchanges_gaps_ || (next == reassembly_.in_order_end() && !reassembly_.has_gap()))) {
+    if (!is_plain_) {
+      exchangeable_with_care_ = next;
+    } else if (timer_.is_usual()) {
+      exchangeable_ = next;
+    }
+  }
+}
+
+// Before all that asks what the receiver has.
+[[gnu::always_inline]] inline void Transport::end_exchanges() {
+  if (!exchanges_gaps_ && exchangeable_with_care_ != kEndless) {
+    reassembly_.advance_to(exchangeable_with_care_);
+  }
+  exchangeable_ = exchangeable_with_care_ = kEndless;
 }
 
 double Transport::exchanged(const Segment& segment, double received_ms, double now_ms,
                             Outlet& outlet) {
-  if (segment.sequence != exchangeable_) [[unlikely]] {
+  const std::uint64_t next = segment.sequence + 1;
+  if (segment.sequence != exchangeable_ || next == scoreboard_.end()) [[unlikely]] {
+    return is_plain_ ? exchanged_around_gap(segment, received_ms, now_ms, outlet)
+                     : exchanged_with_care(segment, received_ms, now_ms, outlet);
+  }
+  exchangeable_ = next;
+  scoreboard_.advance_to(next);
+  const double rtt_ms = now_ms - segment.sent_ms;
+  ++results_.packets_received;
+  results_.packets_marked += segment.is_marked ? 1 : 0;
+  ++results_.packets_in_order;
+  results_.rtt.handed_on_and_sampled(rtt_ms, now_ms);
+  ++delivered_;
+  timer_.progress(rtt_ms, now_ms);
+  controller_->progressed(now_ms, rtt_ms, segment.sequence < window_limited_end_);
+  const std::uint64_t window = controller_window();
+  if (window > scoreboard_.room() || controller_->intersend_ms() > 0) [[unlikely]] {
+    send_what_may_leave(now_ms, outlet);
+    return next_ms();
+  }
+  pacing_ms_ = kNever;
+  send_in_order(std::min(next + window, data_end_), now_ms, outlet);
+  return std::min(timer_.expiry_ms(), controller_->next_tick_ms());
+}
+
+// The same of a transport that is not plain.
+double Transport::exchanged_with_care(const Segment& segment, double received_ms, double now_ms,
+                                      Outlet& outlet) {
+  if (segment.sequence != exchangeable_with_care_) {
     return exchanged_around_gap(segment, received_ms, now_ms, outlet);
   }
-  ++exchangeable_;
+  ++exchangeable_with_care_;
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   ++results_.packets_in_order;
   results_.rtt.handed_on();
-  scoreboard_.advance();
-  const double rtt_ms = now_ms - segment.sent_ms;
-  results_.rtt.sampled(rtt_ms, now_ms);
+  scoreboard_.advance_to(segment.sequence + 1);
+  results_.rtt.sampled(now_ms - segment.sent_ms, now_ms);
+  const double rtt_ms = measured_ms(now_ms - segment.sent_ms);
   ++delivered_;
-  timed_out_again_ = false;
-  if (scoreboard_.first() > recovery_end_ && !scoreboard_.is_empty()) [[likely]] {
-    timer_.progress(rtt_ms, now_ms);
-  } else {
-    timer_.sample(rtt_ms);
-    restart_timer_at_progress(false, now_ms);
-  }
+  timer_.sample(rtt_ms);
+  restart_timer_at_progress(false, now_ms);
   if (reads_whole_acks_) {
     tell_controller(
         {
             .sent_ms = segment.sent_ms,
             .received_ms = received_ms,
+            .rtt_ms = rtt_ms,
             .serial = segment.serial,
             .first_before = segment.sequence,
             .prior_in_flight = in_flight() + 1,
@@ -120,37 +155,19 @@ double Transport::exchanged(const Segment& segment, double received_ms, double n
   } else {
     controller_->progressed(now_ms, rtt_ms, segment.sequence < window_limited_end_);
   }
-  if (sends_in_order_ && !scoreboard_.is_empty()) [[likely]] {
-    send_in_order(now_ms, outlet);
-  } else {
-    send_what_may_leave(now_ms, outlet);
-  }
-  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
+  send_what_may_leave(now_ms, outlet);
+  return next_ms();
 }
 
-// What send_what_may_leave() does where nothing is missing, something is in flight, and nobody is
-// told of what leaves.
-[[gnu::always_inline]] inline void Transport::send_in_order(double now_ms, Outlet& outlet) {
-  pacing_ms_ = kNever;
-  const std::uint64_t first = scoreboard_.first();
-  const std::uint64_t window_end = first + controller_window();
-  const std::uint64_t end =
-      std::min({data_end_, window_end, first + settings_.receive_window_packets});
-  const double intersend_ms = controller_->intersend_ms();
+// What send_what_may_leave() does where nothing is missing, something is in flight, nothing is
+// paced, and nobody is told of what leaves. There is room for packets up to `end`.
+[[gnu::always_inline]] inline void Transport::send_in_order(std::uint64_t end, double now_ms,
+                                                            Outlet& outlet) {
   while (scoreboard_.end() < end) {
-    if (const double next_ms = last_send_ms_ + intersend_ms; next_ms > now_ms) [[unlikely]] {
-      pacing_ms_ = next_ms;
-      return;
-    }
-    next_.sent_ms = now_ms;
-    next_.sequence = scoreboard_.end();
-    next_.serial = next_serial_++;
-    scoreboard_.send().serial = next_.serial;
-    ++results_.packets_sent;
-    last_send_ms_ = now_ms;
-    outlet.send(next_, now_ms);
+    const std::uint64_t packet = scoreboard_.end();
+    send_next(packet, scoreboard_.send_in_room(), now_ms, outlet);
   }
-  if (scoreboard_.end() < data_end_ && scoreboard_.end() >= window_end) {
+  if (scoreboard_.end() < data_end_) {
     window_limited_end_ = scoreboard_.end();
   }
 }
@@ -180,9 +197,10 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   } else {
     acknowledge(content, [&](const Scoreboard::Transmission&) { ++delivered; });
   }
-  News news = {
+  const News news = {
       .sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms,
       .received_ms = content.received_ms,
+      .rtt_ms = 0,
       .serial = echo.serial,
       .first_before = first_before,
       .prior_in_flight = prior_in_flight,
@@ -192,57 +210,69 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
       .feedback_packets = content.feedback_packets,
       .newest = newest,
   };
-  take(news, content.cumulative == first_before, now_ms, outlet);
+  take_with_care(news, content.cumulative == first_before, now_ms, outlet);
 }
 
-// The same around a gap, with no ACK made in between.
+// The same around a gap, and of the last packet in flight. What the receiver has is what the
+// scoreboard has.
 double Transport::exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
                                        Outlet& outlet) {
   if (!exchanges_gaps_ || segment.sequence < connection_start_) {
     return kDeclined;
   }
-  end_exchanges();
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
-  const std::uint64_t in_order = reassembly_.in_order_end();
-  reassembly_.add(segment.sequence);
-  if (const std::uint64_t handed_on = reassembly_.in_order_end() - in_order; handed_on > 0) {
-    results_.packets_in_order += handed_on;
+  const std::uint64_t prior_in_flight = scoreboard_.in_flight();
+  const std::uint64_t first_before = scoreboard_.first();
+  const bool is_news = scoreboard_.receive(segment.sequence);
+  const std::uint64_t acknowledged = scoreboard_.first() - first_before;
+  if (acknowledged > 0) {
+    results_.packets_in_order += acknowledged;
     results_.rtt.handed_on();
   }
-  const std::uint64_t prior_in_flight = in_flight();
-  const std::uint64_t first_before = scoreboard_.first();
-  std::uint64_t delivered = 0;
-  const auto count = [&delivered](const Scoreboard::Transmission&) { ++delivered; };
-  scoreboard_.acknowledge(reassembly_.in_order_end(), count);
-  // No ACK is lost here: of what is beyond gaps this packet alone can be news.
-  scoreboard_.acknowledge(SackBlock{segment.sequence, segment.sequence + 1}, count);
-  News news = {
+  const News news = {
       .sent_ms = segment.sent_ms,
       .received_ms = received_ms,
+      .rtt_ms = 0,
       .serial = segment.serial,
       .first_before = first_before,
       .prior_in_flight = prior_in_flight,
-      .acknowledged = scoreboard_.first() - first_before,
-      .delivered = delivered,
+      .acknowledged = acknowledged,
+      .delivered = is_news ? 1U : 0U,
       .marked = segment.is_marked ? 1U : 0U,
       .feedback_packets = segment.congestion.feedback_packets,
       .newest = nullptr,
   };
-  take(news, reassembly_.in_order_end() == first_before, now_ms, outlet);
+  if (is_plain_) {
+    take<true>(news, false, now_ms, outlet);
+  } else {
+    take_with_care(news, false, now_ms, outlet);
+  }
   return next_ms();
 }
 
-void Transport::take(News& news, bool repeats_last, double now_ms, Outlet& outlet) {
+[[gnu::noinline]] void Transport::take_with_care(const News& news, bool repeats_last, double now_ms,
+                                                 Outlet& outlet) {
+  take<false>(news, repeats_last, now_ms, outlet);
+}
+
+template <bool kIsPlain>
+[[gnu::always_inline]] inline void Transport::take(News news, bool repeats_last, double now_ms,
+                                                   Outlet& outlet) {
+  const bool uses_sack = kIsPlain || settings_.uses_sack;
   const double rtt_ms = now_ms - news.sent_ms;
-  newest_serial_ = std::max(newest_serial_, news.serial);
-  if (!settings_.uses_sack) {
+  news.rtt_ms = kIsPlain ? rtt_ms : measured_ms(rtt_ms);
+  if (!kIsPlain) {
+    newest_serial_ = std::max(newest_serial_, news.serial);
+  }
+  if (!uses_sack) {
     news.delivered = count_duplicates(repeats_last, news.acknowledged, news.delivered);
   }
   const bool was_in_recovery = phase_ == Phase::kRecovery;
   const bool leaves = phase_ != Phase::kOpen && scoreboard_.first() >= recovery_end_;
-  if (takes_sample(news.acknowledged, news.delivered, was_in_recovery && !leaves)) {
-    timer_.sample(rtt_ms);
+  if (kIsPlain ? news.delivered > 0
+               : takes_sample(news.acknowledged, news.delivered, was_in_recovery && !leaves)) {
+    timer_.sample(news.rtt_ms);
     results_.rtt.sampled(rtt_ms, now_ms);
   } else if (news.acknowledged > 0) {
     results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
@@ -251,22 +281,32 @@ void Transport::take(News& news, bool repeats_last, double now_ms, Outlet& outle
   if (leaves) {
     leave_recovery(news.prior_in_flight, now_ms);
   }
-  if (!settings_.uses_sack) {
+  if (!uses_sack) {
     find_losses_without_sack(news.acknowledged > 0 && was_in_recovery, news.prior_in_flight,
                              now_ms);
+  } else if (kIsPlain) {
+    scoreboard_.find_losses(settings_.duplicate_threshold,
+                            [this, before = news.prior_in_flight, now_ms](std::uint64_t packet) {
+                              found_lost(packet, before, now_ms);
+                            });
   } else if (scoreboard_.has_received() || !repetitions_.empty()) {
     find_losses(news.prior_in_flight, now_ms);
   }
   if (news.acknowledged > 0) {
     restart_timer_at_progress(was_in_recovery, now_ms);
-  } else if (settings_.has_ns2_linux_recovery) {
+  } else if (!kIsPlain && settings_.has_ns2_linux_recovery) {
     timer_.restart(now_ms);
   }
   tell_controller(news, now_ms);
-  if (is_reducing_) {
+  if (!kIsPlain && is_reducing_) {
     reduce_in_proportion(news.delivered);
   }
-  send_what_may_leave(now_ms, outlet);
+  if (kIsPlain && !scoreboard_.is_empty() && scoreboard_.in_flight() > 0 &&
+      controller_->intersend_ms() == 0) {
+    send_at_once(now_ms, outlet);
+  } else {
+    send_what_may_leave(now_ms, outlet);
+  }
   look_for_exchanges();
 }
 
@@ -280,10 +320,20 @@ void Transport::take(News& news, bool repeats_last, double now_ms, Outlet& outle
 }
 
 [[gnu::always_inline]] inline void Transport::tell_controller(const News& news, double now_ms) {
+  if (!reads_whole_acks_) {
+    brief_ack_.now_ms = now_ms;
+    brief_ack_.rtt_ms = news.rtt_ms;
+    brief_ack_.acknowledged = news.acknowledged;
+    brief_ack_.delivered = news.delivered;
+    brief_ack_.in_recovery = phase_ == Phase::kRecovery;
+    brief_ack_.is_window_limited = news.first_before < window_limited_end_;
+    controller_->acknowledged(brief_ack_);
+    return;
+  }
   Ack ack{.now_ms = now_ms,
           .sent_ms = news.sent_ms,
           .received_ms = news.received_ms,
-          .rtt_ms = now_ms - news.sent_ms,
+          .rtt_ms = news.rtt_ms,
           .serial = news.serial,
           .acknowledged = news.acknowledged,
           .delivered = news.delivered,
@@ -327,8 +377,8 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   ack.serial = echo.serial;
   ack.sent_ms = echo.sent_ms;
   ack.received_ms = content.received_ms;
-  ack.rtt_ms = ack.now_ms - echo.sent_ms;
-  results_.rtt.sampled(ack.rtt_ms, ack.now_ms);
+  ack.rtt_ms = measured_ms(ack.now_ms - echo.sent_ms);
+  results_.rtt.sampled(ack.now_ms - echo.sent_ms, ack.now_ms);
   if (settings_.samples_rates) {
     sample_rate(received, ack);
   }
@@ -340,8 +390,8 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   controller_->acknowledged(ack);
 }
 
-bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
-                             bool is_in_recovery) const {
+inline bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
+                                    bool is_in_recovery) const {
   if (!settings_.measures_by_time_stamps) {
     return delivered > 0;
   }
@@ -575,8 +625,8 @@ void Transport::act(double now_ms, Outlet& outlet) {
 }
 
 inline std::uint64_t Transport::controller_window() const {
-  const double window = std::min(controller_->window_packets(), kMaximumWindow);
-  return window >= 1 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(window)) : 1;
+  const double window = std::min(kMaximumWindow, controller_->window_packets());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(window), 1));
 }
 
 inline std::uint64_t Transport::window() const {
@@ -615,6 +665,44 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
       halving_window_ = std::min(halving_window_, std::max<std::uint64_t>(in_flight(), 2) - 1);
     }
   }
+}
+
+// The same of a plain transport where something is in flight and nothing is paced.
+[[gnu::always_inline]] inline void Transport::send_at_once(double now_ms, Outlet& outlet) {
+  pacing_ms_ = kNever;
+  const std::uint64_t window = controller_window();
+  const std::uint64_t in_flight = scoreboard_.in_flight();
+  std::uint64_t room = window - std::min(window, in_flight);
+  if (must_repeat_ && scoreboard_.has_lost()) {
+    room = std::max<std::uint64_t>(room, 1);
+  }
+  for (; room > 0 && scoreboard_.has_lost(); --room) {
+    must_repeat_ = false;
+    ++results_.packets_repeated;
+    const std::uint64_t packet = scoreboard_.first_lost();
+    send_next(packet, scoreboard_.repeat(packet), now_ms, outlet);
+  }
+  for (; room > 0; --room) {
+    const std::uint64_t packet = scoreboard_.end();
+    if (packet >= data_end_ || packet - scoreboard_.first() >= settings_.receive_window_packets) {
+      return;
+    }
+    send_next(packet, scoreboard_.send(), now_ms, outlet);
+  }
+  if (scoreboard_.has_lost() || scoreboard_.end() < data_end_) {
+    window_limited_end_ = scoreboard_.end();
+  }
+}
+
+[[gnu::always_inline]] inline void Transport::send_next(std::uint64_t packet,
+                                                        Scoreboard::Transmission& transmission,
+                                                        double now_ms, Outlet& outlet) {
+  next_.sent_ms = now_ms;
+  next_.sequence = packet;
+  next_.serial = transmission.serial = next_serial_++;
+  ++results_.packets_sent;
+  last_send_ms_ = now_ms;
+  outlet.send(next_, now_ms);
 }
 
 [[gnu::always_inline]] inline void Transport::send_packet(bool is_repetition, double now_ms,
@@ -662,18 +750,15 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
                        .in_flight = others + 1,
                        .is_repetition = is_repetition});
   }
-  Segment segment;
-  segment.sent_ms = now_ms;
-  segment.sequence = packet;
-  segment.serial = serial;
-  segment.bytes = settings_.packet_bytes;
-  segment.is_ecn_capable = settings_.is_ecn_capable;
+  next_.sent_ms = now_ms;
+  next_.sequence = packet;
+  next_.serial = serial;
   if (settings_.asks_xcp_routers) {
-    segment.congestion = {.window_packets = controller_->window_packets(),
-                          .rtt_ms = timer_.smoothed_ms(),
-                          .feedback_packets = controller_->wanted_packets()};
+    next_.congestion = {.window_packets = controller_->window_packets(),
+                        .rtt_ms = timer_.smoothed_ms(),
+                        .feedback_packets = controller_->wanted_packets()};
   }
-  outlet.send(segment, now_ms);
+  outlet.send(next_, now_ms);
 }
 
 void Transport::lost(const Segment& segment, double) {

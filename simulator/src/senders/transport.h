@@ -52,9 +52,11 @@ struct TransportSettings {
   // What is lost is sent again, and what is received handed on in order. Else a packet is gone as
   // soon as a later one was received, or an on period starts; there is no timeout.
   bool repairs = true;
+  std::uint32_t sender = 0;  // whose packets these are
   std::uint32_t packet_bytes = 1500;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
+  double rtt_offset_ms = 0;  // of all RTTs that are measured but the first of a connection
   // The controller reads what packets were sent with (SendState), and samples of the delivery rate;
   // else they stay empty.
   bool samples_rates = true;
@@ -108,6 +110,7 @@ class Transport final : public Body {
   struct News {
     double sent_ms;
     double received_ms;
+    double rtt_ms;  // as measured
     std::uint64_t serial;
     std::uint64_t first_before;
     std::uint64_t prior_in_flight;
@@ -118,12 +121,22 @@ class Transport final : public Body {
     const Scoreboard::Transmission* newest;  // null where rates are not sampled
   };
 
+  double exchanged_with_care(const Segment& segment, double received_ms, double now_ms,
+                             Outlet& outlet);
   double exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
                               Outlet& outlet);
-  void take(News& news, bool repeats_last, double now_ms, Outlet& outlet);
+  template <bool kIsPlain>
+  void take(News news, bool repeats_last, double now_ms, Outlet& outlet);
+  void take_with_care(const News& news, bool repeats_last, double now_ms, Outlet& outlet);
+  double measured_ms(double rtt_ms) {
+    return rtt_ms + std::exchange(offset_ms_, settings_.rtt_offset_ms);
+  }
   void look_for_exchanges();
   void end_exchanges();
-  void send_in_order(double now_ms, Outlet& outlet);
+  void send_in_order(std::uint64_t end, double now_ms, Outlet& outlet);
+  void send_at_once(double now_ms, Outlet& outlet);
+  void send_next(std::uint64_t packet, Scoreboard::Transmission& transmission, double now_ms,
+                 Outlet& outlet);
   void restart_timer_at_progress(bool was_in_recovery, double now_ms);
   void tell_controller(const News& news, double now_ms);
   template <class Delivered>
@@ -153,14 +166,18 @@ class Transport final : public Body {
 
   TransportSettings settings_;
   std::unique_ptr<Controller> controller_;
-  // Packets and ACKs in order may be taken together; and what then leaves is told nobody.
+  // Packets and ACKs may be taken together: in order, around gaps, and without a thought to
+  // anything but RFC 5681, 6298 and 6675.
   bool exchanges_;
   bool exchanges_gaps_;
   bool reads_whole_acks_;
-  bool sends_in_order_;
+  bool is_plain_;
   // What is next for the receiver, and the first that the sender waits for, where neither misses
-  // any; else endless. What is here lags behind it until then.
+  // any; else endless. The one of a plain transport with a usual timer, the other of one that is
+  // not plain.
   std::uint64_t exchangeable_ = kEndless;
+  std::uint64_t exchangeable_with_care_ = kEndless;
+  Ack brief_ack_;  // of those who need not read whole ones
 
   // The sender.
   Scoreboard scoreboard_;
@@ -170,8 +187,9 @@ class Transport final : public Body {
   std::uint64_t data_end_ = 0;          // behind the last packet that may be sent
   std::uint64_t next_serial_ = 0;
   std::uint64_t resolved_ = 0;  // received or lost of this connection, where nothing is repaired
-  Segment next_;                // to leave in order, but for its numbers
+  Segment next_;                // to leave, but for its time and numbers
   double last_send_ms_ = -std::numeric_limits<double>::infinity();
+  double offset_ms_ = 0;       // of the next RTT
   double pacing_ms_ = kNever;  // when a packet may leave for which there is room
 
   Phase phase_ = Phase::kOpen;
@@ -204,7 +222,7 @@ class Transport final : public Body {
   std::uint64_t application_limited_until_ = 0;  // delivered_ by then
   std::uint64_t window_limited_end_ = 0;  // packets before left with the window full, or since
 
-  // The receiver.
+  // The receiver. Lags behind exchanges, and is not needed where these go around gaps.
   Reassembly reassembly_;
   double time_stamp_ms_ = 0;
   // Packets that wait for an ACK, how many of them are marked, the last of them, and until when.

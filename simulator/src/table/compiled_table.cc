@@ -1,5 +1,6 @@
 #include "table/compiled_table.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace remy {
@@ -28,7 +29,10 @@ double lowest_at_or_above(double threshold) {
 
 }  // namespace
 
-CompiledTable::CompiledTable(const RuleTable& table) : rules_(table.rules()) {
+CompiledTable::CompiledTable(const RuleTable& table)
+    : rules_(table.rules()),
+      looks_at_age_(is_scale_free(table.rules()) &&
+                    std::ranges::find(table.signals(), Signal::kRecEwma) != table.signals().end()) {
   actions_.reserve(table.rule_count());
   if (table.has_more_signals()) {
     lay_out_any(table);

@@ -71,6 +71,8 @@ class CompiledTable {
   void set_action(std::uint32_t rule, const Action& action) { actions_[rule] = action; }
   std::size_t rule_count() const { return actions_.size(); }
   Rules rules() const { return rules_; }
+  // Whether it may look at the age, of scale-free rules.
+  bool looks_at_age() const { return looks_at_age_; }
 
  private:
   // Children are inner nodes (their offset in bytes, not negative) or rules (the complement of
@@ -97,6 +99,7 @@ class CompiledTable {
   std::vector<Inner> inner_;  // the root first, which is there even if there is only one rule
   std::vector<Action> actions_;
   Rules rules_;
+  bool looks_at_age_;
   // Where there are more signals, in place of the above.
   std::vector<Divided> divided_;
   std::vector<Threshold> thresholds_;

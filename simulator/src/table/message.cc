@@ -16,19 +16,18 @@ using wire::Type;
 // The number of each axis on the wire, where signals are counted from 1; rtt_ratio, loss_rate,
 // utilization and ecn_fraction are ratios anyway.
 constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4, 7, 8, 9, 10, 11, 15};
-constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 2, 3, 6, 12, 13, 9, 14, 11, 15};
-constexpr std::uint64_t kNumbers = 15;
+constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 16, 3, 6, 12, 13, 9, 14, 11, 15};
+constexpr std::uint64_t kNumbers = 16;
 
 std::uint64_t number_of(Signal signal, Rules rules) {
-  return (rules == Rules::kScaleFree ? kScaleFreeNumbers
-                                     : kAbsoluteNumbers)[static_cast<std::size_t>(signal)];
+  return (is_scale_free(rules) ? kScaleFreeNumbers
+                               : kAbsoluteNumbers)[static_cast<std::size_t>(signal)];
 }
 
 Signal signal_of(std::uint64_t number, Rules rules, const std::string& place) {
   for (std::size_t axis = 0; axis < kSignals; ++axis) {
     const auto signal = static_cast<Signal>(axis);
-    if (number == number_of(signal, rules) &&
-        (rules == Rules::kAbsolute || signal != Signal::kRecEwma)) {
+    if (number == number_of(signal, rules)) {
       return signal;
     }
   }
@@ -36,7 +35,7 @@ Signal signal_of(std::uint64_t number, Rules rules, const std::string& place) {
   if (number < 1 || number > kNumbers) {
     throw InvalidTable(named + ", which is not a congestion signal");
   }
-  throw InvalidTable(named + (rules == Rules::kScaleFree
+  throw InvalidTable(named + (is_scale_free(rules)
                                   ? ", which is absolute; scale-free rules look at ratios only: " +
                                         signal_names(rules)
                                   : ", which only scale-free rules look at"));
@@ -108,11 +107,12 @@ Rules read_rules(std::string_view message) {
   Rules rules = Rules::kAbsolute;
   for_each_field(message, [&](const Field& field) {
     if (field.number == 5 && field.type == Type::kVarint) {
-      if (field.integer > 2) {
-        throw InvalidTable("rules is " + std::to_string(static_cast<std::int32_t>(field.integer)) +
-                           ", but must be 1 (absolute) or 2 (scale_free)");
+      if (field.integer > 3) {
+        throw InvalidTable(
+            "rules is " + std::to_string(static_cast<std::int32_t>(field.integer)) +
+            ", but must be 1 (absolute), 2 (scale_free) or 3 (scale_free_remembering)");
       }
-      rules = field.integer == 2 ? Rules::kScaleFree : Rules::kAbsolute;
+      rules = field.integer == 0 ? Rules::kAbsolute : static_cast<Rules>(field.integer);
     }
   });
   return rules;

@@ -35,7 +35,6 @@ struct Open {
 };
 
 void check_domain(std::span<const Signal> signals, double domain_upper, Rules rules) {
-  const bool is_scale_free = rules == Rules::kScaleFree;
   if (signals.empty()) {
     refuse<InvalidTable>("The table has no signals; it must have at least one.");
   }
@@ -43,11 +42,6 @@ void check_domain(std::span<const Signal> signals, double domain_upper, Rules ru
     if (axis_of(signals[i]) >= kSignals) {
       refuse<InvalidTable>("Signal number " + std::to_string(axis_of(signals[i])) +
                            " does not exist; the last is 9, ecn_fraction.");
-    }
-    if (is_scale_free && signals[i] == Signal::kRecEwma) {
-      refuse<InvalidTable>(
-          "The table looks at rec_ewma, an absolute rate; scale-free rules look at ratios only: " +
-          signal_names(rules) + ".");
     }
     if (i > 0 && signals[i] <= signals[i - 1]) {
       refuse<InvalidTable>("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
@@ -77,9 +71,8 @@ void check_action(std::string_view owner, std::size_t number, const Action& acti
   if (!std::isfinite(action.intersend_ms) || action.intersend_ms < 0) {
     refuse_part("intersend_ms", action.intersend_ms, " not below 0");
   }
-  if (rules == Rules::kScaleFree &&
-      std::max({action.window_multiple, std::abs(action.window_increment), action.intersend_ms}) >
-          RuleTable::kLargestRelative) {
+  if (is_scale_free(rules) && std::max({action.window_multiple, std::abs(action.window_increment),
+                                        action.intersend_ms}) > RuleTable::kLargestRelative) {
     refuse<InvalidTable>(std::string(owner) + " " + std::to_string(number) + " has the action " +
                          text(action.window_multiple) + ", " + text(action.window_increment) +
                          ", " + text(action.intersend_ms) +
@@ -123,18 +116,16 @@ std::string_view signal_name(Signal signal, Rules rules) {
       "send_ewma",      "rec_ewma",  "rtt_ratio",    "slow_rec_ewma", "rtt_diff",
       "queueing_delay", "loss_rate", "queue_length", "utilization",   "ecn_fraction"};
   static constexpr std::array<std::string_view, kSignals> kScaleFree{
-      "send_ratio",           "rec_ewma",  "rtt_ratio",   "slow_rec_ratio", "rtt_diff_ratio",
+      "send_ratio",           "age",       "rtt_ratio",   "slow_rec_ratio", "rtt_diff_ratio",
       "queueing_delay_ratio", "loss_rate", "queue_ratio", "utilization",    "ecn_fraction"};
-  return (rules == Rules::kScaleFree ? kScaleFree : kAbsolute)[axis_of(signal)];
+  return (is_scale_free(rules) ? kScaleFree : kAbsolute)[axis_of(signal)];
 }
 
 std::string signal_names(Rules rules) {
   std::string names;
   for (std::size_t axis = 0; axis < kSignals; ++axis) {
-    const auto signal = static_cast<Signal>(axis);
-    if (rules == Rules::kAbsolute || signal != Signal::kRecEwma) {
-      names += (names.empty() ? "" : ", ") + std::string(signal_name(signal, rules));
-    }
+    names +=
+        (names.empty() ? "" : ", ") + std::string(signal_name(static_cast<Signal>(axis), rules));
   }
   return names;
 }

@@ -15,7 +15,7 @@ namespace remy {
 // that of the .dna format's axes, then that of docs/signals.md.
 enum class Signal : std::uint8_t {
   kSendEwma = 0,
-  kRecEwma = 1,
+  kRecEwma = 1,  // of scale-free rules: age
   kRttRatio = 2,
   kSlowRecEwma = 3,
   kRttDiff = 4,
@@ -31,8 +31,11 @@ inline constexpr std::size_t kUsualSignals = 4;
 
 // The units in which rules speak: milliseconds and packets, or the sender's own measured scale
 // (docs/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes as ratios
-// (docs/signals.md), and have none for rec_ewma itself.
-enum class Rules : std::uint8_t { kAbsolute = 1, kScaleFree = 2 };
+// (docs/signals.md), and age in place of rec_ewma itself. Senders that remember begin an on period
+// with the rate of the last.
+enum class Rules : std::uint8_t { kAbsolute = 1, kScaleFree = 2, kScaleFreeRemembering = 3 };
+
+constexpr bool is_scale_free(Rules rules) { return rules != Rules::kAbsolute; }
 
 // The signal's name in specs and error messages.
 std::string_view signal_name(Signal signal, Rules rules);

@@ -59,6 +59,44 @@ class SubmitJobResponse(_message.Message):
     job: _job_pb2.Job
     def __init__(self, job: _Optional[_Union[_job_pb2.Job, _Mapping]] = ...) -> None: ...
 
+class SubmitEvaluationRequest(_message.Message):
+    __slots__ = ("client_request_id", "name", "priority", "weight", "queue_name", "request", "simulator_sha256")
+    CLIENT_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_NAME_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    SIMULATOR_SHA256_FIELD_NUMBER: _ClassVar[int]
+    client_request_id: str
+    name: str
+    priority: int
+    weight: float
+    queue_name: str
+    request: bytes
+    simulator_sha256: bytes
+    def __init__(self, client_request_id: _Optional[str] = ..., name: _Optional[str] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., queue_name: _Optional[str] = ..., request: _Optional[bytes] = ..., simulator_sha256: _Optional[bytes] = ...) -> None: ...
+
+class SubmitEvaluationResponse(_message.Message):
+    __slots__ = ("job",)
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    job: _job_pb2.Job
+    def __init__(self, job: _Optional[_Union[_job_pb2.Job, _Mapping]] = ...) -> None: ...
+
+class ReadEvaluationRequest(_message.Message):
+    __slots__ = ("job", "part")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    part: int
+    def __init__(self, job: _Optional[str] = ..., part: _Optional[int] = ...) -> None: ...
+
+class ReadEvaluationResponse(_message.Message):
+    __slots__ = ("piece",)
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    piece: bytes
+    def __init__(self, piece: _Optional[bytes] = ...) -> None: ...
+
 class GetJobRequest(_message.Message):
     __slots__ = ("job",)
     JOB_FIELD_NUMBER: _ClassVar[int]

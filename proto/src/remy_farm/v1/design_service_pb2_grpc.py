@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DesignServiceStub:
-    """Design jobs, as a team shares them. A job is named by its id, or by its name where that is
+    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
     unambiguous.
     """
 
@@ -45,6 +45,16 @@ class DesignServiceStub:
                 '/remy_farm.v1.DesignService/SubmitJob',
                 request_serializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobRequest.SerializeToString,
                 response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobResponse.FromString,
+                _registered_method=True)
+        self.SubmitEvaluation = channel.stream_unary(
+                '/remy_farm.v1.DesignService/SubmitEvaluation',
+                request_serializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationRequest.SerializeToString,
+                response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationResponse.FromString,
+                _registered_method=True)
+        self.ReadEvaluation = channel.unary_stream(
+                '/remy_farm.v1.DesignService/ReadEvaluation',
+                request_serializer=remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationRequest.SerializeToString,
+                response_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationResponse.FromString,
                 _registered_method=True)
         self.GetJob = channel.unary_unary(
                 '/remy_farm.v1.DesignService/GetJob',
@@ -129,7 +139,7 @@ class DesignServiceStub:
 
 
 class DesignServiceServicer:
-    """Design jobs, as a team shares them. A job is named by its id, or by its name where that is
+    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
     unambiguous.
     """
 
@@ -144,6 +154,21 @@ class DesignServiceServicer:
     def SubmitJob(self, request, context):
         """Stores a new job and starts it when its turn comes. The recordings that its specification names
         must have been uploaded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SubmitEvaluation(self, request_iterator, context):
+        """Stores a job that has requests evaluated, and starts it when its turn comes. Its first message
+        also says what kind of job it is. What other jobs here have had evaluated is not evaluated again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadEvaluation(self, request, context):
+        """The outcome of a part of an evaluation job, in pieces.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -271,6 +296,16 @@ def add_DesignServiceServicer_to_server(servicer, server):
                     request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobRequest.FromString,
                     response_serializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitJobResponse.SerializeToString,
             ),
+            'SubmitEvaluation': grpc.stream_unary_rpc_method_handler(
+                    servicer.SubmitEvaluation,
+                    request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationRequest.FromString,
+                    response_serializer=remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationResponse.SerializeToString,
+            ),
+            'ReadEvaluation': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadEvaluation,
+                    request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationRequest.FromString,
+                    response_serializer=remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationResponse.SerializeToString,
+            ),
             'GetJob': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJob,
                     request_deserializer=remy__farm_dot_v1_dot_design__service__pb2.GetJobRequest.FromString,
@@ -360,7 +395,7 @@ def add_DesignServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DesignService:
-    """Design jobs, as a team shares them. A job is named by its id, or by its name where that is
+    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
     unambiguous.
     """
 
@@ -408,6 +443,60 @@ class DesignService:
             '/remy_farm.v1.DesignService/SubmitJob',
             remy__farm_dot_v1_dot_design__service__pb2.SubmitJobRequest.SerializeToString,
             remy__farm_dot_v1_dot_design__service__pb2.SubmitJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitEvaluation(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/remy_farm.v1.DesignService/SubmitEvaluation',
+            remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationRequest.SerializeToString,
+            remy__farm_dot_v1_dot_design__service__pb2.SubmitEvaluationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadEvaluation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/remy_farm.v1.DesignService/ReadEvaluation',
+            remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationRequest.SerializeToString,
+            remy__farm_dot_v1_dot_design__service__pb2.ReadEvaluationResponse.FromString,
             options,
             channel_credentials,
             insecure,

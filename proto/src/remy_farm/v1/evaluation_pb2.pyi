@@ -303,7 +303,7 @@ class Route(_message.Message):
     def __init__(self, links: _Optional[_Iterable[int]] = ..., return_links: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[float] = ..., return_delay_ms: _Optional[float] = ...) -> None: ...
 
 class SenderGroup(_message.Message):
-    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route", "weight", "objective")
+    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route", "weight", "objective", "rtt_offset_ms")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
@@ -313,6 +313,7 @@ class SenderGroup(_message.Message):
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    RTT_OFFSET_MS_FIELD_NUMBER: _ClassVar[int]
     count: int
     table: int
     traffic: Traffic
@@ -322,7 +323,8 @@ class SenderGroup(_message.Message):
     route: Route
     weight: float
     objective: _spec_pb2.Objective
-    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ...) -> None: ...
+    rtt_offset_ms: float
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
 
 class Bottleneck(_message.Message):
     __slots__ = ("queue", "packet_bytes", "ack_bytes")
@@ -335,7 +337,7 @@ class Bottleneck(_message.Message):
     def __init__(self, queue: _Optional[_Union[Choice, _Mapping]] = ..., packet_bytes: _Optional[float] = ..., ack_bytes: _Optional[float] = ...) -> None: ...
 
 class Measurement(_message.Message):
-    __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "log_normal_jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms")
+    __slots__ = ("exponential_jitter_mean_ms", "uniform_jitter_maximum_ms", "log_normal_jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms", "rtt_offset_maximum_ms", "reordering_probability", "reordering_delay_ms")
     class LogNormalJitter(_message.Message):
         __slots__ = ("median_ms", "percentile_99_ms")
         MEDIAN_MS_FIELD_NUMBER: _ClassVar[int]
@@ -349,13 +351,19 @@ class Measurement(_message.Message):
     TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
     BUNCH_PACKETS_FIELD_NUMBER: _ClassVar[int]
     DELAYED_ACK_MS_FIELD_NUMBER: _ClassVar[int]
+    RTT_OFFSET_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    REORDERING_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    REORDERING_DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     exponential_jitter_mean_ms: float
     uniform_jitter_maximum_ms: float
     log_normal_jitter: Measurement.LogNormalJitter
     timestamp_resolution_ms: float
     bunch_packets: int
     delayed_ack_ms: float
-    def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., log_normal_jitter: _Optional[_Union[Measurement.LogNormalJitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[float] = ..., bunch_packets: _Optional[int] = ..., delayed_ack_ms: _Optional[float] = ...) -> None: ...
+    rtt_offset_maximum_ms: float
+    reordering_probability: float
+    reordering_delay_ms: float
+    def __init__(self, exponential_jitter_mean_ms: _Optional[float] = ..., uniform_jitter_maximum_ms: _Optional[float] = ..., log_normal_jitter: _Optional[_Union[Measurement.LogNormalJitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[float] = ..., bunch_packets: _Optional[int] = ..., delayed_ack_ms: _Optional[float] = ..., rtt_offset_maximum_ms: _Optional[float] = ..., reordering_probability: _Optional[float] = ..., reordering_delay_ms: _Optional[float] = ...) -> None: ...
 
 class Specimen(_message.Message):
     __slots__ = ("key", "link_rate_packets_per_ms", "rtt_ms", "buffer_packets", "loss_probability", "senders", "measurement", "bottleneck", "links")

@@ -113,8 +113,25 @@ class ForkOrigin(_message.Message):
     epoch: int
     def __init__(self, job_id: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
 
+class EvaluationWork(_message.Message):
+    __slots__ = ("parts", "simulator_sha256", "traces")
+    class Part(_message.Message):
+        __slots__ = ("sha256", "packets")
+        SHA256_FIELD_NUMBER: _ClassVar[int]
+        PACKETS_FIELD_NUMBER: _ClassVar[int]
+        sha256: bytes
+        packets: float
+        def __init__(self, sha256: _Optional[bytes] = ..., packets: _Optional[float] = ...) -> None: ...
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    SIMULATOR_SHA256_FIELD_NUMBER: _ClassVar[int]
+    TRACES_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[EvaluationWork.Part]
+    simulator_sha256: bytes
+    traces: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, parts: _Optional[_Iterable[_Union[EvaluationWork.Part, _Mapping]]] = ..., simulator_sha256: _Optional[bytes] = ..., traces: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class Job(_message.Message):
-    __slots__ = ("id", "name", "owner", "state", "priority", "weight", "spec", "stop_reason", "failure_reason", "status_message", "progress", "create_time", "start_time", "end_time", "revision", "fork", "campaign", "queue_name")
+    __slots__ = ("id", "name", "owner", "state", "priority", "weight", "spec", "stop_reason", "failure_reason", "status_message", "progress", "create_time", "start_time", "end_time", "revision", "fork", "campaign", "queue_name", "evaluation")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +150,7 @@ class Job(_message.Message):
     FORK_FIELD_NUMBER: _ClassVar[int]
     CAMPAIGN_FIELD_NUMBER: _ClassVar[int]
     QUEUE_NAME_FIELD_NUMBER: _ClassVar[int]
+    EVALUATION_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     owner: str
@@ -151,7 +169,8 @@ class Job(_message.Message):
     fork: ForkOrigin
     campaign: str
     queue_name: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ..., queue_name: _Optional[str] = ...) -> None: ...
+    evaluation: EvaluationWork
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ..., queue_name: _Optional[str] = ..., evaluation: _Optional[_Union[EvaluationWork, _Mapping]] = ...) -> None: ...
 
 class JobRecord(_message.Message):
     __slots__ = ("job", "client_request_id", "request_sha256", "first_table")
@@ -204,8 +223,14 @@ class BudgetChanged(_message.Message):
     priority: int
     def __init__(self, stop: _Optional[_Union[_spec_pb2.Stop, _Mapping]] = ..., joint_steps: _Optional[int] = ..., by: _Optional[str] = ..., priority: _Optional[int] = ...) -> None: ...
 
+class PartsEvaluated(_message.Message):
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: int
+    def __init__(self, parts: _Optional[int] = ...) -> None: ...
+
 class JobEvent(_message.Message):
-    __slots__ = ("revision", "time", "progress", "state_changed", "recovered", "snapshot_refused", "budget_changed")
+    __slots__ = ("revision", "time", "progress", "state_changed", "recovered", "snapshot_refused", "budget_changed", "parts_evaluated")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
@@ -213,6 +238,7 @@ class JobEvent(_message.Message):
     RECOVERED_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_REFUSED_FIELD_NUMBER: _ClassVar[int]
     BUDGET_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    PARTS_EVALUATED_FIELD_NUMBER: _ClassVar[int]
     revision: int
     time: _timestamp_pb2.Timestamp
     progress: _progress_pb2.ProgressEvent
@@ -220,7 +246,8 @@ class JobEvent(_message.Message):
     recovered: Recovered
     snapshot_refused: SnapshotRefused
     budget_changed: BudgetChanged
-    def __init__(self, revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[_progress_pb2.ProgressEvent, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ..., recovered: _Optional[_Union[Recovered, _Mapping]] = ..., snapshot_refused: _Optional[_Union[SnapshotRefused, _Mapping]] = ..., budget_changed: _Optional[_Union[BudgetChanged, _Mapping]] = ...) -> None: ...
+    parts_evaluated: PartsEvaluated
+    def __init__(self, revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[_progress_pb2.ProgressEvent, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ..., recovered: _Optional[_Union[Recovered, _Mapping]] = ..., snapshot_refused: _Optional[_Union[SnapshotRefused, _Mapping]] = ..., budget_changed: _Optional[_Union[BudgetChanged, _Mapping]] = ..., parts_evaluated: _Optional[_Union[PartsEvaluated, _Mapping]] = ...) -> None: ...
 
 class ThroughputDelay(_message.Message):
     __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean")
@@ -234,21 +261,31 @@ class ThroughputDelay(_message.Message):
     delay_over_rtt_mean: float
     def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ...) -> None: ...
 
+class EvaluatedPart(_message.Message):
+    __slots__ = ("request", "outcome")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    request: bytes
+    outcome: bytes
+    def __init__(self, request: _Optional[bytes] = ..., outcome: _Optional[bytes] = ...) -> None: ...
+
 class JobEpoch(_message.Message):
-    __slots__ = ("record", "table", "time", "cpu_seconds", "companions", "measured")
+    __slots__ = ("record", "table", "time", "cpu_seconds", "companions", "measured", "part")
     RECORD_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     COMPANIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURED_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
     record: _progress_pb2.EpochRecord
     table: _rule_table_pb2.RuleTable
     time: _timestamp_pb2.Timestamp
     cpu_seconds: float
     companions: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
     measured: ThroughputDelay
-    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., measured: _Optional[_Union[ThroughputDelay, _Mapping]] = ...) -> None: ...
+    part: EvaluatedPart
+    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., measured: _Optional[_Union[ThroughputDelay, _Mapping]] = ..., part: _Optional[_Union[EvaluatedPart, _Mapping]] = ...) -> None: ...
 
 class JobArchive(_message.Message):
     __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version", "traces")

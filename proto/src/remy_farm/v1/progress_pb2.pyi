@@ -32,6 +32,7 @@ class StopReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STOP_REASON_EPOCHS_WITHOUT_GAIN: _ClassVar[StopReason]
     STOP_REASON_CANCELLED: _ClassVar[StopReason]
     STOP_REASON_SCHEDULE_COMPLETE: _ClassVar[StopReason]
+    STOP_REASON_EVALUATED: _ClassVar[StopReason]
 STEP_PURPOSE_UNSPECIFIED: StepPurpose
 STEP_PURPOSE_COUNT_USES: StepPurpose
 STEP_PURPOSE_IMPROVE: StepPurpose
@@ -50,6 +51,7 @@ STOP_REASON_WALL_SECONDS: StopReason
 STOP_REASON_EPOCHS_WITHOUT_GAIN: StopReason
 STOP_REASON_CANCELLED: StopReason
 STOP_REASON_SCHEDULE_COMPLETE: StopReason
+STOP_REASON_EVALUATED: StopReason
 
 class Estimate(_message.Message):
     __slots__ = ("mean", "standard_error", "specimens")

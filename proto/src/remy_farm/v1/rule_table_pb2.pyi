@@ -25,12 +25,14 @@ class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNAL_QUEUEING_DELAY_RATIO: _ClassVar[Signal]
     SIGNAL_QUEUE_RATIO: _ClassVar[Signal]
     SIGNAL_ECN_FRACTION: _ClassVar[Signal]
+    SIGNAL_AGE: _ClassVar[Signal]
 
 class Rules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RULES_UNSPECIFIED: _ClassVar[Rules]
     RULES_ABSOLUTE: _ClassVar[Rules]
     RULES_SCALE_FREE: _ClassVar[Rules]
+    RULES_SCALE_FREE_REMEMBERING: _ClassVar[Rules]
 SIGNAL_UNSPECIFIED: Signal
 SIGNAL_SEND_EWMA: Signal
 SIGNAL_REC_EWMA: Signal
@@ -47,9 +49,11 @@ SIGNAL_RTT_DIFF_RATIO: Signal
 SIGNAL_QUEUEING_DELAY_RATIO: Signal
 SIGNAL_QUEUE_RATIO: Signal
 SIGNAL_ECN_FRACTION: Signal
+SIGNAL_AGE: Signal
 RULES_UNSPECIFIED: Rules
 RULES_ABSOLUTE: Rules
 RULES_SCALE_FREE: Rules
+RULES_SCALE_FREE_REMEMBERING: Rules
 
 class Action(_message.Message):
     __slots__ = ("window_multiple", "window_increment", "intersend_ms")

@@ -112,7 +112,7 @@ class Buffer(_message.Message):
     def __init__(self, infinite: _Optional[_Union[Buffer.Infinite, _Mapping]] = ..., packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class MeasurementModel(_message.Message):
-    __slots__ = ("jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms")
+    __slots__ = ("jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms", "rtt_offset_maximum_ms", "reordering")
     class Jitter(_message.Message):
         __slots__ = ("exponential_mean_ms", "uniform_maximum_ms", "log_normal", "exponential_mean_packets")
         class LogNormal(_message.Message):
@@ -131,15 +131,26 @@ class MeasurementModel(_message.Message):
         log_normal: MeasurementModel.Jitter.LogNormal
         exponential_mean_packets: Distribution
         def __init__(self, exponential_mean_ms: _Optional[_Union[Distribution, _Mapping]] = ..., uniform_maximum_ms: _Optional[_Union[Distribution, _Mapping]] = ..., log_normal: _Optional[_Union[MeasurementModel.Jitter.LogNormal, _Mapping]] = ..., exponential_mean_packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    class Reordering(_message.Message):
+        __slots__ = ("probability", "delay_ms")
+        PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+        DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+        probability: Distribution
+        delay_ms: Distribution
+        def __init__(self, probability: _Optional[_Union[Distribution, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
     JITTER_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_RESOLUTION_MS_FIELD_NUMBER: _ClassVar[int]
     BUNCH_PACKETS_FIELD_NUMBER: _ClassVar[int]
     DELAYED_ACK_MS_FIELD_NUMBER: _ClassVar[int]
+    RTT_OFFSET_MAXIMUM_MS_FIELD_NUMBER: _ClassVar[int]
+    REORDERING_FIELD_NUMBER: _ClassVar[int]
     jitter: MeasurementModel.Jitter
     timestamp_resolution_ms: Distribution
     bunch_packets: Distribution
     delayed_ack_ms: Distribution
-    def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ..., bunch_packets: _Optional[_Union[Distribution, _Mapping]] = ..., delayed_ack_ms: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    rtt_offset_maximum_ms: Distribution
+    reordering: MeasurementModel.Reordering
+    def __init__(self, jitter: _Optional[_Union[MeasurementModel.Jitter, _Mapping]] = ..., timestamp_resolution_ms: _Optional[_Union[Distribution, _Mapping]] = ..., bunch_packets: _Optional[_Union[Distribution, _Mapping]] = ..., delayed_ack_ms: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_offset_maximum_ms: _Optional[_Union[Distribution, _Mapping]] = ..., reordering: _Optional[_Union[MeasurementModel.Reordering, _Mapping]] = ...) -> None: ...
 
 class TraceModel(_message.Message):
     __slots__ = ("path", "sha256", "semantics", "ends", "mean_rate_mbps")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import remy_simulator
-from remy_farm.v1 import rule_table_pb2, spec_pb2
+from remy_farm.v1 import spec_pb2
 from remy_services.designer.actions import ActionSpace, Coordinates
 from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.gradient import (
@@ -76,7 +76,7 @@ def exported(
     With a lower `place` all paces are those of another part of a cell, from its lower bound, 0.
     Raises ExportError for a table that is absolute already, or too many cells.
     """
-    if table.rules != rule_table_pb2.RULES_SCALE_FREE:
+    if not table.is_scale_free:
         raise ExportError("its rules are absolute already; convert writes them as .dna")
     middles, bounds = intervals_ms(spec, per_octave)
     rtt_ms = quantile(outline(spec).network.rtt_ms, 0.5)

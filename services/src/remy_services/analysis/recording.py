@@ -10,7 +10,7 @@ import numpy as np
 
 from remy_farm.v1 import evaluation_pb2
 from remy_services.analysis.history import Columns, Row
-from remy_simulator import columns
+from remy_simulator import _native
 from remy_simulator.messages import packet_bytes
 
 _BITS_PER_BYTE = 8
@@ -84,15 +84,14 @@ def _of_link(name: str) -> tuple[str, str]:
     return (f"queue_packets_{name}", f"drops_{name}") if name else ("queue_packets", "drops")
 
 
-def record(
-    request: evaluation_pb2.EvaluationRequest,
+def recording_of(
+    seen: _native.NetworkRecording,
+    specimen: evaluation_pb2.Specimen,
     kinds: Sequence[str],
     links: Sequence[str],
     every_ms: float,
 ) -> Recording:
-    """Simulates a request's one specimen once more, and watches. Raises InvalidRequest."""
-    (specimen,) = request.specimens
-    seen = columns.record(request, every_ms)
+    """What the simulator has recorded of a specimen."""
     steps = len(seen.time_ms)
 
     def matrix(values: Sequence[float], width: int = len(kinds)) -> np.ndarray:

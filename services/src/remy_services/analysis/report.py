@@ -154,7 +154,9 @@ def _interval(
 
 _UNITS: Final[dict[str, Callable[[float], str]]] = {
     **dict.fromkeys(("rtt_diff", "queueing_delay"), lambda value: f"{value:.6g} ms"),
-    **dict.fromkeys(("queue_length", "rtt_diff_ratio"), lambda value: f"{value:.6g} packets"),
+    **dict.fromkeys(
+        ("age", "queue_length", "rtt_diff_ratio"), lambda value: f"{value:.6g} packets"
+    ),
     **dict.fromkeys(
         ("loss_rate", "utilization", "queueing_delay_ratio", "queue_ratio", "ecn_fraction"),
         lambda value: f"{100 * value:.6g} %",

@@ -24,6 +24,7 @@ _STOP_REASONS = {
     progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN: "several epochs in a row brought no gain",
     progress_pb2.STOP_REASON_CANCELLED: "somebody asked for it",
     progress_pb2.STOP_REASON_SCHEDULE_COMPLETE: "the search has walked its whole schedule",
+    progress_pb2.STOP_REASON_EVALUATED: "everything was evaluated",
 }
 
 

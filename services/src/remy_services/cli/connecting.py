@@ -84,6 +84,10 @@ _OPTIONS = (
         default=None,
     ),
 )
+_ON_A_FARM = option(
+    "--coordinator HOST:PORT",
+    "Simulate on the workers of this coordinator, as a job there, and not on this machine.",
+)
 _PATIENCE = _setting(
     "--patience SECONDS",
     "How long to go on trying while the coordinator is away.",
@@ -112,6 +116,14 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
 def with_connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command the flags of the connection alone."""
     for add in reversed(_OPTIONS):
+        function = add(function)
+    return function
+
+
+def with_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that runs on this machine unless --coordinator is given; no variable
+    and no file stands for that."""
+    for add in reversed((_ON_A_FARM, *_OPTIONS[1:], _PATIENCE)):
         function = add(function)
     return function
 

@@ -23,6 +23,7 @@ from remy_services.cli.common import (
     switch,
     threads_option,
 )
+from remy_services.cli.on_farm import OnFarm, on_farm_options, simulate_missing
 from remy_services.files import FileError, reason, write_file
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def make_folder(path: Path) -> None:
 )
 @option("--evidence FILE.md", "Write the verdicts with some pictures to this page, too.")
 @threads_option
+@on_farm_options
 @quiet_option
 @json_option
 def reproduce_command(
@@ -156,14 +158,16 @@ def reproduce_command(
     other: str | None,
     evidence: str | None,
     threads: int,
+    farm: OnFarm | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Make the figures of published studies, and compare.
 
     NAME is a study, or a figure as study/figure; all without one. What has been simulated is kept
-    in DIR and not simulated again. Tables that others published are found in the folder that
-    REMY_REFERENCE_DIR names; without it their rows are left out.
+    in DIR and not simulated again; with --coordinator a farm keeps it, too. Tables that others
+    published are found in the folder that REMY_REFERENCE_DIR names; without it their rows are left
+    out.
     """
     from remy_services.studies.cells import CellRunner, CellStore
     from remy_services.studies.ns3 import Ns3
@@ -192,8 +196,9 @@ def reproduce_command(
                 say(f"figures in {other} are skipped: {problem}")
         runner = CellRunner(evaluator.evaluate, store, others)
         plans = [plan_figure(study, studies.parent, quick=quick, others=others) for study in chosen]
-        total = sum(plan.weight(runner) for plan in plans)
-        with meter(total, quiet=quiet) as shown:
+        batches = [batch for plan in plans for batch in plan.batches]
+        with meter(runner.weight(batches), quiet=quiet) as shown:
+            simulate_missing(farm, "reproduce", batches, runner, shown)
             for plan in plans:
                 shown.work(plan.study.key)
                 result = measure_figure(plan, runner, shown.advance)
@@ -343,6 +348,7 @@ _PUBLISHED = ("published 100x", "RemyCC-2014-100x.dna")
     "--alone", "Only what is named, without Cubic, NewReno, BBR, Copa, Vivace and others' tables."
 )
 @threads_option
+@on_farm_options
 @quiet_option
 @json_option
 def league_command(
@@ -353,6 +359,7 @@ def league_command(
     chosen: tuple[str, ...],
     alone: bool,
     threads: int,
+    farm: OnFarm | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -382,8 +389,9 @@ def league_command(
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
         plans = [plan_set(league, entrants, quick=quick) for league in leagues]
-        total = sum(plan.weight(runner) for plan in plans)
-        with meter(total, quiet=quiet) as shown:
+        batches = [batch for plan in plans for batch in plan.batches]
+        with meter(runner.weight(batches), quiet=quiet) as shown:
+            simulate_missing(farm, "league", batches, runner, shown)
             for plan in plans:
                 shown.work(plan.league.name)
                 result = play_set(plan, runner, shown.advance)

@@ -62,7 +62,7 @@ from remy_services.files import write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification.networks import typical_measurement
 from remy_services.specification.reading import fill, words_for
-from remy_simulator import columns, registry
+from remy_simulator import _native, columns, registry
 from remy_simulator.messages import packet_bytes as packet_bytes_of
 from remy_simulator.registry import Registry
 
@@ -167,6 +167,17 @@ _MS_PER_SECOND = 1000.0
     NOT_NEGATIVE,
 )
 @option(
+    "--rtt-offset-ms O",
+    "RTTs that a sender measures, but its first, are too long by an offset of its own, up to this.",
+    NOT_NEGATIVE,
+)
+@option(
+    "--reordering-probability P",
+    "A packet comes late, and others overtake it.",
+    FiniteRange(min=0, max=1),
+)
+@option("--reordering-delay-ms L", "How much later it comes, ms.", NOT_NEGATIVE)
+@option(
     "--measurement WORD",
     "As in a specification, with bunches of 2; the options above go before it.",
     click.Choice(list(words_for(spec_pb2.MeasurementModel.DESCRIPTOR))),
@@ -206,6 +217,9 @@ def simulate_command(
     timestamp_resolution_ms: float | None,
     bunch_packets: int | None,
     delayed_ack_ms: float | None,
+    rtt_offset_ms: float | None,
+    reordering_probability: float | None,
+    reordering_delay_ms: float | None,
     preset: str | None,
     seconds: float | None,
     seed: int,
@@ -247,9 +261,14 @@ def simulate_command(
         ("timestamp_resolution_ms", timestamp_resolution_ms),
         ("bunch_packets", bunch_packets),
         ("delayed_ack_ms", delayed_ack_ms),
+        ("rtt_offset_maximum_ms", rtt_offset_ms),
+        ("reordering_probability", reordering_probability),
+        ("reordering_delay_ms", reordering_delay_ms),
     ):
         if value is not None:
             setattr(measurement, name, value)
+    if (reordering_probability is None) != (reordering_delay_ms is None):
+        raise click.UsageError("--reordering-probability and --reordering-delay-ms go together")
     if jitter_percentile_99_ms is not None:
         if not 0 < (jitter_ms or 0) <= jitter_percentile_99_ms:
             raise click.UsageError(
@@ -308,7 +327,7 @@ _ONE_LINK = (
         "loss",
     ),
     *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
-    *("delayed_ack_ms", "preset"),
+    *("delayed_ack_ms", "rtt_offset_ms", "reordering_probability", "reordering_delay_ms", "preset"),
 )
 
 
@@ -367,16 +386,24 @@ def _simulate(
         traces=network.traces,
     )
     started = time.process_time()
+    records = run.record is not None or run.plot is not None
+    seen = None
     with _interrupts_end_the_process():
-        outcome = remy_simulator.evaluate_columns(request)
+        if records or network.links:
+            seen = columns.record(request, run.record_every_ms if records else run.seconds * 1e3)
+            outcome = columns.recorded_outcome(request, seen)
+        else:
+            outcome = remy_simulator.evaluate_columns(request)
     cpu_seconds = time.process_time() - started
     (result,) = columns.specimen_outcomes(request, outcome)
     results = measure_senders(result, bytes_a_packet=packet_bytes_of(specimen.bottleneck))
     means = measure_specimen(specimen, results)
     kinds = _kinds(words, body, specimen, result, results)
-    if run.record is not None or run.plot is not None:
-        _record(request, kinds, results, network.links, run)
-    links = _links(request, network.links)
+    links = []
+    if seen is not None:
+        links = _links(seen, network.links)
+        if records:
+            _write_recording(seen, specimen, kinds, results, network.links, run)
     if run.as_json:
         print_json(
             {
@@ -398,11 +425,8 @@ def _simulate(
         _print_simulation(results, means, cpu_seconds, kinds, links)
 
 
-def _links(request: evaluation_pb2.EvaluationRequest, names: Sequence[str]) -> list[dict[str, Any]]:
+def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
     """What became of packets and ACKs at each link that has a name."""
-    if not names:
-        return []
-    seen = columns.record(request, request.duration_ms)
     return [
         {
             "link": name,
@@ -411,7 +435,7 @@ def _links(request: evaluation_pb2.EvaluationRequest, names: Sequence[str]) -> l
             "lost": link.lost,
             "waiting": link.waiting,
         }
-        for name, link in zip(names, seen.links, strict=True)
+        for name, link in zip(names, seen.links, strict=False)
     ]
 
 
@@ -511,8 +535,9 @@ def _sender_trees(
     ]
 
 
-def _record(
-    request: evaluation_pb2.EvaluationRequest,
+def _write_recording(
+    seen: _native.NetworkRecording,
+    specimen: evaluation_pb2.Specimen,
     kinds: Sequence[_Kind],
     results: Sequence[SenderMeasures],
     links: Sequence[str],
@@ -522,17 +547,17 @@ def _record(
 
     names = {sender: kind.name for kind in kinds for sender in kind.senders}
     in_order = [names[sender] for sender in range(len(results))]
-    seen = recording.record(request, in_order, links or [""], run.record_every_ms)
+    rows = recording.recording_of(seen, specimen, in_order, links or [""], run.record_every_ms)
     if run.record is not None:
         to_file = FORMATS[Path(run.record).suffix.lower()]
-        write_file(run.record, to_file(seen.columns(), seen.rows()))
+        write_file(run.record, to_file(rows.columns(), rows.rows()))
     if run.plot is not None:
         points = [
             recording.SenderPoint(name, result.throughput_mbps, result.delay_ms)
             for name, result in zip(in_order, results, strict=True)
             if result.delay_ms is not None
         ]
-        write_file(run.plot, recording.plot_recording(seen, points))
+        write_file(run.plot, recording.plot_recording(rows, points))
 
 
 @contextmanager

@@ -82,6 +82,9 @@ def has_begun(job: job_pb2.Job) -> bool:
 def place(job: job_pb2.Job) -> str:
     """Epoch, rules and step."""
     now = job.progress
+    if job.HasField("evaluation"):
+        of_all = f" of {len(job.evaluation.parts)}" if job.evaluation.parts else ""
+        return f"{now.step}{of_all} parts evaluated"
     return f"epoch {now.epoch}, {several(now.rules, 'rule')}, step {now.step}"
 
 
@@ -219,10 +222,14 @@ def _figures(job: job_pb2.Job) -> list[tuple[str, str]]:
     return [
         ("progress", where),
         *rests,
-        ("score", score(job)),
+        *([] if job.HasField("evaluation") else [("score", score(job))]),
         ("work", f"{work}, {duration(now.wall_seconds)}"),
         ("", measures(job)),
     ]
+
+
+def _scored(job: job_pb2.Job) -> str:
+    return "" if job.HasField("evaluation") else f"score {score(job)}"
 
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -275,7 +282,7 @@ class PlainView(ProgressView):
         now = self._clock()
         if has_begun(job) and now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
             self._said_at_seconds = now
-            parts = [candidates(job), f"score {score(job)}", measures(job)]
+            parts = [candidates(job), _scored(job), measures(job)]
             say(f"{place(job)}: {', '.join(part for part in parts if part)}")
 
     def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
@@ -313,8 +320,10 @@ class LiveView(ProgressView):
     def job(self, job: job_pb2.Job) -> None:
         lines: list[RenderableType] = [Text(f"{called(job)} {state(job)}", style="bold")]
         if has_begun(job):
-            line = sparkline(list(self._scores), _SPARKLINE_WIDTH, bars=self._bars)
-            lines += [Text(place(job)), _job_bar(job), Text(f"score {line} {score(job)}")]
+            lines += [Text(place(job)), _job_bar(job)]
+            if not job.HasField("evaluation"):
+                line = sparkline(list(self._scores), _SPARKLINE_WIDTH, bars=self._bars)
+                lines.append(Text(f"score {line} {score(job)}"))
             lines.append(Text(measures(job)))
         self._draw(Group(*lines))
 

@@ -11,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
+from remy_farm.v1 import evaluation_pb2, job_pb2, spec_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.status import Refused, ServerFailed
 from remy_services.files import FileError
@@ -47,6 +47,32 @@ class DesignClient:
     def fork(self, request: messages.ForkJobRequest) -> job_pb2.Job:
         """A new job that begins with the table of another's epoch."""
         return self._job("ForkJob", _repeatable(request))
+
+    def submit_evaluation(
+        self, head: messages.SubmitEvaluationRequest, requests: Sequence[bytes]
+    ) -> job_pb2.Job:
+        """Stores a new job that has serialized requests evaluated; `head` has an id of its own."""
+
+        def stream() -> Iterator[messages.SubmitEvaluationRequest]:
+            for number, request in enumerate(requests):
+                message = messages.SubmitEvaluationRequest()
+                if number == 0:
+                    message.CopyFrom(head)
+                message.request = request
+                yield message
+
+        call = self.connection.call_once
+        job: job_pb2.Job = self.connection.repeat(
+            lambda: call("SubmitEvaluation", stream(), deadline_seconds=_TRANSFER_SECONDS)
+        ).job
+        return job
+
+    def outcome(self, job: str, part: int) -> evaluation_pb2.EvaluationOutcome:
+        """What a part of an evaluation job came to."""
+        request = messages.ReadEvaluationRequest(job=job, part=part)
+        return evaluation_pb2.EvaluationOutcome.FromString(
+            _received(self.connection, "ReadEvaluation", request, "piece")
+        )
 
     def get(self, job: str) -> job_pb2.Job:
         """The job as it is now, with its specification."""
@@ -166,21 +192,25 @@ def _repeatable(request: _Making) -> _Making:
     return repeatable
 
 
+def _received(connection: Connection, method: str, request: Message, field: str) -> bytes:
+    """What a stream of responses holds in this field. Raises ServiceError."""
+
+    def receive() -> bytes:
+        stream = connection.stream(method, request, deadline_seconds=_TRANSFER_SECONDS)
+        try:
+            return b"".join(getattr(response, field) for response in stream)
+        except grpc.RpcError as error:
+            raise connection.error(error) from None
+
+    return connection.repeat(receive)
+
+
 def export_job(connection: Connection, job: str) -> bytes:
     """A job's archive, as a serialized SealedJobArchive whose digest was checked.
 
     Raises ServiceError.
     """
-
-    def receive() -> bytes:
-        request = messages.ExportJobRequest(job=job)
-        stream = connection.stream("ExportJob", request, deadline_seconds=_TRANSFER_SECONDS)
-        try:
-            return b"".join(response.part for response in stream)
-        except grpc.RpcError as error:
-            raise connection.error(error) from None
-
-    content = connection.repeat(receive)
+    content = _received(connection, "ExportJob", messages.ExportJobRequest(job=job), "part")
     problem = archive_problem(content)
     if problem is not None:
         raise ServerFailed(

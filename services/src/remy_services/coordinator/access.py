@@ -45,10 +45,12 @@ _DESIGN: Final = "/remy_farm.v1.DesignService/"
 _READING: Final = (
     *("GetJob", "ListJobs", "WatchJob", "GetRemyCC"),
     *("ListEpochs", "ListWorkerLines", "CompareJobs", "ExportJob", "GetServerInfo"),
+    "ReadEvaluation",
 )
 _CHANGING: Final = (
     *("SubmitJob", "PauseJob", "ResumeJob", "CancelJob"),
     *("ExtendJob", "ForkJob", "DeleteJob", "ImportJob", "UploadTrace"),
+    "SubmitEvaluation",
 )
 
 #: Who may call each method of each service; what is not listed, nobody may call. Whose job may be

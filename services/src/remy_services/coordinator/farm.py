@@ -7,13 +7,14 @@ import contextlib
 import itertools
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from remy_farm.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
 from remy_services.coordinator.job_handle import (
     Edit,
     Environment,
@@ -21,11 +22,11 @@ from remy_services.coordinator.job_handle import (
     commit_of,
     until_available,
 )
-from remy_services.coordinator.job_run import JobRun
+from remy_services.coordinator.job_run import DesignJobRun, JobRun
 from remy_services.coordinator.refusals import RequestIdTaken, bad_field
 from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.progress import QueueLimits, whose_turn
-from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id
+from remy_services.jobs.requests import NoSuchJob, find_job, named_recordings, new_job_id
 from remy_services.jobs.states import (
     ACTIVE,
     FINAL,
@@ -38,7 +39,6 @@ from remy_services.jobs.states import (
     Draft,
     after_crash,
 )
-from remy_services.specification.enclosures import trace_hashes
 from remy_services.stores.contract import JobExists, StoredJob, StoreError, StoreUnavailable
 from remy_services.stores.recordings import UnusedRecordings, is_recording
 from remy_services.telemetry.samples import WorkerPods
@@ -54,6 +54,8 @@ class CallLimits:
     open_streams: int = 1000
     #: Of an archive that is imported, in bytes.
     archive_bytes: int = 256 << 20
+    #: Of the requests of an evaluation job, in bytes.
+    evaluation_bytes: int = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,13 @@ class Catalogue:
             ) from error
 
     async def submit(
-        self, record: job_pb2.JobRecord, request_key: str | None
+        self,
+        record: job_pb2.JobRecord,
+        request_key: str | None,
+        parts: Sequence[job_pb2.JobEpoch] = (),
     ) -> tuple[JobHandle, bool]:
         """A new job, and True; or the one that a request of this key made before, and False.
+        `parts` are what an evaluation job asks for.
 
         Sets what the record lacks: id, time and state. One that has an id is made once: the job of
         that id is returned if there is one. Raises RequestIdTaken if the request of this key was
@@ -142,6 +148,7 @@ class Catalogue:
         store, threads = self._environment.store, self._environment.threads
         while True:
             draft = self._new(record)
+            draft.epochs = parts
             try:
                 job_id = await threads.store(
                     store.create, draft.job.id, commit_of(draft), request_key=request_key
@@ -163,6 +170,16 @@ class Catalogue:
             if handle.record.client_request_id == request_id and handle.job.owner == owner:
                 return handle
         return None
+
+    def evaluated_parts(self) -> KeptParts:
+        """What evaluation jobs have had evaluated; not of those that were brought here: what they
+        hold nobody here has seen."""
+        return {
+            part.sha256: (handle.job_id, number)
+            for handle in self
+            if handle.record.request_sha256
+            for number, part in enumerate(handle.job.evaluation.parts[: handle.job.progress.step])
+        }
 
     def remove(self, job_id: str) -> None:
         """The job was deleted."""
@@ -312,7 +329,12 @@ class Scheduler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin(self, handle: JobHandle) -> None:
-        run = JobRun(self._environment, handle, self._evaluator, self._settings)
+        common = (self._environment, handle, self._evaluator, self._settings)
+        run: JobRun = (
+            EvaluationRun(*common, self._catalogue.evaluated_parts)
+            if handle.job.HasField("evaluation")
+            else DesignJobRun(*common)
+        )
         self._runs[handle.job_id] = run
         self._tasks[handle.job_id] = asyncio.create_task(self._run(handle, run))
 
@@ -397,6 +419,8 @@ class Farm:
         job.CopyFrom(handle.job)
         if not with_spec:
             job.ClearField("spec")
+            if job.HasField("evaluation"):
+                del job.evaluation.parts[:]
         # A run that is ending has committed all that there is to say.
         run = self.scheduler.run_of(handle.job_id) if job.state in ACTIVE else None
         if run is not None:
@@ -445,7 +469,7 @@ class Farm:
 
     async def sweep_traces(self) -> None:
         """Recordings that no job has named for long leave the store. Raises StoreError."""
-        needed = {each for handle in self.catalogue for each in trace_hashes(handle.job.spec)}
+        needed = {each for handle in self.catalogue for each in named_recordings(handle.job)}
         now = self.environment.clock().seconds
         await self.environment.threads.store(self._sweep.sweep, needed, now)
 

@@ -278,7 +278,9 @@ class JobHandle:
                 raise JobLost(str(error)) from error
             self._made(draft)
             backup = self._environment.backup
-            if backup is not None and (self.job.state in FINAL or draft.epochs):
+            # Parts of an evaluation are many, and can be had again.
+            is_milestone = draft.epochs and not self.job.HasField("evaluation")
+            if backup is not None and (self.job.state in FINAL or is_milestone):
                 backup.save(self.job_id)
 
     async def _commit(self, commit: Commit, token: int) -> None:

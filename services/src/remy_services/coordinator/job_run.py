@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -124,8 +125,8 @@ def failed(reason: job_pb2.FailureReason, message: str) -> Edit:
     return edit
 
 
-class JobRun:
-    """Drives the designer of one job that this coordinator holds; also the loop's `Control`."""
+class JobRun(ABC):
+    """Drives one job that this coordinator holds."""
 
     def __init__(
         self,
@@ -136,14 +137,12 @@ class JobRun:
     ) -> None:
         self._environment = environment
         self._handle = handle
+        self._evaluator = evaluator
         self._settings = settings
         self.changed = asyncio.Event()
         # One sentence for people; empty while the run may stay.
         self._why_leave = ""
         self._is_hurried = False
-        self._live = LiveProgress(handle.job.progress, settings.price_per_cpu_hour)
-        self._loop = RunLoop(evaluator, self, self._share, compute=self._compute)
-        self._checkpointer: StoreCheckpointer | None = None
 
     def look(self) -> None:
         """The job's record has changed."""
@@ -159,19 +158,9 @@ class JobRun:
         self._is_hurried = True
         self.changed.set()
 
-    def directive(self) -> Directive:
-        if self._handle.token is None:
-            return Directive.ABANDON
-        state = self._handle.job.state
-        if state == CANCELLING and not self._is_hurried:
-            return Directive.CANCEL
-        if state in (PAUSING, CANCELLING) or self._why_leave:
-            return Directive.SUSPEND
-        return Directive.CONTINUE
-
+    @abstractmethod
     def write_live(self, progress: job_pb2.JobProgress) -> None:
         """Sets what is known besides what was committed."""
-        self._live.write(progress, self._handle.job.spec.stop)
 
     async def run(self) -> None:
         """Returns when the job is not active any more, or belongs to another coordinator."""
@@ -186,8 +175,59 @@ class JobRun:
         except Exception as error:
             await self._fail(error)
         finally:
-            if self._checkpointer is not None:
-                await self._checkpointer.close()
+            await self._close()
+
+    @abstractmethod
+    async def _run(self) -> None:
+        """All of it. Raises JobLost, and what the job fails for."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Begins nothing more."""
+
+    async def _fail(self, error: Exception) -> None:
+        with contextlib.suppress(JobLost):
+            await self._handle.change(failed(*reason_for(error)))
+
+    def _share(self, simulated_packets: int) -> Share:
+        """What the job may have of the evaluator after so many packets."""
+        job, most = self._handle.job, self._settings.maximum_packets
+        if most is not None:
+            most = max(most - simulated_packets, 0)
+        return Share(job.id, job.priority, job.weight, packet_limit=most)
+
+
+class DesignJobRun(JobRun):
+    """Drives a job's designer; also the loop's `Control`."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        handle: JobHandle,
+        evaluator: SharedEvaluator,
+        settings: RunSettings,
+    ) -> None:
+        super().__init__(environment, handle, evaluator, settings)
+        self._live = LiveProgress(handle.job.progress, settings.price_per_cpu_hour)
+        self._loop = RunLoop(evaluator, self, self._share_now, compute=self._compute)
+        self._checkpointer: StoreCheckpointer | None = None
+
+    def directive(self) -> Directive:
+        if self._handle.token is None:
+            return Directive.ABANDON
+        state = self._handle.job.state
+        if state == CANCELLING and not self._is_hurried:
+            return Directive.CANCEL
+        if state in (PAUSING, CANCELLING) or self._why_leave:
+            return Directive.SUSPEND
+        return Directive.CONTINUE
+
+    def write_live(self, progress: job_pb2.JobProgress) -> None:
+        self._live.write(progress, self._handle.job.spec.stop)
+
+    async def _close(self) -> None:
+        if self._checkpointer is not None:
+            await self._checkpointer.close()
 
     async def _run(self) -> None:
         handle, environment = self._handle, self._environment
@@ -235,11 +275,9 @@ class JobRun:
         await self._checkpointer.save(started(session, refused, environment.name))
         await self._loop.run(session, self._checkpointer)
 
-    def _share(self) -> Share:
-        job, session, most = self._handle.job, self._live.session, self._settings.maximum_packets
-        if most is not None and session is not None:
-            most = max(most - session.designer.simulated_packets, 0)
-        return Share(job.id, job.priority, job.weight, packet_limit=most)
+    def _share_now(self) -> Share:
+        session = self._live.session
+        return self._share(0 if session is None else session.designer.simulated_packets)
 
     async def _compute(self, call: Callable[[], Any]) -> Any:
         result, seconds = await self._environment.threads.compute(_timed, call)

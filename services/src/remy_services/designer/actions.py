@@ -19,7 +19,13 @@ from remy_services.specification.networks import (
 )
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message, action_tuple, axis_of, native_bounds
+from remy_simulator.messages import (
+    action_message,
+    action_tuple,
+    axis_of,
+    is_scale_free,
+    native_bounds,
+)
 
 
 def is_mended(spec: spec_pb2.DesignSpec) -> bool:
@@ -167,15 +173,15 @@ _MEDIAN = 0.5
 
 def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> RuleTable:
     """The table of start number `start`, from 0 to `STARTS` - 1."""
-    axes = [axis_of(signal) for signal in spec.signals]
-    if spec.rules == rule_table_pb2.RULES_SCALE_FREE:
+    axes = sorted(axis_of(signal) for signal in spec.signals)
+    if is_scale_free(spec.rules):
         return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
     action = first_action(spec, _WINDOW_MULTIPLES[start])
     nodes: list[Node] = [([], action)]
     if is_mended(spec):
         # Otherwise the first rule is that of a whole region, and is applied again at each ACK of
         # an earlier on period.
-        nodes = [_measured_something(axes), ([], start_action(spec, space)), *nodes]
+        nodes = [_measured_something(axes, spec.rules), ([], start_action(spec, space)), *nodes]
     table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))
 
@@ -198,19 +204,32 @@ START_RULE = 0
 _SEND = 0
 RTT_RATIO = 2
 _SLOW_REC = 3
-#: No measured memory value lies below; those of the last axes may be 0.
-_LEAST_RTT_RATIO, _LEAST_OTHER = 1.0, 1 / (1 << 20)
+#: That of age, of scale-free rules.
+_AGE = 1
+#: What is known at once of who remembers the last on period, and is never 0 later: send_ratio is 0
+#: of packets that leave together.
+_REMEMBERED = (_AGE, _SLOW_REC)
+#: No measured memory value lies below, of other axes; on these it may be 0.
+_LEAST_OTHER = 1 / (1 << 20)
 _MAY_BE_0 = (4, 6, 7, 9)
 
 
 def has_start_rule(table: RuleTable) -> bool:
     """Whether the rule for the all-zero memory has no other."""
     _, upper = table.region(START_RULE)
-    return any(
-        upper[axis] <= (_LEAST_RTT_RATIO if axis == RTT_RATIO else _LEAST_OTHER)
-        for axis in table.signals
-        if axis not in _MAY_BE_0
-    )
+    least = _least_measured(table.signals, table.rules)
+    return any(upper[axis] <= value for axis, value in least.items())
+
+
+def _least_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
+    """What nothing that is known lies below on the axes where it is not 0, the best to divide on
+    first."""
+    first = {RTT_RATIO: 1.0, _AGE: 1.0} if is_scale_free(rules) else {RTT_RATIO: 1.0}
+    if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
+        axes = [axis for axis in axes if axis in _REMEMBERED]
+    rest = [axis for axis in reversed(axes) if axis not in (*_MAY_BE_0, *first)]
+    known = {axis: value for axis, value in first.items() if axis in axes}
+    return known | dict.fromkeys(rest, _LEAST_OTHER)
 
 
 def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
@@ -240,6 +259,8 @@ _SHORTEST_MS = 0.02
 # far the slow one over the fast one has come tells k.
 _SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
 _WINDOW_PERCENT, _PACE = 110.0, 0.9
+# At once, and no more: as the start rule, it is applied again at each ACK of an earlier on period.
+_RESUMED_PERCENT, _RESUMED_PACE = 90.0, 1.0
 _QUEUEING_RTT_RATIO, _QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE = 1.25, 80.0, 1.1
 #: Ages in ACKs: where one cell ends and the next begins, and in the middle of each but the last.
 _AGES, _MIDDLES = (5, 10, 20, 40), (3, 7, 14, 28)
@@ -252,12 +273,10 @@ Node = tuple[Sequence[tuple[int, float]], Action]
 _NO_ACTION: Action = (0.0, 0.0, 1.0)
 
 
-def _measured_something(axes: Sequence[int]) -> Node:
+def _measured_something(axes: Sequence[int], rules: int) -> Node:
     """The node that divides all memory into what is all zero and what is not."""
-    sure = [axis for axis in axes if axis not in _MAY_BE_0]
-    axis = RTT_RATIO if RTT_RATIO in axes else sure[-1]
-    value = _LEAST_RTT_RATIO / 2 if axis == RTT_RATIO else _LEAST_OTHER
-    return [(axis, value)], _NO_ACTION
+    axis, value = next(iter(_least_measured(axes, rules).items()))
+    return [(axis, value if value == _LEAST_OTHER else value / 2)], _NO_ACTION
 
 
 def _scale_free_start(
@@ -267,7 +286,9 @@ def _scale_free_start(
         increment = float(round(percent * (1 - window_multiple) * grown))
         return (window_multiple, increment, pace / grown)
 
-    grown = [1 - power(_FAST_KEEP, age) for age in _MIDDLES] + [1.0]
+    # Averages that know the age are means from the first.
+    knows_age = _AGE in axes
+    grown = [1.0 if knows_age else 1 - power(_FAST_KEEP, age) for age in _MIDDLES] + [1.0]
     ages: list[Node] = [([], follow(_WINDOW_PERCENT, _PACE, each)) for each in grown]
     burst = start_action(spec, space)
     told = sum(age < _LONGEST_BURST * burst[1] for age in (0, *_AGES[:-1]))
@@ -279,15 +300,19 @@ def _scale_free_start(
         middle = (first + last) // 2
         age = _AGES[middle]
         ratio = (1 - power(_SLOW_KEEP, age)) / (1 - power(_FAST_KEEP, age))
-        divided: Node = ([(_SLOW_REC, ratio)], _NO_ACTION)
+        threshold = (_AGE, float(age)) if knows_age else (_SLOW_REC, ratio)
+        divided: Node = ([threshold], _NO_ACTION)
         return [divided, *by_age(first, middle), *by_age(middle + 1, last)]
 
-    nodes = by_age(0, len(_AGES)) if _SLOW_REC in axes else ages[-1:]
+    nodes = by_age(0, len(_AGES)) if knows_age or _SLOW_REC in axes else ages[-1:]
     if RTT_RATIO in axes:
         queueing: Node = ([], follow(_QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE))
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
-    nodes = [_measured_something(axes), ([], start_action(spec, space)), *nodes]
-    return RuleTable(axes, nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
+    if spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING and RTT_RATIO in axes:
+        resumed: Node = ([], (0.0, _RESUMED_PERCENT, _RESUMED_PACE))
+        nodes = [([(RTT_RATIO, 1.0 / 2)], _NO_ACTION), resumed, *nodes]
+    nodes = [_measured_something(axes, spec.rules), ([], start_action(spec, space)), *nodes]
+    return RuleTable(axes, nodes, rules=spec.rules)
 
 
 def _ratios_of_rates(

@@ -49,7 +49,7 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
             f"the table to begin with has {short_name(kinds[table.rules])} rules, so that the "
             f"specification's `rules` must be that, too; they are {short_name(kinds[spec.rules])}"
         )
-    allowed = [axis_of(signal) for signal in spec.signals]
+    allowed = sorted(axis_of(signal) for signal in spec.signals)
     for thresholds, _ in table.nodes():
         for axis, _ in thresholds:
             if axis not in allowed:
@@ -119,11 +119,15 @@ def _seal(payload: bytes) -> bytes:
 def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.Checkpoint:
     """The record of a design at its beginning, made by this simulator: a checkpoint but for the
     strategy's state."""
-    has_more_signals = max(axis_of(signal) for signal in spec.signals) >= USUAL_AXES
+    signals_beyond = [
+        signal
+        for signal in spec.signals
+        if axis_of(signal) >= USUAL_AXES or signal == rule_table_pb2.SIGNAL_AGE
+    ]
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),
-        simulator_digest=signals_fingerprint() if has_more_signals else fingerprint(spec.rules),
+        simulator_digest=signals_fingerprint() if signals_beyond else fingerprint(spec.rules),
     )
 
 

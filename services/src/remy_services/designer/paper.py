@@ -313,7 +313,7 @@ class PaperStrategy(Strategy[PaperState]):
 
     def first_state(self) -> PaperState:
         """ "Remy initializes a RemyCC with only a single rule." """
-        axes = [axis_of(signal) for signal in self.spec.signals]
+        axes = sorted(axis_of(signal) for signal in self.spec.signals)
         return PaperState.first(self.given or RuleTable(axes, [([], self.grid.initial)]))
 
     def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:

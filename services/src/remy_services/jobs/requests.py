@@ -25,6 +25,7 @@ from remy_services.specification import (
     to_yaml,
     vary,
 )
+from remy_services.specification.enclosures import trace_hashes
 from remy_services.specification.reading import Tree, read_yaml
 from remy_services.specification.schema import format_number
 from remy_simulator.messages import to_native
@@ -193,6 +194,11 @@ def _check_above(stop: spec_pb2.Stop, done: job_pb2.JobProgress) -> None:
         raise SpecError("the request", violations)
 
 
+def named_recordings(job: job_pb2.Job) -> list[bytes]:
+    """Hashes of the recordings that a job's links follow."""
+    return [*trace_hashes(job.spec), *job.evaluation.traces]
+
+
 _SOURCE = "the forked specification"
 
 
@@ -220,7 +226,12 @@ class NoJob(Exception):
 def check_job(archive: job_pb2.JobArchive) -> None:
     """Raises NoJob, or SpecError, for what no farm would have made of a job."""
     job = archive.record.job
-    check_spec(job.spec, source="the job's specification")
+    if not job.HasField("evaluation"):
+        check_spec(job.spec, source="the job's specification")
+    elif len(job.evaluation.parts) != len(archive.epochs):
+        raise NoJob(
+            f"the job has {len(job.evaluation.parts)} parts, and the archive {len(archive.epochs)}"
+        )
     if job.state not in TRANSITIONS:
         raise NoJob(f"the job's state is number {job.state}, which is no state")
     if job.revision != len(archive.events):

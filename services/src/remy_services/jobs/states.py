@@ -192,6 +192,19 @@ class Draft:
         for event in events:
             self._add(job_pb2.JobEvent(progress=event))
 
+    def evaluated(self, first: int, outcomes: Sequence[bytes]) -> None:
+        """The parts of an evaluation job from `first` on came to these."""
+        self.epochs = [
+            job_pb2.JobEpoch(
+                record=progress_pb2.EpochRecord(epoch=number),
+                part=job_pb2.EvaluatedPart(outcome=outcome),
+                time=self._now,
+            )
+            for number, outcome in enumerate(outcomes, start=first)
+        ]
+        parts = self.record.job.progress.step = first + len(outcomes)
+        self._add(job_pb2.JobEvent(parts_evaluated=job_pb2.PartsEvaluated(parts=parts)))
+
     def recovered(self, step: int, coordinator: str) -> None:
         """A coordinator took the job up where its last snapshot left it."""
         self.record.job.progress.recoveries += 1

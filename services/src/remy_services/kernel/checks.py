@@ -215,7 +215,7 @@ def _check_windows(table: RuleTable) -> CheckResult:
             "windows", "refused", "Every rule leads to a window of no packets.", values
         )
     largest = max(settled.values(), default=0.0)
-    unit = "%" if table.rules == 2 else "packets"
+    unit = "%" if table.is_scale_free else "packets"
     sentence = f"Applied for ever, rules settle at up to {largest:.4g} {unit}"
     sentence += f"; {len(endless)} grow without end" if endless else ""
     sentence += f"; {len(starved)} shrink to the one packet that is always sent" if starved else ""
@@ -263,7 +263,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     slow = []
     for rule in range(table.rule_count):
         pace_ms = table.action(rule)[2]
-        if table.rules == 2 and rule != absolute_only:
+        if table.is_scale_free and rule != absolute_only:
             pace_ms *= slowest_ms
         if pace_ms > shortest_ms:
             slow.append(rule)

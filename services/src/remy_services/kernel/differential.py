@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from remy_farm.v1 import rule_table_pb2
 from remy_services.files import FileError
 from remy_services.kernel.fixed_point import (
     RATIO_BITS,
@@ -40,6 +41,7 @@ _LOOK_UP_WINDOW: Final = 500_000
 _LOOK_UP_RTT_US: Final = 100_000
 _LOOK_UP_REC_US: Final = 1
 _FIRST_US: Final = 1_000_000_000
+_AGE: Final = 1
 _RTT_RATIO: Final = 2
 # Beyond every threshold.
 _HIGHEST: Final = (1 << 40) - 1
@@ -63,7 +65,7 @@ TIE_SHARE: Final = 1e-6
 MOST_TIES_SHARE: Final = 1e-4
 MOST_WINDOW_PACKETS: Final = 1
 MOST_WINDOWS_SHARE: Final = 1e-3
-MOST_INTERVAL_SHARE: Final = 1e-6
+MOST_INTERVAL_SHARE: Final = 2e-6
 
 Record = tuple[int, int, int, int, int]
 #: Answers to encoded records, by whatever computes in integers.
@@ -107,7 +109,7 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
     answers = list(_ANSWER.iter_unpack(replay(b"".join(_RECORD.pack(*each) for each in records))))
     if len(answers) != len(records):
         raise ReplayError(f"{len(records)} ACKs were replayed and {len(answers)} answers came")
-    native = table.table
+    native = _forgetful(table.table)
     only_absolute = start_rule(native)
     acks = [record for record in records if record[0] != _LOOK_UP]
     sent_ms, received_ms, rtt_ms = (
@@ -153,6 +155,16 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
         furthest_interval,
         tuple(rule for rule in everything if rule not in looked_up),
         tuple(rule for rule in everything if rule not in used),
+    )
+
+
+def _forgetful(table: RuleTable) -> RuleTable:
+    """The table without memory of the last on period: connections begin with nothing in a kernel,
+    and go on after idle times with what they had."""
+    if not table.is_scale_free:
+        return table
+    return RuleTable(
+        table.signals, table.nodes(), table.domain_upper, rule_table_pb2.RULES_SCALE_FREE
     )
 
 
@@ -247,7 +259,7 @@ def _look_ups(table: IntegerTable) -> Iterator[Record]:
     # They apply rules to what is measured, which is easily told apart: many packets in an RTT.
     yield _START
     yield (1, _FIRST_US, _FIRST_US, _LOOK_UP_RTT_US, 0)
-    after_us = _FIRST_US + 8 * _LOOK_UP_REC_US
+    after_us = _FIRST_US + (1 if table.looks_at_age else 8) * _LOOK_UP_REC_US
     yield (1, after_us, after_us, _LOOK_UP_RTT_US, 0)
     for place in _places(table):
         for step in (0,) if place.axis is None else (-1, 0, 1):
@@ -262,6 +274,8 @@ class _Steered:
 
     def __init__(self, table: IntegerTable) -> None:
         self._is_scale_free = table.is_scale_free
+        self._looks_at_age = table.looks_at_age
+        self._age = 0
         self._rtt_thresholds = sorted(
             {node.thresholds[_RTT_RATIO] / (1 << RATIO_BITS) for node in table.nodes}
         )
@@ -279,9 +293,11 @@ class _Steered:
         ):
             rtt += 1
         if self._least_us:
-            self._send += (sent / packets - self._send) / 8
-            self._rec += (received / packets - self._rec) / 8
-            self._slow += (received / packets - self._slow) / 256
+            self._age += packets
+            share = packets / self._age if self._looks_at_age else 0.0
+            self._send += (sent / packets - self._send) * max(share, 1 / 8)
+            self._rec += (received / packets - self._rec) * max(share, 1 / 8)
+            self._slow += (received / packets - self._slow) * max(share, 1 / 256)
         self._least_us = min(self._least_us or rtt, rtt)
         self._sent_us += sent
         self._received_us += received
@@ -327,7 +343,10 @@ def _approach(table: IntegerTable, place: _Place, draws: list[float]) -> Iterato
     yield steered.ack(1, interval_us, interval_us, least_us)
     # Old enough that slow_rec_ewma says something. A pace that is perfectly even comes by the ages
     # that tables of scale-free rules begin with, which are ties.
-    for step in range(int(draws[2] * _OLDEST)):
+    oldest = int(draws[2] * _OLDEST)
+    if table.looks_at_age:
+        oldest = min(max((place.values[_AGE] >> RATIO_BITS) - _APPROACH, 0), _CHAIN - _APPROACH)
+    for step in range(oldest):
         uneven_us = interval_us + (_UNEVEN_US + _UNEVEN * interval_us) * draws[step]
         yield steered.ack(1, uneven_us, uneven_us, least_us)
     for step in range(_APPROACH):

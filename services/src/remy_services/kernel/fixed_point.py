@@ -12,7 +12,6 @@ from math import ceil, floor
 from pathlib import Path
 from typing import Final
 
-from remy_farm.v1 import rule_table_pb2
 from remy_services.remycc import RemyCC, RemyCCError, signal_name, start_rule, to_bytes
 from remy_simulator import RuleTable
 from remy_simulator.messages import USUAL_AXES
@@ -27,6 +26,7 @@ SHARE_BITS: Final = 30
 UNIT_BITS: Final = 28
 ABSOLUTE_BITS: Final = 64
 
+_AGE: Final = 1
 _RTT_RATIO: Final = 2
 _US_PER_MS: Final = 1000
 _PERCENT: Final = 100
@@ -106,7 +106,12 @@ class IntegerTable:
     @property
     def is_scale_free(self) -> bool:
         """Whether actions are relative to what was measured."""
-        return self.table.rules == rule_table_pb2.RULES_SCALE_FREE
+        return self.table.is_scale_free
+
+    @property
+    def looks_at_age(self) -> bool:
+        """Whether averages are means while they are young."""
+        return self.is_scale_free and _AGE in self.table.signals
 
     @cached_property
     def digest(self) -> str:
@@ -126,7 +131,7 @@ class IntegerTable:
             if count > _MOST_SLOTS:
                 raise UnsuitableTable(f"the table has {count} {what}; at most {_MOST_SLOTS} fit")
         start = table.find((0.0,))
-        relative = table.rules == rule_table_pb2.RULES_SCALE_FREE
+        relative = table.is_scale_free
         # A start rule is in packets and ms, which are no shares of anything.
         only_absolute = start_rule(table)
         actions = tuple(
@@ -145,9 +150,7 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
     """The inner nodes in pre-order, and on how many a look-up comes by at most."""
     source = iter(table.nodes())
     scale = [
-        1 << RATIO_BITS
-        if axis == _RTT_RATIO or table.rules == rule_table_pb2.RULES_SCALE_FREE
-        else _US_PER_MS << TIME_BITS
+        1 << RATIO_BITS if axis == _RTT_RATIO or table.is_scale_free else _US_PER_MS << TIME_BITS
         for axis in range(USUAL_AXES)
     ]
     found: list[IntegerNode] = []
@@ -272,6 +275,7 @@ def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
     lines = [
         f"/* The table with the SHA-256 {table.digest}. */",
         f"#define REMY_SCALE_FREE {int(table.is_scale_free)}",
+        f"#define REMY_LOOKS_AT_AGE {int(table.looks_at_age)}",
         f"#define REMY_RULES {rules}",
         f"#define REMY_RULE_SLOTS {_slots(rules)}",
         f"#define REMY_NODE_SLOTS {_slots(nodes)}",

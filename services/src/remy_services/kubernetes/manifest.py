@@ -182,6 +182,7 @@ def design_of(job: job_pb2.Job, saturated_share: float | None = None) -> Design:
     left = stop.cpu_seconds - progress.cpu_seconds if stop.HasField("cpu_seconds") else None
     simulations = progress.candidates * job.spec.search.specimens
     load = Load(simulations or None, saturated_share, left)
+    # An evaluation job has no specification: its workers are by the farm's own settings.
     workers = job.spec.workers
     return Design(job.id, _PHASES[job.state], workers, load, ended_at, job.priority, job.queue_name)
 

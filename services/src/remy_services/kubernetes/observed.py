@@ -50,6 +50,8 @@ class ObservedPod:
     uid: str
     job_id: str
     job_name: str
+    #: The unique id of its Job, which one of the same name that is made anew does not share.
+    job_uid: str
     #: "Pending", "Running", "Succeeded", "Failed" or "Unknown".
     phase: str
     #: When the cluster will have ended it, in seconds since 1970; None: it is not being ended.
@@ -101,6 +103,7 @@ def observed_pod(pod: Mapping[str, Any]) -> ObservedPod:
         uid=metadata.get("uid", ""),
         job_id=labels.get(JOB_ID_LABEL, ""),
         job_name=labels.get("batch.kubernetes.io/job-name", ""),
+        job_uid=next((each["uid"] for each in metadata.get("ownerReferences") or ()), ""),
         phase=status.get("phase", "Unknown"),
         ends_at=_seconds(metadata.get("deletionTimestamp")),
         disruption=disruption.get("reason", "Disrupted") if disruption else None,
@@ -203,12 +206,47 @@ def has_crashed(pod: ObservedPod) -> bool:
     return by_itself and pod.disruption is None
 
 
+#: How long Kubernetes' Job controller makes no pods after the first one that failed, twice as long
+#: after each other one, and at most (DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff). It
+#: begins anew only with a pod that succeeds, and counts those too that `podFailurePolicy` ignores.
+_FIRST_WAIT_SECONDS: Final = 10.0
+_MOST_WAIT_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Pods of one Job that the cluster took away, or will. Those that failed by themselves are not
+    among them: for these the controller's waiting is meant.
+    """
+
+    #: By their unique ids.
+    doomed: frozenset[str] = frozenset()
+    #: How many of them have ended, and when the last one did, in seconds since 1970.
+    count: int = 0
+    last_at: float = 0.0
+
+    def with_those_of(self, pods: Sequence[ObservedPod], now: float) -> Losses:
+        """The losses with those among the Job's pods. One that is doomed may end unseen."""
+        doomed = self.doomed | {pod.uid for pod in pods if pod.disruption is not None}
+        count = len(doomed - {pod.uid for pod in pods if pod.phase != "Failed"})
+        return Losses(doomed, count, now if count > self.count else self.last_at)
+
+    def seconds_to_wait(self, now: float) -> float:
+        """For how long from `now` on the Job controller makes no pods in the place of these."""
+        if self.count == 0:
+            return 0.0
+        wait = min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(self.count - 1, 10))
+        return max(0.0, self.last_at + wait - now)
+
+
 @dataclass(frozen=True)
 class Past:
     """Pods that have ended, by their unique ids, which outlast the pods."""
 
     preempted: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
+    #: Those of each Job that is there, by the Job's unique id.
+    losses: Mapping[str, Losses] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -239,12 +277,20 @@ class PodPhaseCounts:
         return phases, {"preempted": self.preempted, "failed": self.failed}
 
 
-def remember(past: Past, pods: Iterable[ObservedPod], now: float) -> Past:
-    """The past with the pods that have ended since."""
+def remember(
+    past: Past, jobs: Iterable[ObservedJob], pods: Sequence[ObservedPod], now: float
+) -> Past:
+    """The past with the pods of a design's Jobs that have ended since."""
     phases = {pod.uid: phase_of(pod, now) for pod in pods}
     return Past(
         past.preempted | {uid for uid, phase in phases.items() if phase is PodPhase.PREEMPTED},
         past.failed | {uid for uid, phase in phases.items() if phase is PodPhase.FAILED},
+        {
+            job.uid: past.losses.get(job.uid, Losses()).with_those_of(
+                [pod for pod in pods if pod.job_uid == job.uid], now
+            )
+            for job in jobs
+        },
     )
 
 

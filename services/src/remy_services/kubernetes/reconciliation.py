@@ -104,7 +104,9 @@ def workers_wanted(
 _MOST_WORDS = 200
 
 
-def of_workers(job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: float) -> str:
+def of_workers(
+    job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: float, *, held_back: bool
+) -> str:
     """How many workers there are, and what keeps the others away."""
     parts = [_running(counts)]
     for reason, count in counts.waiting.items():
@@ -113,7 +115,9 @@ def of_workers(job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: flo
     if counts.lost:
         parts.append(f"{counts.lost} on nodes that do not answer, replaced")
     missing = counts.asked_for - counts.running - sum(counts.waiting.values())
-    if missing > 0 and not counts.waiting and seconds_since_made > _PATIENCE_SECONDS:
+    if missing > 0 and held_back:
+        parts.append(f"{missing} to come: Kubernetes waits longer with each worker that was lost")
+    elif missing > 0 and not counts.waiting and seconds_since_made > _PATIENCE_SECONDS:
         parts.append(
             f"{missing} not made by Kubernetes, perhaps for a resource quota or an admission "
             f"policy: `kubectl describe job {job.name}` says why"
@@ -132,6 +136,14 @@ _PATIENCE_SECONDS = 20.0
 def of_starting(workers: int, *, queued: bool = False) -> str:
     """The Job is being made, or is held back by Kueue."""
     return f"{_workers(workers)} asked for" + (", when Kueue admits their Job" if queued else "")
+
+
+def of_anew(job: ObservedJob, counts: PodPhaseCounts) -> str:
+    """The Job is replaced by one that its controller does not hold back."""
+    return (
+        f"{_running(counts)}; Job {job.name} is made anew, since Kubernetes would wait for minutes "
+        "before it replaces those that were lost"
+    )
 
 
 def of_failed(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | None) -> str:
@@ -191,12 +203,16 @@ def _shortened(words: str) -> str:
 # another template are removed once this one is made, so that an upgrade replaces workers.
 # * A paused design keeps its Job, suspended; one that waits in a Kueue queue loses it.
 # * The workers of a design that ended end by themselves; what remains is removed after a while.
+# * A Job whose controller would leave it without most of its workers for long, since it waits twice
+# as long after each pod that was lost with its node, is made anew.
 # * A Job of no design is removed.
 # * A Job that failed too often is made anew after a while. One that failed by the exit code of a
 # defect stays as it is until the design is paused, or the template changes.
 
 
 _TOO_OFTEN: Final = "BackoffLimitExceeded"
+#: What a worker costs that is ended and made anew: its start, and its tasks under way.
+_RESTART_SECONDS: Final = 15.0
 #: How long a Job stays that was complete before its design, lest it is made in a tight loop.
 _COMPLETE_SECONDS: Final = 10.0
 
@@ -261,7 +277,9 @@ def reconcile(
             owner,
             now,
         )
-        remembered[design.job_id] = remember(past.get(design.job_id, Past()), view.pods, now)
+        remembered[design.job_id] = remember(
+            past.get(design.job_id, Past()), view.jobs, view.pods, now
+        )
         if design.phase is WorkersPhase.RUNNING:
             more, sentence, counts = _run(view, remembered[design.job_id])
             actions += more
@@ -329,6 +347,9 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     if job.finished:
         again, sentence = _finished_early(view, job, counts)
         return [*again, *others], sentence, counts
+    waits = past.losses[job.uid].seconds_to_wait(view.now)
+    if not queued and not job.suspended and _is_held_back(job, pods, waits):
+        return [*view.remove([job]), *others], of_anew(job, counts), counts
     workers, lost = job.parallelism, 0
     if not queued:
         # A pod on a node that is gone holds its place in the Job until the node is given up.
@@ -337,7 +358,15 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:
         return others, of_starting(workers, queued=queued), counts
-    return others, of_workers(job, counts, view.now - job.created_at), counts
+    return others, of_workers(job, counts, view.now - job.created_at, held_back=waits > 0), counts
+
+
+def _is_held_back(job: ObservedJob, pods: Sequence[ObservedPod], waits: float) -> bool:
+    """Whether another Job costs the workers that are there less than waiting costs the others."""
+    own = [pod for pod in pods if pod.job_uid == job.uid]
+    there = sum(pod.phase not in ("Succeeded", "Failed") for pod in own)
+    missing = job.parallelism - there
+    return waits > _PATIENCE_SECONDS and missing * waits > there * _RESTART_SECONDS
 
 
 def _finished_early(

@@ -41,7 +41,7 @@ from remy_services.specification.soundness import (
     network_is_sound,
 )
 from remy_services.specification.traces import RecordedLink
-from remy_simulator.messages import AXES, axis_of, signal_of
+from remy_simulator.messages import AXES, axis_of, is_scale_free, signal_of
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
@@ -62,13 +62,15 @@ _MODES_WITH_MAXIMUM_RULES: Final = {
 
 # By kind of rules, the signals that they may look at, as messages name them.
 _SIGNALS: Final = {
-    rules: [
-        signal_of(axis, rules)
-        for axis in range(AXES)
-        if rules == rule_table_pb2.RULES_ABSOLUTE or axis != axis_of(rule_table_pb2.SIGNAL_REC_EWMA)
-    ]
-    for rules in (rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE)
+    rules: [signal_of(axis, rules) for axis in range(AXES)]
+    for rules in rule_table_pb2.Rules.values()[1:]
 }
+# By axis: what senders that remember the last on period know before the first ACK of the next, and
+# is never 0 later.
+_REMEMBERED: Final = (
+    axis_of(rule_table_pb2.SIGNAL_AGE),
+    axis_of(rule_table_pb2.SIGNAL_SLOW_REC_RATIO),
+)
 # By axis: those that may be 0 for ever, so that none of them tells who has measured something.
 _MAY_BE_0: Final = (
     axis_of(rule_table_pb2.SIGNAL_RTT_DIFF),
@@ -216,32 +218,37 @@ def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
 
 
 def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    is_scale_free = spec.rules == rule_table_pb2.RULES_SCALE_FREE
+    scale_free = is_scale_free(spec.rules)
     own = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     for index, signal in enumerate(spec.signals):
         if signal and own and signal not in own:
             reason = (
-                "as scale-free rules look at ratios only"
-                if is_scale_free
-                else "as rules is absolute"
+                "as scale-free rules look at ratios only" if scale_free else "as rules is absolute"
             )
             yield Violation(
                 f"{child_path(path, 'signals')}[{index}]",
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
             )
-    if own and spec.signals and all(axis_of(signal) in _MAY_BE_0 for signal in spec.signals):
-        sure = (short_name(names[each]) for each in own if axis_of(each) not in _MAY_BE_0)
+    remembers = spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
+    sure = [
+        signal
+        for signal in own
+        if axis_of(signal) not in _MAY_BE_0 and (axis_of(signal) in _REMEMBERED or not remembers)
+    ]
+    given = set(spec.signals)
+    if own and given and given <= set(own) and not given.intersection(sure):
         yield Violation(
             child_path(path, "signals"),
             "tells nobody who has measured something from who has not; it must hold one of "
-            + ", ".join(sure),
+            + ", ".join(short_name(names[each]) for each in sure),
         )
-    if is_scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+    if scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+        kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         yield Violation(
             child_path(path, "rules"),
-            "is scale_free, but must be absolute where search.mode is paper",
+            f"is {short_name(kinds[spec.rules])}, but must be absolute where search.mode is paper",
         )
 
 

@@ -294,6 +294,9 @@ class Quantity(IntEnum):
     DELAYED_ACK = 13
     MODEL = 14
     ARRIVAL = 15
+    RTT_OFFSET = 16
+    REORDERING = 17
+    REORDERING_DELAY = 18
 
 
 # Quantities of a group are numbered behind these, and behind those of the groups before.
@@ -645,11 +648,12 @@ class _Drawn:
             message.objective.CopyFrom(group.objective)
 
 
-_NOISES: Final = 5
+_NOISES: Final = 8
 
 
 def _noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any) -> Any:
-    """Jitter, a log-normal one's 99th percentile, resolution and delay of ACKs, ms; bunches."""
+    """Jitter, a log-normal one's 99th percentile, resolution and delay of ACKs, ms; bunches; what
+    offsets are at most, ms; how probable it is that packets are late, and by how many ms."""
     jitter, kind = model.jitter, model.jitter.WhichOneof("kind")
     log_normal = jitter.log_normal
     size = log_normal.median_ms if kind == "log_normal" else getattr(jitter, kind or "", _NOTHING)
@@ -660,13 +664,19 @@ def _noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_
         values(model.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
         values(model.delayed_ack_ms, Quantity.DELAYED_ACK),
         values(model.bunch_packets, Quantity.BUNCH),
+        values(model.rtt_offset_maximum_ms, Quantity.RTT_OFFSET),
+        values(model.reordering.probability, Quantity.REORDERING),
+        values(model.reordering.delay_ms, Quantity.REORDERING_DELAY),
     ]
 
 
 def _set_measurement(
     message: evaluation_pb2.Measurement, model: spec_pb2.MeasurementModel, values: Iterable[float]
 ) -> None:
-    jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch = values
+    jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch, *rest = values
+    message.rtt_offset_maximum_ms, message.reordering_probability, message.reordering_delay_ms = (
+        rest
+    )
     message.timestamp_resolution_ms = resolution_ms
     # Bunches of one are none.
     message.bunch_packets = int(bunch) if bunch > 1 else 0

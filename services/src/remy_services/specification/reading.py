@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -214,6 +214,10 @@ _FORMS = {
 }
 
 
+#: The key of a word beside other keys, which take the place of those that it stands for.
+_PRESET: Final = "preset"
+
+
 @cache
 def words_for(message: Descriptor) -> dict[str, Tree]:
     """The words that may stand for a message, and what each means."""
@@ -228,6 +232,10 @@ def expand(tree: Tree, message: Descriptor) -> Tree:
         return {"path": tree}
     if isinstance(tree, str):
         return words_for(message).get(tree, tree)
+    if isinstance(tree, dict) and _PRESET in tree:
+        meant = words_for(message).get(str(tree[_PRESET]))
+        rest = {key: value for key, value in tree.items() if key != _PRESET}
+        return {**meant, **rest} if isinstance(meant, dict) else tree
     number_or_list = isinstance(tree, int | float | list) and not isinstance(tree, bool)
     match message.full_name:
         case _DISTRIBUTION.full_name if number_or_list:
@@ -299,7 +307,10 @@ class _Reader:
         known = [field.name for field in descriptor.fields]
         unknown = [key for key in mapping if key not in known]
         for key in unknown:
-            self._refuse(child_path(path, key), f"is not a known key; {nearest(key, known)}")
+            problem = f"is not a known key; {nearest(key, known)}"
+            if key == _PRESET and (words := words_for(descriptor)):
+                problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
+            self._refuse(child_path(path, key), problem)
         for field in descriptor.fields:
             self._field(message, field, mapping, path, bounds)
         for names in oneofs_of(message):

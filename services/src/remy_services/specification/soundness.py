@@ -229,11 +229,11 @@ def _group_fits(
     if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
         what = "protocol" if is_protocol else "table"
         yield Violation(child_path(path, "body"), f"is {show(name)}, but that carries no {what}")
-    if network.HasField("measurement") and registry.MEASURES not in traits:
+    if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
         yield Violation(
             child_path(path, "body"),
-            f"is {show(name)}, but where the network has a measurement it must be one that "
-            "measures with noise, as datagram does",
+            f"is {show(name)}, but where the network's measurement has more than offsets of RTTs "
+            "and reordering it must be one that measures with noise, as datagram does",
         )
     if not is_protocol:
         return
@@ -323,7 +323,7 @@ def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
         yield Violation(
             child_path(path, "signals"),
             "has other than the usual ones, but these are seen by datagrams before a drop-tail "
-            f"or {_MARKING_QUEUE} queue only, where nobody runs a protocol",
+            f"or {_MARKING_QUEUE} queue only, where they stay in order and nobody runs a protocol",
         )
     elif rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals and not any(
         _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
@@ -339,12 +339,24 @@ def _queue_of(network: spec_pb2.NetworkModel) -> str:
     return (network.queue or _PLAIN_QUEUE).partition(",")[0]
 
 
+def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
+    measurement = network.measurement
+    usual = {"timestamp_resolution_ms": 0, "bunch_packets": 1, "delayed_ack_ms": 0}
+    quantities = {name: getattr(measurement, name) for name in usual}
+    return network.HasField("measurement") and (
+        measurement.HasField("jitter")
+        or any(not each.HasField("exact") for each in quantities.values())
+        or any(quantities[name].exact != value for name, value in usual.items())
+    )
+
+
 def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
     network = model.network
     return (
         _queue_of(network) in (_PLAIN_QUEUE, _MARKING_QUEUE)
         and not network.links
         and not network.ack_bytes
+        and not network.measurement.HasField("reordering")
         and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
         and spec.objective.throughput != spec_pb2.THROUGHPUT_MEASURE_COMPLETION
         and not any(

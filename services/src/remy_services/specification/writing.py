@@ -24,7 +24,7 @@ from remy_farm.completion import (
     signals,
     simulated_seconds,
 )
-from remy_farm.v1 import rule_table_pb2, spec_pb2
+from remy_farm.v1 import spec_pb2
 from remy_services.specification.reading import (
     Tree,
     expand,
@@ -46,6 +46,7 @@ from remy_services.specification.schema import (
     short_name,
     show,
 )
+from remy_simulator.messages import is_scale_free
 
 _LINE_WIDTH = 100
 # A section (network, objective, ...) has a line for each of its keys.
@@ -78,10 +79,10 @@ def as_yaml(tree: Tree) -> str:
     return text
 
 
-# The ranges of a search's actions by the rules that they are for.
+# The ranges of a search's actions by whether they are for scale-free rules.
 _RANGES = {
-    rule_table_pb2.RULES_ABSOLUTE: ("window_increment", "intersend_ms"),
-    rule_table_pb2.RULES_SCALE_FREE: ("window_increment_percent", "intersend_ratio"),
+    False: ("window_increment", "intersend_ms"),
+    True: ("window_increment_percent", "intersend_ratio"),
 }
 
 
@@ -89,7 +90,7 @@ def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mod
     changed = _essence(getattr(spec.search, mode), spec.edition, {})
     for kind, names in _RANGES.items():
         for name in names:
-            if kind != spec.rules and name not in changed:
+            if kind != is_scale_free(spec.rules) and name not in changed:
                 tree.pop(name, None)
 
 

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from remy_farm.completion import complete
 from remy_farm.v1 import job_pb2
 from remy_services.files import FileError, write_file
-from remy_services.specification.enclosures import trace_hashes
+from remy_services.jobs.requests import named_recordings
 from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
@@ -129,7 +129,7 @@ def check_archive(archive: job_pb2.JobArchive) -> None:
             "are allowed, a letter or digit first"
         )
     held = {hashlib.sha256(trace.opportunities_us).digest() for trace in archive.traces}
-    for sha256 in trace_hashes(archive.record.job.spec):
+    for sha256 in named_recordings(archive.record.job):
         if sha256 not in held:
             raise ArchiveError(f"the archive lacks the trace {sha256.hex()}, which its job follows")
     revisions = [event.revision for event in archive.events]
@@ -184,7 +184,7 @@ def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
         raise ArchiveError(
             f"job {job_id} is damaged: what the store holds cannot be read"
         ) from error
-    for sha256 in trace_hashes(archive.record.job.spec):
+    for sha256 in named_recordings(archive.record.job):
         opportunities_us = read_recording(store, sha256)
         if opportunities_us is None:
             raise ArchiveError(f"job {job_id} follows the trace {sha256.hex()}, which is not there")

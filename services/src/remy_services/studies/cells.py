@@ -33,6 +33,8 @@ _FORMAT = b"cell 1 "
 # What is lost of the work when a study is stopped: some ten seconds of one processor.
 _PACKETS_A_REQUEST = 2e7
 _MOST_CELLS_A_REQUEST = 2000
+# Far below what a coordinator takes in one message.
+_SPECIMEN_BYTES_A_REQUEST = 4 << 20
 
 
 class EvaluateRequest(Protocol):
@@ -221,6 +223,39 @@ class CellStore:
 OnCells = Callable[[float], None]
 
 
+@dataclass(frozen=True)
+class CellBatch:
+    """Cells of one row, or entrant."""
+
+    tables: Tables
+    cells: Sequence[Cell]
+    seconds: float
+
+    def parts(self) -> Iterator[CellBatch]:
+        """As many as go in one request each, whatever of them has been simulated."""
+        part: list[Cell] = []
+        packets, size = 0.0, 0
+        for cell in self.cells:
+            part.append(cell)
+            packets += cell.packets * self.seconds * _MS_PER_SECOND
+            size += cell.specimen.ByteSize()
+            is_full = len(part) >= _MOST_CELLS_A_REQUEST or size >= _SPECIMEN_BYTES_A_REQUEST
+            if packets >= _PACKETS_A_REQUEST or is_full:
+                yield replace(self, cells=part)
+                part, packets, size = [], 0.0, 0
+        if part:
+            yield replace(self, cells=part)
+
+    @property
+    def weight(self) -> float:
+        """As OnCells counts."""
+        return self.seconds * sum(cell.packets for cell in self.cells)
+
+    def request(self) -> evaluation_pb2.EvaluationRequest:
+        """All of them, as an evaluator takes them."""
+        return columns.packed(request_of(self.tables, self.cells, self.seconds))
+
+
 class CellRunner:
     """Simulates what a store does not have."""
 
@@ -230,28 +265,55 @@ class CellRunner:
         self._evaluate = evaluate
         self._store = store
         self._others = others or {}
-        #: Simulated here, and found in the store.
+        #: Simulated for this runner, and found in the store.
         self.simulated = 0
         self.found = 0
         self._done = 0.0
+        # Cells that were brought here, and not asked for yet.
+        self._brought: set[bytes] = set()
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
         """Those that are to be simulated."""
         return [cell for cell in cells if self._store.get(cell.digest) is None]
+
+    def weight(self, batches: Iterable[CellBatch]) -> float:
+        """Of the cells that are not there yet, as OnCells counts."""
+        return sum(replace(each, cells=self.missing(each.cells)).weight for each in batches)
+
+    def requests(self, batches: Iterable[CellBatch]) -> list[CellBatch]:
+        """What others would have to simulate so that all cells are there, but for those of other
+        simulators: whole parts, so that whoever asks for the same studies asks for the same."""
+        asked: set[bytes] = set()
+        wanted = []
+        for part in (part for batch in batches for part in batch.parts()):
+            digests = {cell.digest for cell in part.cells}
+            is_here = part.cells[0].row.simulator or not self.missing(part.cells)
+            if not is_here and not digests <= asked:
+                wanted.append(part)
+                asked |= digests
+        return wanted
+
+    def take(self, part: CellBatch, outcome: evaluation_pb2.EvaluationOutcome) -> None:
+        """Keeps what others came to."""
+        self._done += self.weight([part])
+        self._brought.update(cell.digest for cell in self.missing(part.cells))
+        self._keep(part, part.request(), outcome)
 
     def run(
         self, tables: Tables, cells: Sequence[Cell], seconds: float, on_cells: OnCells
     ) -> list[evaluation_pb2.SpecimenOutcome]:
         """What cells of one row came to, in their order."""
         missing = self.missing(cells)
-        self.simulated += len(missing)
-        self.found += len(cells) - len(missing)
+        brought = self._brought & {cell.digest for cell in cells}
+        self._brought -= brought
+        self.simulated += len(missing) + len(brought)
+        self.found += len(cells) - len(missing) - len(brought)
         if missing and missing[0].row.simulator:
             self._run_elsewhere(tables, missing, seconds, on_cells)
             missing = []
-        for part in _parts(missing, seconds):
-            weight = sum(cell.packets for cell in part) * seconds
-            request = columns.packed(request_of(tables, part, seconds))
+        for part in CellBatch(tables, missing, seconds).parts():
+            weight = part.weight
+            request = part.request()
 
             def progress(now: EvaluationProgress, weight: float = weight) -> None:
                 share = now.simulations_done / max(1, now.simulations)
@@ -260,14 +322,22 @@ class CellRunner:
             outcome = self._evaluate(request, progress)
             self._done += weight
             on_cells(self._done)
-            results = columns.specimen_outcomes(request, outcome)
-            self._store.put(
-                {
-                    cell.digest: result.SerializeToString(deterministic=True)
-                    for cell, result in zip(part, results, strict=True)
-                }
-            )
+            self._keep(part, request, outcome)
         return [self._read(cell) for cell in cells]
+
+    def _keep(
+        self,
+        part: CellBatch,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+    ) -> None:
+        results = columns.specimen_outcomes(request, outcome)
+        self._store.put(
+            {
+                cell.digest: result.SerializeToString(deterministic=True)
+                for cell, result in zip(part.cells, results, strict=True)
+            }
+        )
 
     def _run_elsewhere(
         self, tables: Tables, cells: Sequence[Cell], seconds: float, on_cells: OnCells
@@ -306,16 +376,3 @@ class CellRunner:
             self._store.put({digest: value})
         with np.load(io.BytesIO(value), allow_pickle=False) as kept:
             return {name: kept[name] for name in kept.files}
-
-
-def _parts(cells: Sequence[Cell], seconds: float) -> Iterator[list[Cell]]:
-    part: list[Cell] = []
-    packets = 0.0
-    for cell in cells:
-        part.append(cell)
-        packets += cell.packets * seconds * _MS_PER_SECOND
-        if packets >= _PACKETS_A_REQUEST or len(part) >= _MOST_CELLS_A_REQUEST:
-            yield part
-            part, packets = [], 0.0
-    if part:
-        yield part

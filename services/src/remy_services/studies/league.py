@@ -30,6 +30,7 @@ from remy_services.specification.reading import read_yaml
 from remy_services.specification.schema import show
 from remy_services.studies.cells import (
     Cell,
+    CellBatch,
     CellRunner,
     OnCells,
     Tables,
@@ -284,11 +285,10 @@ class LeaguePlan:
     networks: Sequence[tuple[str, Mapping[str, Any]]]
     entries: Sequence[tuple[Entrant, Tables, list[Cell]]]
 
-    def weight(self, runner: CellRunner) -> float:
-        """Of the cells that are not there yet, as OnCells counts."""
-        return self.league.seconds * sum(
-            cell.packets for _, _, cells in self.entries for cell in runner.missing(cells)
-        )
+    @property
+    def batches(self) -> list[CellBatch]:
+        """The cells of each entrant."""
+        return [CellBatch(tables, cells, self.league.seconds) for _, tables, cells in self.entries]
 
 
 def plan_set(league: LeagueSet, entrants: Sequence[Entrant], *, quick: bool) -> LeaguePlan:

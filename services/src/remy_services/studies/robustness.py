@@ -123,7 +123,7 @@ def certify(
 ) -> Certificate:
     """Simulates what is missing. `on_done` hears which share of all is done."""
     plans = [plan_set(each.league, [entrant], quick=False) for each in requirements]
-    total = sum(plan.weight(runner) for plan in plans) or 1.0
+    total = sum(runner.weight(plan.batches) for plan in plans) or 1.0
     results = [
         (requirement, play_set(plan, runner, lambda done: on_done(done / total)))
         for requirement, plan in zip(requirements, plans, strict=True)

@@ -19,6 +19,7 @@ from remy_services.evaluation.measures import measure_senders
 from remy_services.files import FileError
 from remy_services.studies.cells import (
     Cell,
+    CellBatch,
     CellRunner,
     OnCells,
     Others,
@@ -392,11 +393,10 @@ class FigurePlan:
     left_out: Mapping[str, str]
     quick: bool
 
-    def weight(self, runner: CellRunner) -> float:
-        """Of the cells that are not there yet, as OnCells counts."""
-        return self.study.seconds * sum(
-            cell.packets for _, _, cells in self.rows for cell in runner.missing(cells)
-        )
+    @property
+    def batches(self) -> list[CellBatch]:
+        """The cells of each row."""
+        return [CellBatch(tables, cells, self.study.seconds) for _, tables, cells in self.rows]
 
 
 def plan_figure(

@@ -216,7 +216,8 @@ def _shown(present: Sequence[job_pb2.Job], finished_shown: int) -> list[job_pb2.
 
 def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
     names = (job.id, job.name)
-    strategy = spec_pb2.SearchMode.Name(job.spec.search.mode).removeprefix("SEARCH_MODE_").lower()
+    mode = spec_pb2.SearchMode.Name(job.spec.search.mode).removeprefix("SEARCH_MODE_").lower()
+    strategy = "evaluation" if job.HasField("evaluation") else mode
     yield Sample(
         catalogue.JOB_INFO, 1, (*names, job.owner, job.campaign, strategy, job.fork.job_id)
     )

@@ -143,7 +143,8 @@ def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
 def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
     job = session.account.client.get(request.path_params["job"])
     tree = job_tree(job)
-    return {"row": job_row(job), "job": tree, "yaml": to_yaml(job.spec)}
+    text = to_yaml(job.spec) if job.HasField("spec") else ""
+    return {"row": job_row(job), "job": tree, "yaml": text}
 
 
 def _history(session: SignedIn, request: Request, _: bytes) -> Tree:

@@ -13,6 +13,7 @@ from remy_services.designer.actions import (
     has_start_rule,
 )
 from remy_services.designer.joint.schedule import start_count
+from remy_services.remycc import start_rule
 from remy_services.specification import load_spec, parse_spec
 
 _ROOT = Path(__file__).parents[4]
@@ -108,6 +109,31 @@ def test_the_window_of_scale_free_rules_grows_with_age_as_what_they_measure() ->
         slow_rec_ratio = (1 - (255 / 256) ** age) / grown
         lower, upper = table.region(rule)
         assert lower[3] <= slow_rec_ratio < upper[3]
+
+
+def test_senders_that_know_their_age_need_no_other_scale_while_they_are_young() -> None:
+    """Averages that know the age are means from the first, so that ages have one action."""
+    signals = "signals: [send_ratio, rtt_ratio, age]\n"
+    spec = parse_spec(_SECOND.replace("RULES", "scale_free") + signals)
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    assert has_start_rule(table)
+    assert table.rule_count == 7
+    assert {table.action(rule) for rule in range(1, 6)} == {(0.7, 33.0, 0.9)}
+    assert [table.region(rule)[0][1] for rule in range(1, 6)] == [0, 5, 10, 20, 40]
+
+
+@pytest.mark.parametrize("last", ["age", "slow_rec_ratio"])
+def test_senders_that_remember_begin_at_once_with_most_of_what_the_path_holds(last: str) -> None:
+    """Who has measured nothing is told from who remembers, whose rtt_ratio is 0 too."""
+    signals = f"signals: [send_ratio, rtt_ratio, {last}]\n"
+    spec = parse_spec(_SECOND.replace("RULES", "scale_free_remembering") + signals)
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    assert has_start_rule(table)
+    assert start_rule(table) == table.find((0.0,) * 4) == 0
+    remembered = (1.0, 256.0, 0.0, 1.0)
+    assert table.find(remembered) == 1
+    assert table.action(1) == (0, 90, 1)
+    assert table.find((1.0, 256.0, 1.0, 1.0)) > 1
 
 
 def test_the_first_burst_tells_rates_apart_where_that_is_asked_for() -> None:

@@ -165,6 +165,7 @@ def test_the_last_lines_of_workers_are_kept_by_job_also_of_those_that_left() -> 
             loud = {"unix_seconds": 1e30, "level": "loud", "text": "\x1b[2J" * 999}
             await shared.say(log_line=loud)
             await wait_in_loop(lambda: len(fleet.worker_lines("job")) == 101)
+            await wait_in_loop(lambda: fleet.worker_lines("job")[-1].text == "line 149")
         strange, *lines = fleet.worker_lines("job")
         assert [each.text for each in lines] == [f"line {number}" for number in range(50, 150)]
         assert {each.worker_id for each in lines} == {"own"}

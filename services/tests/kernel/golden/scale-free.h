@@ -21,6 +21,8 @@ typedef unsigned int remy_u32;
 #define REMY_UNIT_BITS 28     /* of the packets that the smallest RTT holds, and of paces */
 #define REMY_SHARE_BITS 30    /* of increments that are a share of these packets */
 #define REMY_MOST_PACKETS 1000000u
+#define REMY_GROWN_AGE 256u /* from which averages are what they are without an age */
+#define REMY_OLDEST 1048576u
 #define REMY_LONGEST_US ((1ull << 30) - 1) /* of intervals and RTTs */
 
 /* Inner nodes divide at a threshold for each of four signals; an axis that is not divided on has
@@ -60,6 +62,7 @@ struct remy_share {
 
 /* The table with the SHA-256 5770b3738d3bd48f05950ceebd93f1265dedd93ceee0d76029f2a8e2538206ad. */
 #define REMY_SCALE_FREE 1
+#define REMY_LOOKS_AT_AGE 0
 #define REMY_RULES 6
 #define REMY_RULE_SLOTS 8
 #define REMY_NODE_SLOTS 8
@@ -92,6 +95,7 @@ struct remy_state {
   remy_u64 send_ewma; /* 2^-20 us, as the next two */
   remy_u64 rec_ewma;
   remy_u64 slow_rec_ewma;
+  remy_u64 age; /* packets acknowledged after the first */
   remy_u64 interval; /* between two packets, at least; 0: none */
   remy_u64 last_sent_us;
   remy_u64 last_received_us;
@@ -252,7 +256,7 @@ static inline void remy_apply_rule(struct remy_state* state, remy_u64 rtt_ratio)
   }
   search.memory[0] =
       remy_quotient(state->send_ewma, state->rec_ewma, REMY_RATIO_BITS / 2, 1ull << 36);
-  search.memory[1] = 1ull << REMY_RATIO_BITS;
+  search.memory[1] = state->age << REMY_RATIO_BITS;
   search.memory[2] = rtt_ratio;
   search.memory[3] =
       remy_quotient(state->slow_rec_ewma, state->rec_ewma, REMY_RATIO_BITS / 2, 1ull << 36);
@@ -270,6 +274,7 @@ static inline void remy_start(struct remy_state* state) {
   state->send_ewma = 0;
   state->rec_ewma = 0;
   state->slow_rec_ewma = 0;
+  state->age = 0;
   state->last_sent_us = 0;
   state->last_received_us = 0;
   state->min_rtt_us = 0;
@@ -287,6 +292,35 @@ static inline remy_u64 remy_elapsed(remy_u64 from_us, remy_u64 to_us) {
 static inline void remy_skip(struct remy_state* state, remy_u64 sent_us, remy_u64 received_us) {
   state->last_sent_us = sent_us;
   state->last_received_us = received_us;
+}
+
+/* An average with a new sample, which it takes to a share of `packets` / `age`. */
+static inline remy_u64 remy_mean(remy_u64 average, remy_u64 sample, remy_u64 packets,
+                                 remy_u64 age) {
+  return ((age - packets) * average + packets * sample + age / 2) / age;
+}
+
+/* Averages of a table that looks at the age are means while they are young. */
+static inline void remy_average(struct remy_state* state, remy_u64 sent, remy_u64 received,
+                                remy_u64 packets) {
+#if REMY_LOOKS_AT_AGE
+  const remy_u64 age = state->age;
+  if (age < REMY_GROWN_AGE) {
+    state->slow_rec_ewma = remy_mean(state->slow_rec_ewma, received, packets, age);
+    if (age < 8 * packets) {
+      state->send_ewma = remy_mean(state->send_ewma, sent, packets, age);
+      state->rec_ewma = remy_mean(state->rec_ewma, received, packets, age);
+      return;
+    }
+  } else {
+    state->slow_rec_ewma = (255 * state->slow_rec_ewma + received + 128) >> 8;
+  }
+#else
+  (void)packets;
+  state->slow_rec_ewma = (255 * state->slow_rec_ewma + received + 128) >> 8;
+#endif
+  state->send_ewma = (7 * state->send_ewma + sent + 4) >> 3;
+  state->rec_ewma = (7 * state->rec_ewma + received + 4) >> 3;
 }
 
 /* An ACK for `packets` (at least one), of which the newest was sent at sent_us. */
@@ -307,9 +341,8 @@ static inline void remy_acknowledge(struct remy_state* state, remy_u64 sent_us,
         (remy_elapsed(state->last_sent_us, sent_us) << REMY_TIME_BITS) / packets;
     const remy_u64 received =
         (remy_elapsed(state->last_received_us, received_us) << REMY_TIME_BITS) / packets;
-    state->send_ewma = (7 * state->send_ewma + sent + 4) >> 3;
-    state->rec_ewma = (7 * state->rec_ewma + received + 4) >> 3;
-    state->slow_rec_ewma = (255 * state->slow_rec_ewma + received + 128) >> 8;
+    state->age = state->age + packets < REMY_OLDEST ? state->age + packets : REMY_OLDEST;
+    remy_average(state, sent, received, packets);
     if (rtt_us < state->min_rtt_us) {
       state->min_rtt_us = rtt_us;
     }

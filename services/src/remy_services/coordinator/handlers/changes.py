@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import grpc
 
@@ -14,7 +14,12 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access import Role, current_caller
 from remy_services.coordinator.farm import Farm, check_same_request
-from remy_services.coordinator.handlers.queries import epoch_tables, newest_tables
+from remy_services.coordinator.handlers.queries import (
+    check_is_design,
+    epoch_tables,
+    find_design,
+    newest_tables,
+)
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
 from remy_services.designer import Designer
@@ -104,15 +109,16 @@ async def receive_trace(
     return messages.UploadTraceResponse(sha256=sha256)
 
 
-async def _check_traces(farm: Farm, spec: spec_pb2.DesignSpec) -> None:
-    """Has the recordings that a specification names stay; raises CallRefused if one is not here."""
+async def claim_recordings(farm: Farm, hashes: Iterable[bytes], field: str) -> None:
+    """Has recordings that a field of the request names stay; raises CallRefused if one is not
+    here."""
     environment = farm.environment
-    for sha256 in trace_hashes(spec):
+    for sha256 in hashes:
         if not await environment.threads.store(claim_recording, environment.store, sha256):
             problem = (
                 f"names the trace {sha256.hex()}, which is not here; it is to be uploaded first"
             )
-            raise bad_field("spec", problem)
+            raise bad_field(field, problem)
 
 
 _LONGEST_REQUEST_ID = 200
@@ -126,7 +132,9 @@ async def submit_job(
     """Stores a job, unless the request is only to be checked. `job_id` is the new job's, if given;
     a `paused` one waits until it is resumed."""
     sha256 = _hash(request)
-    earlier = None if request.validate_only else _made_before(farm, request, sha256)
+    earlier = (
+        None if request.validate_only else made_before(farm, request.client_request_id, sha256)
+    )
     if earlier is not None:
         return messages.SubmitJobResponse(job=earlier)
     complete(request)
@@ -154,12 +162,12 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     """Stores a job that begins with the table of another."""
     # The new job may well have the name by which the old one was asked for.
     sha256 = _hash(request)
-    earlier = _made_before(farm, request, sha256)
+    earlier = made_before(farm, request.client_request_id, sha256)
     if earlier is not None:
         return messages.ForkJobResponse(job=earlier)
     complete(request)
     check_name(request.name)
-    handle = await farm.catalogue.find(request.job)
+    handle = await find_design(farm, request.job)
     origin = handle.job
     if len(names := designs(origin.spec)) > 1:
         raise bad_field(
@@ -187,9 +195,9 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     return messages.ForkJobResponse(job=await _store(farm, request, job, sha256, first_table=table))
 
 
-def _made_before(farm: Farm, request: _Request, sha256: bytes) -> job_pb2.Job | None:
-    """What the same request made when it came before; None if it did not, as far as is known."""
-    request_id = request.client_request_id
+def made_before(farm: Farm, request_id: str, sha256: bytes) -> job_pb2.Job | None:
+    """What the same request of the caller made when it came before; None if it did not, as far as
+    is known. Raises CallRefused or RequestIdTaken."""
     if len(request_id) > _LONGEST_REQUEST_ID:
         raise bad_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
     if not request_id:
@@ -219,7 +227,7 @@ async def _store(
         raise bad_field(f"spec.{field}", problem)
     if validate_only:
         return job
-    await _check_traces(farm, job.spec)
+    await claim_recordings(farm, trace_hashes(job.spec), "spec")
     record = job_pb2.JobRecord(
         job=job,
         client_request_id=request.client_request_id,
@@ -286,6 +294,7 @@ async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages
         if priority is not None and stop is None and joint_steps is None:
             draft.changed_priority(priority, by=by)
             return
+        check_is_design(draft.job)
         following = _following(Operation.EXTEND, draft.job)
         spec = extended(draft.job.spec, draft.job.progress, stop=stop, joint_steps=joint_steps)
         draft.changed_budget(spec, by=by)

@@ -14,7 +14,7 @@ import grpc
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import design_service_pb2_grpc
 from remy_services.coordinator.farm import Farm
-from remy_services.coordinator.handlers import changes, queries
+from remy_services.coordinator.handlers import changes, evaluations, queries
 from remy_services.coordinator.handlers.queries import ServerInformation, watch_job
 from remy_services.coordinator.refusals import too_many, unavailable
 
@@ -73,6 +73,21 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
     ) -> messages.ImportJobResponse:
         with self._stream():
             return await changes.receive_job(self._changeable(), request_iterator)
+
+    async def SubmitEvaluation(
+        self,
+        request_iterator: AsyncIterator[messages.SubmitEvaluationRequest],
+        context: _Context,
+    ) -> messages.SubmitEvaluationResponse:
+        with self._stream():
+            return await evaluations.submit_evaluation(self._changeable(), request_iterator)
+
+    async def ReadEvaluation(
+        self, request: messages.ReadEvaluationRequest, context: _Context
+    ) -> AsyncIterator[messages.ReadEvaluationResponse]:
+        with self._stream():
+            async for response in evaluations.read_evaluation(self._readable(), request):
+                yield response
 
     async def UploadTrace(
         self, request_iterator: AsyncIterator[messages.UploadTraceRequest], context: _Context

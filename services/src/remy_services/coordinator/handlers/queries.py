@@ -29,6 +29,23 @@ from remy_simulator import InvalidTable
 from remy_simulator.messages import from_native, to_native
 
 
+def check_is_design(job: job_pb2.Job) -> None:
+    """Raises CallRefused for an evaluation job."""
+    if job.HasField("evaluation"):
+        raise not_now(
+            "JOB_KIND",
+            job.id,
+            f"job {job.id} evaluates what it was given; it has no specification, budgets or tables",
+        )
+
+
+async def find_design(farm: Farm, name: str) -> JobHandle:
+    """As Catalogue.find; raises CallRefused for an evaluation job, too."""
+    handle = await farm.catalogue.find(name)
+    check_is_design(handle.job)
+    return handle
+
+
 async def epoch_tables(farm: Farm, handle: JobHandle, epoch: int) -> list[rule_table_pb2.RuleTable]:
     """The tables at the end of an epoch, in the specification's order; there is one unless several
     are designed together. Raises CallRefused or StoreUnavailable."""
@@ -111,6 +128,8 @@ async def list_epochs(
 ) -> messages.ListEpochsResponse:
     """A job's epochs."""
     handle = await farm.catalogue.find(request.job)
+    if handle.job.HasField("evaluation"):
+        return messages.ListEpochsResponse()
     environment = farm.environment
     stored = await environment.threads.store(environment.store.epochs, handle.job_id)
     return messages.ListEpochsResponse(epochs=_without_tables(stored))
@@ -127,7 +146,7 @@ async def list_worker_lines(
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
     """A job's table as a file."""
     complete(request)
-    handle = await farm.catalogue.find(request.job)
+    handle = await find_design(farm, request.job)
     names = designs(handle.job.spec)
     if request.table and request.table not in names:
         raise bad_field("table", f"is {show(request.table)}, but must be one of {', '.join(names)}")
@@ -161,7 +180,7 @@ async def compare_jobs(
     if not 1 <= len(request.jobs) <= _MOST_COMPARED:
         problem = f"has {len(request.jobs)} entries, but must have 1 to {_MOST_COMPARED}"
         raise bad_field("jobs", problem)
-    handles = [await farm.catalogue.find(name) for name in request.jobs]
+    handles = [await find_design(farm, name) for name in request.jobs]
     rows = await farm.environment.threads.compute(
         differences, [handle.job.spec for handle in handles]
     )

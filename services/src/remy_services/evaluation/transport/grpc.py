@@ -88,6 +88,17 @@ class SimulatorIdentity:
             remy_simulator.protocols_fingerprint(),
         )
 
+    @property
+    def sha256(self) -> bytes:
+        """Of all digests: equal where results are."""
+        digests = (
+            self.digest,
+            self.scale_free_digest,
+            self.signals_digest,
+            self.protocols_digest,
+        )
+        return hashlib.sha256(" ".join(digests).encode()).digest()
+
 
 class Unwelcome(Exception):
     """A caller is sent away: with what status, and why, in one sentence."""

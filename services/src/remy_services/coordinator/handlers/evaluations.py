@@ -1,0 +1,135 @@
+"""Calls about evaluation jobs: requests that are given, and what they came to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+from remy_farm.completion import complete
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_services.coordinator.access import current_caller
+from remy_services.coordinator.farm import Farm
+from remy_services.coordinator.handlers.changes import (
+    check_name,
+    checked_job,
+    claim_recordings,
+    made_before,
+)
+from remy_services.coordinator.refusals import bad_field, not_now
+from remy_services.evaluation.tasks import stated_packets
+from remy_services.evaluation.transport.grpc import SimulatorIdentity
+from remy_simulator.columns import specimen_count
+from remy_simulator.traces import named_traces
+
+_MOST_PARTS: Final = 20_000
+_PIECE_BYTES: Final = 256 << 10
+_NAME: Final = "evaluation"
+
+
+async def submit_evaluation(
+    farm: Farm, requests: AsyncIterator[messages.SubmitEvaluationRequest]
+) -> messages.SubmitEvaluationResponse:
+    """Stores a job that has these requests evaluated."""
+    head = messages.SubmitEvaluationRequest()
+    contents: list[bytes] = []
+    size, most = 0, farm.settings.calls.evaluation_bytes
+    async for request in requests:
+        if not contents:
+            head.CopyFrom(request)
+        contents.append(request.request)
+        size += len(request.request)
+        if size > most or len(contents) > _MOST_PARTS:
+            problem = f"makes it more than {most} bytes or {_MOST_PARTS} requests in one job"
+            raise bad_field("request", problem)
+    complete(head)
+    own = SimulatorIdentity.own()
+    if head.simulator_sha256 != own.sha256:
+        problem = (
+            f"is not that of the simulator here (version {own.version}), which gives other "
+            "results; use programs of one version"
+        )
+        raise bad_field("simulator_sha256", problem)
+    work = await farm.environment.threads.compute(_work_of, contents, own.sha256)
+    # Whatever it is called, and however urgent it is.
+    sha256 = hashlib.sha256(b"".join(part.sha256 for part in work.parts)).digest()
+    earlier = made_before(farm, head.client_request_id, sha256)
+    if earlier is not None:
+        return messages.SubmitEvaluationResponse(job=earlier)
+    check_name(head.name)
+    job = checked_job(
+        job_pb2.Job(
+            name=head.name or _NAME,
+            owner=current_caller().name,
+            priority=head.priority,
+            weight=head.weight,
+            queue_name=head.queue_name,
+            evaluation=work,
+        )
+    )
+    await claim_recordings(farm, work.traces, "request")
+    record = job_pb2.JobRecord(
+        job=job, client_request_id=head.client_request_id, request_sha256=sha256
+    )
+    parts = [
+        job_pb2.JobEpoch(
+            record=progress_pb2.EpochRecord(epoch=number),
+            part=job_pb2.EvaluatedPart(request=content),
+        )
+        for number, content in enumerate(contents)
+    ]
+    key = f"{job.owner}/{head.client_request_id}" if head.client_request_id else None
+    handle, is_new = await farm.catalogue.submit(record, key, parts)
+    if is_new:
+        farm.scheduler.look()
+    return messages.SubmitEvaluationResponse(job=farm.shown(handle))
+
+
+def _work_of(contents: list[bytes], simulator_sha256: bytes) -> job_pb2.EvaluationWork:
+    """Raises CallRefused for requests that ask for nothing, or hold what is to be uploaded."""
+    work = job_pb2.EvaluationWork(simulator_sha256=simulator_sha256)
+    traces: set[bytes] = set()
+    for number, content in enumerate(contents):
+        try:
+            request = evaluation_pb2.EvaluationRequest.FromString(content)
+        except DecodeError as error:
+            raise bad_field("request", f"{number} is no EvaluationRequest") from error
+        if request.specimens or not specimen_count(request) or not request.candidates:
+            raise bad_field("request", f"{number} must have candidates, and specimens in columns")
+        if any(trace.opportunities_us for trace in request.traces):
+            raise bad_field(
+                "request", f"{number} holds recordings, which are to be uploaded by themselves"
+            )
+        traces.update(named_traces(request))
+        packets = float(stated_packets(request).sum()) * len(request.candidates)
+        sha256 = hashlib.sha256(simulator_sha256 + content).digest()
+        work.parts.add(sha256=sha256, packets=packets)
+    if not contents:
+        raise bad_field("request", "must be given: what to evaluate")
+    work.traces.extend(sorted(traces))
+    return work
+
+
+async def read_evaluation(
+    farm: Farm, request: messages.ReadEvaluationRequest
+) -> AsyncIterator[messages.ReadEvaluationResponse]:
+    """What a part came to."""
+    handle = await farm.catalogue.find(request.job)
+    job, number = handle.job, request.part
+    if not job.HasField("evaluation"):
+        raise not_now("JOB_KIND", job.id, f"job {job.id} is a design, and has no such outcomes")
+    if number >= len(job.evaluation.parts):
+        raise bad_field(
+            "part", f"is {number}, but job {job.id} has {len(job.evaluation.parts)}, from 0 on"
+        )
+    if number >= job.progress.step:
+        raise not_now("JOB_PROGRESS", job.id, f"part {number} of job {job.id} is not evaluated yet")
+    environment = farm.environment
+    data = await environment.threads.store(environment.store.epoch, job.id, number)
+    assert data is not None, "parts that are counted are in the store"
+    outcome = job_pb2.JobEpoch.FromString(data).part.outcome
+    for start in range(0, len(outcome), _PIECE_BYTES):
+        yield messages.ReadEvaluationResponse(piece=outcome[start : start + _PIECE_BYTES])

@@ -1,0 +1,276 @@
+"""Evaluation jobs: requests that are given, evaluated once, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.farm import FarmSettings
+from remy_services.evaluation.local import LocalEvaluator
+from remy_services.evaluation.transport.grpc import SimulatorIdentity
+from remy_services.jobs.states import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED
+from remy_services.studies.networks import study_network
+from remy_simulator import columns
+from services.tests.coordinator.running_server import (
+    DEADLINE_SECONDS,
+    Client,
+    RunningServer,
+    refusal,
+    settings_for,
+)
+from services.tests.coordinator.test_traces import upload
+from services.tests.coordinator.test_transfer import export_archive, import_archive
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.studies.test_cells import ROW
+
+_NETWORK = {"link_mbps": 8, "rtt_ms": 20, "on_ms": 500, "off_ms": 500, "senders": 2}
+
+
+def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.EvaluationRequest:
+    """Two runs of a network."""
+    network = study_network(ROW.senders, _NETWORK)
+    return columns.packed(
+        evaluation_pb2.EvaluationRequest(
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[network.run(run) for run in range(first_run, first_run + 2)],
+            duration_ms=seconds * 1000,
+            seed=1,
+        )
+    )
+
+
+_SMALL = [small_request(run) for run in range(0, 12, 2)]
+#: Each takes a while, so that something can happen meanwhile.
+_LONG = [small_request(run, seconds=400.0) for run in range(0, 24, 2)]
+
+
+def submit_evaluation(
+    client: Client, requests: list[evaluation_pb2.EvaluationRequest], **head: object
+) -> job_pb2.Job:
+    head.setdefault("simulator_sha256", SimulatorIdentity.own().sha256)
+
+    def stream() -> Iterator[messages.SubmitEvaluationRequest]:
+        for number, request in enumerate(requests):
+            first = messages.SubmitEvaluationRequest(**head) if number == 0 else None  # type: ignore[arg-type]
+            message = first or messages.SubmitEvaluationRequest()
+            message.request = request.SerializeToString(deterministic=True)
+            yield message
+
+    call = client.stub.SubmitEvaluation
+    job: job_pb2.Job = call(stream(), timeout=DEADLINE_SECONDS, metadata=client.metadata).job
+    return job
+
+
+def _outcome(client: Client, job: str, part: int) -> bytes:
+    request = messages.ReadEvaluationRequest(job=job, part=part)
+    return b"".join(each.piece for each in client.call("ReadEvaluation", request))
+
+
+def _outcomes(client: Client, job: str, parts: int) -> list[bytes]:
+    return [_outcome(client, job, part) for part in range(parts)]
+
+
+def _embedded(requests: list[evaluation_pb2.EvaluationRequest]) -> list[bytes]:
+    with closing(LocalEvaluator()) as evaluator:
+        return [
+            evaluator.evaluate(request).SerializeToString(deterministic=True)
+            for request in requests
+        ]
+
+
+def _evaluations(client: Client, job: str) -> int:
+    """How many simulations were made for it."""
+    return client.get(job).progress.evaluations
+
+
+def test_a_job_comes_to_what_is_evaluated_here(client: Client) -> None:
+    job = submit_evaluation(client, _SMALL, name="cells", priority=3)
+    assert (job.name, job.priority, len(job.evaluation.parts)) == ("cells", 3, len(_SMALL))
+    ended = client.until_final(job.id)
+    assert (ended.state, ended.stop_reason) == (SUCCEEDED, progress_pb2.STOP_REASON_EVALUATED)
+    assert ended.progress.share_done == 1
+    assert ended.progress.evaluations == 2 * len(_SMALL)
+    assert _outcomes(client, job.id, len(_SMALL)) == _embedded(_SMALL)
+    (listed,) = client.call("ListJobs", messages.ListJobsRequest()).jobs
+    assert listed.HasField("evaluation")
+    assert not listed.evaluation.parts
+
+
+def test_a_request_that_is_repeated_makes_one_job(client: Client) -> None:
+    first = submit_evaluation(client, _SMALL, client_request_id="one")
+    assert submit_evaluation(client, _SMALL, client_request_id="one", priority=9).id == first.id
+    with pytest.raises(grpc.RpcError) as caught:
+        submit_evaluation(client, _SMALL[1:], client_request_id="one")
+    assert refusal(caught.value)[0] == grpc.StatusCode.ALREADY_EXISTS
+
+
+def test_what_another_job_has_had_evaluated_is_taken_over(client: Client) -> None:
+    first = submit_evaluation(client, _SMALL[:4])
+    client.until_final(first.id)
+    second = submit_evaluation(client, _SMALL)
+    client.until_final(second.id)
+    assert _evaluations(client, second.id) == 2 * len(_SMALL[4:])
+    assert _outcomes(client, second.id, len(_SMALL)) == _embedded(_SMALL)
+
+
+def test_a_job_pauses_goes_on_and_ends_when_asked(client: Client) -> None:
+    job = submit_evaluation(client, _LONG).id
+    client.until(job, lambda shown: shown.progress.step >= 1)
+    client.call("PauseJob", messages.PauseJobRequest(job=job))
+    paused = client.until_state(job, PAUSED)
+    assert 1 <= paused.progress.step < len(_LONG)
+    client.call("ExtendJob", messages.ExtendJobRequest(job=job, priority=5))
+    client.call("ResumeJob", messages.ResumeJobRequest(job=job))
+    resumed = client.until(job, lambda shown: shown.progress.step > paused.progress.step)
+    assert resumed.priority == 5
+    client.call("CancelJob", messages.CancelJobRequest(job=job))
+    ended = client.until_final(job)
+    assert ended.state == CANCELLED
+    assert _outcome(client, job, 0) == _embedded(_LONG[:1])[0]
+    # What it came to is of use to the next.
+    again = submit_evaluation(client, _LONG[: ended.progress.step]).id
+    assert client.until_final(again).progress.evaluations == 0
+
+
+def test_one_of_higher_priority_goes_first(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    farm = replace(settings.farm, jobs=replace(settings.farm.jobs, running_jobs=1))
+    with RunningServer(replace(settings, farm=farm)) as server:
+        client = server.client()
+        low = submit_evaluation(client, _LONG).id
+        client.until_state(low, RUNNING)
+        high = client.submit(small_joint_spec(), priority=1).id
+        client.until_final(high)
+        events = client.history(low)
+    assert any("gave way" in each.state_changed.message for each in events)
+
+
+def test_a_restart_evaluates_nothing_twice(tmp_path: Path) -> None:
+    with RunningServer(settings_for(tmp_path)) as server:
+        client = server.client()
+        job = submit_evaluation(client, _LONG).id
+        before = client.until(job, lambda shown: shown.progress.step >= 2).progress.step
+    with RunningServer(settings_for(tmp_path)) as server:
+        client = server.client()
+        assert client.get(job).progress.step >= before
+        ended = client.until_final(job)
+        assert ended.state == SUCCEEDED
+        assert ended.progress.evaluations == 2 * len(_LONG)
+        outcomes = _outcomes(client, job, len(_LONG))
+        # From another client, after the first has gone.
+        again = submit_evaluation(client, _LONG).id
+        assert again != job
+        assert client.until_final(again).progress.evaluations == 0
+        assert _outcomes(client, again, len(_LONG)) == outcomes == _embedded(_LONG)
+
+
+def test_what_was_brought_here_is_nobody_elses_outcome(client: Client) -> None:
+    job = submit_evaluation(client, _SMALL).id
+    client.until_final(job)
+    archive = export_archive(client, job)
+    client.call("DeleteJob", messages.DeleteJobRequest(job=job))
+    import_archive(client, archive)
+    assert _outcomes(client, job, len(_SMALL)) == _embedded(_SMALL)
+    again = submit_evaluation(client, _SMALL).id
+    assert client.until_final(again).progress.evaluations == 2 * len(_SMALL)
+
+
+def test_what_only_designs_have_is_refused(client: Client) -> None:
+    job = submit_evaluation(client, _SMALL).id
+    client.until_final(job)
+    for method, request in (
+        ("GetRemyCC", messages.GetRemyCCRequest(job=job)),
+        ("ForkJob", messages.ForkJobRequest(job=job)),
+        ("CompareJobs", messages.CompareJobsRequest(jobs=[job])),
+        ("ExtendJob", messages.ExtendJobRequest(job=job, joint_steps=3)),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            client.call(method, request)
+        code, sentence = refusal(caught.value)
+        assert code == grpc.StatusCode.FAILED_PRECONDITION, method
+        assert "evaluates what it was given" in sentence
+    assert not client.call("ListEpochs", messages.ListEpochsRequest(job=job)).epochs
+
+
+def test_outcomes_that_are_not_there_are_refused(client: Client) -> None:
+    design = client.submit(small_joint_spec()).id
+    job = submit_evaluation(client, _LONG).id
+    for name, part, code in (
+        (design, 0, grpc.StatusCode.FAILED_PRECONDITION),
+        (job, len(_LONG) - 1, grpc.StatusCode.FAILED_PRECONDITION),
+        (job, len(_LONG), grpc.StatusCode.INVALID_ARGUMENT),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            _outcome(client, name, part)
+        assert refusal(caught.value)[0] == code
+
+
+def _with_a_trace(opportunities_us: bytes) -> evaluation_pb2.EvaluationRequest:
+    request = small_request(0)
+    link = request.specimen_columns.kinds[0].links.add()
+    link.trace.sha256 = hashlib.sha256(opportunities_us).digest()
+    link.trace.semantics = 1  # type: ignore[assignment]
+    return request
+
+
+def test_requests_that_cannot_be_are_refused(client: Client) -> None:
+    empty = evaluation_pb2.EvaluationRequest()
+    holding = small_request(0)
+    holding.traces.add(opportunities_us=b"12345678")
+    for requests, head, words in (
+        ([], {}, "simulator_sha256"),
+        ([empty], {}, "must have candidates"),
+        ([holding], {}, "uploaded by themselves"),
+        ([_with_a_trace(b"12345678")], {}, "uploaded first"),
+        (_SMALL, {"simulator_sha256": b"another"}, "programs of one version"),
+        (_SMALL, {"weight": -1.0}, "weight"),
+        (_SMALL, {"name": "no name/"}, "name"),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            submit_evaluation(client, requests, **head)
+        code, sentence = refusal(caught.value)
+        assert code == grpc.StatusCode.INVALID_ARGUMENT, words
+        assert words in sentence
+
+
+def test_what_the_simulator_refuses_fails_the_job(client: Client) -> None:
+    request = small_request(0)
+    request.duration_ms = -1
+    job = submit_evaluation(client, [*_SMALL, request]).id
+    failed = client.until_final(job)
+    assert failed.state == FAILED
+    assert failed.failure_reason == job_pb2.FAILURE_REASON_REQUEST_REFUSED
+
+
+def test_a_limit_on_packets_holds(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=10_000))
+    with RunningServer(replace(settings, farm=farm)) as server:
+        client = server.client()
+        failed = client.until_final(submit_evaluation(client, _LONG).id)
+    assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
+
+
+def test_a_recording_that_was_uploaded_is_followed(client: Client) -> None:
+    times = array("Q", range(0, 2_000_000, 1500)).tobytes()
+    assert upload(client, times) == hashlib.sha256(times).digest()
+    job = submit_evaluation(client, [_with_a_trace(times)]).id
+    assert client.until_final(job).state == SUCCEEDED
+    held = _with_a_trace(times)
+    held.traces.add(sha256=hashlib.sha256(times).digest(), opportunities_us=times)
+    assert _outcomes(client, job, 1) == _embedded([held])
+    # It goes with the job to another farm.
+    archive = export_archive(client, job)
+    client.call("DeleteJob", messages.DeleteJobRequest(job=job))
+    import_archive(client, archive)
+    assert _outcomes(client, job, 1) == _embedded([held])
