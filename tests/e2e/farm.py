@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -119,28 +119,27 @@ class Farm:
     def state(self, job_id: str) -> str:
         return _place_of(self.job(job_id))[0]
 
-    def wait_until_done(self, job_id: str) -> str:
-        """Its final state, however long the machine takes; fails if it stands still."""
-        found = ("", 0)
-        while found[0] not in FINAL:
-            found = wait_until(
-                lambda last=found: self._place_other_than(job_id, last),  # type: ignore[misc]
-                f"{job_id} to go on from {found}",
-                seconds=_STANDSTILL_SECONDS,
-                every_seconds=_LOOK_SECONDS,
-            )
-        return found[0]
-
     def step(self, job_id: str) -> int:
         return _place_of(self.job(job_id))[1]
 
-    def wait_for_step(self, job_id: str, step: int, *, seconds: float = 300.0) -> None:
-        """Until the job has made so many steps."""
-        wait_until(
-            lambda: self.step(job_id) >= step,
-            f"step {step} of {job_id}",
-            seconds=seconds,
-            every_seconds=_LOOK_SECONDS,
+    def wait_until_done(self, job_id: str) -> str:
+        """Its final state, however long the machine takes; fails if it stands still."""
+        return self._follow(job_id, lambda state, _: state in FINAL)[0]
+
+    def wait_for_step(self, job_id: str, step: int) -> None:
+        """Until the job has made so many steps, however long; fails if it stands still."""
+        state, made = self._follow(job_id, lambda state, made: state in FINAL or made >= step)
+        assert made >= step, f"{job_id} is {state} after {made} steps, and not after {step}"
+
+    def go_on(self, job_id: str, steps: int) -> None:
+        """So many steps more, from where it is once the coordinator answers, and not its last."""
+        _, before = self._follow(job_id, lambda *_: True)
+        state, made = self._follow(
+            job_id, lambda state, made: state in FINAL or made >= before + steps
+        )
+        assert state not in FINAL, (
+            f"{job_id} ended after {made} steps, {state}, while it was to lose something: "
+            "if it succeeded, give it more"
         )
 
     def fetch(self, job_id: str) -> bytes:
@@ -159,7 +158,21 @@ class Farm:
             forward.terminate()
             forward.communicate()
 
-    def _place_other_than(self, job_id: str, last: tuple[str, int]) -> tuple[str, int] | None:
+    def _follow(self, job_id: str, enough: Callable[[str, int], bool]) -> tuple[str, int]:
+        """Its state and steps, once they are enough; it may take any time that it goes on."""
+        place: tuple[str, int] | None = None
+        while place is None or not enough(*place):
+            place = wait_until(
+                lambda last=place: self._place_other_than(job_id, last),  # type: ignore[misc]
+                f"{job_id} to go on from {place}",
+                seconds=_STANDSTILL_SECONDS,
+                every_seconds=_LOOK_SECONDS,
+            )
+        return place
+
+    def _place_other_than(
+        self, job_id: str, last: tuple[str, int] | None
+    ) -> tuple[str, int] | None:
         """The state of a job and its step, once they have changed."""
         try:
             place = _place_of(self.job(job_id))
@@ -170,7 +183,10 @@ class Farm:
     def _reachable(self) -> dict[str, str]:
         if self._forward is None or self._forward.poll() is not None:
             self.close()
-            wait_until(self._try_forward, "a port-forward to the coordinator")
+            try:
+                wait_until(self._try_forward, "a port-forward to the coordinator")
+            except AssertionError as error:
+                raise Unreachable(str(error)) from error
         return self._environment
 
     def _try_forward(self) -> bool:

@@ -69,17 +69,17 @@ def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
     spec = write_spec(tmp_path, steps=1600, specimens=64, seed=4)
     wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
     job = farm.submit(spec, "on-kuberay")
-    _progress(farm, job)
+    farm.go_on(job, 10)
 
     lost = wait_until(lambda: _node_of_a_ray_worker(farm), "a Ray worker on a node of its own")
     kill_node(lost)
-    _progress(farm, job)
+    farm.go_on(job, 10)
     start_node(lost)
     wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
 
     (head,) = farm.kubectl.pods(HEAD)
     farm.kubectl("delete", "pod", head["metadata"]["name"], "--grace-period=0", "--force")
-    _progress(farm, job)
+    farm.go_on(job, 10)
     (another,) = wait_until(lambda: farm.kubectl.pods(HEAD), "another head", seconds=400)
     assert another["metadata"]["uid"] != head["metadata"]["uid"]
 
@@ -87,13 +87,6 @@ def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
     assert farm.fetch(job) == embedded(spec)
     assert _kinds(farm) == {"coordinator", "redis", "ray-head", "ray-worker"}
     figures(f"node {lost} and the head lost, 1600 steps, {digest_of(farm.fetch(job))}")
-
-
-def _progress(farm: Farm, job: str) -> None:
-    """Ten steps more, while the design still runs: Ray takes a minute to miss a head."""
-    before = farm.step(job)
-    farm.wait_for_step(job, before + 10, seconds=600)
-    assert farm.state(job) == "RUNNING", "the design ended before all was lost: give it more steps"
 
 
 def _node_of_a_ray_worker(farm: Farm) -> str:
