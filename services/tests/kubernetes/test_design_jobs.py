@@ -253,6 +253,13 @@ def test_a_job_of_another_coordinator_is_left_alone() -> None:
     assert list(reconcile_objects(seen, {job_id: None}, {}, model.now)) == []
 
 
+def test_an_evaluation_job_has_no_object() -> None:
+    model = applied()
+    job = model.of("mine")
+    job.evaluation.SetInParent()
+    assert list(reconcile_objects([], {job.id: job}, {}, model.now)) == []
+
+
 def test_what_is_published_is_of_the_end_and_of_each_further_end() -> None:
     model = applied()
     job = model.of("mine")

@@ -248,7 +248,10 @@ def reconcile_objects(
         pair = _Pair(seen, jobs.get(job_id), known.get(seen.uid, Known()), now)
         yield from pair.leave() if seen.leaving else pair.keep()
     for job_id, job in jobs.items():
-        if job is not None and job_id not in mirrored and job.state not in FINAL:
+        # Evaluation jobs have no specification that a DesignJob could hold.
+        if job is None or job.HasField("evaluation"):
+            continue
+        if job_id not in mirrored and job.state not in FINAL:
             yield ApplyObject(job_id, mirror_of(job), MIRROR_MANAGER)
 
 
