@@ -21,7 +21,7 @@ from remy_services.specification.networks import extent, outline
 from remy_services.specification.reading import integer
 from remy_services.specification.schema import short_name
 from remy_simulator import InvalidTable, RuleTable
-from remy_simulator.messages import from_native, signal_of, to_native
+from remy_simulator.messages import axis_of, from_native, signal_of, to_native
 
 
 class RemyCCError(FileError):
@@ -329,6 +329,7 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
         close = (
             ", or write what comes close with 'remy-farm export --dna'"
             if remycc.table.is_scale_free
+            and axis_of(rule_table_pb2.SIGNAL_AGE) not in remycc.table.signals
             else ""
         )
         raise RemyCCError(

@@ -11,6 +11,7 @@ from remy_farm.v1 import rule_table_pb2
 from remy_services.analysis.export import ExportError, exported, intervals_ms
 from remy_services.specification import parse_spec
 from remy_simulator import RuleTable
+from remy_simulator.messages import axis_of
 from services.tests.remycc.tables import six_scale_free_rules
 
 _SPEC = parse_spec("""
@@ -81,6 +82,17 @@ def test_a_dna_file_holds_it() -> None:
 def test_what_is_absolute_already_is_refused() -> None:
     table = RuleTable([0], [([], (1.0, 1.0, 1.0))])
     with pytest.raises(ExportError, match="absolute already; convert writes"):
+        exported(table, _SPEC, 2)
+
+
+def test_age_has_no_counterpart_in_a_dna_file() -> None:
+    age = axis_of(rule_table_pb2.SIGNAL_AGE)
+    table = RuleTable(
+        [age],
+        [([(age, 1.0)], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0))],
+        rules=rule_table_pb2.RULES_SCALE_FREE,
+    )
+    with pytest.raises(ExportError, match=r"looks at age, .* slow_rec_ratio in place of age"):
         exported(table, _SPEC, 2)
 
 

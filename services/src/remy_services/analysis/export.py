@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import remy_simulator
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import rule_table_pb2, spec_pb2
 from remy_services.designer.actions import ActionSpace, Coordinates
 from remy_services.designer.joint.climb import Climb, ascend
 from remy_services.designer.joint.gradient import (
@@ -27,9 +27,11 @@ from remy_services.specification.links import KILOBITS_PER_PACKET
 from remy_services.specification.networks import extent, outline, quantile
 from remy_simulator import RuleTable, log2, perturbation_noise, power
 from remy_simulator.messages import ActionTuple as Action
+from remy_simulator.messages import axis_of
 
 # The native axes of a table, in order.
 _SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY = 0, 1, 3, 4, 5
+_AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
 # A sender that has measured anything has measured more, ms.
 _LEAST_MS = 1 / (1 << 20)
 # The first cells are below what the fastest link needs for a packet, as young senders measure; the
@@ -74,10 +76,15 @@ def exported(
     cell and the smallest RTT is the median network's, but for increments, which are whole packets.
 
     With a lower `place` all paces are those of another part of a cell, from its lower bound, 0.
-    Raises ExportError for a table that is absolute already, or too many cells.
+    Raises ExportError for a table that is absolute already or looks at age, or too many cells.
     """
     if not table.is_scale_free:
         raise ExportError("its rules are absolute already; convert writes them as .dna")
+    if _AGE in table.signals:
+        raise ExportError(
+            "it looks at age, which a .dna file cannot say; design it with slow_rec_ratio in place "
+            "of age"
+        )
     middles, bounds = intervals_ms(spec, per_octave)
     rtt_ms = quantile(outline(spec).network.rtt_ms, 0.5)
     multiple, increment, intersend_ms = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
