@@ -40,6 +40,17 @@ _SCALE_FREE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_UTILIZATION,
     rule_table_pb2.SIGNAL_ECN_FRACTION,
 )
+#: Those that may be 0 for ever.
+_MAY_STAY_0: Final = (
+    rule_table_pb2.SIGNAL_RTT_DIFF,
+    rule_table_pb2.SIGNAL_RTT_DIFF_RATIO,
+    rule_table_pb2.SIGNAL_LOSS_RATE,
+    rule_table_pb2.SIGNAL_QUEUE_LENGTH,
+    rule_table_pb2.SIGNAL_QUEUE_RATIO,
+    rule_table_pb2.SIGNAL_ECN_FRACTION,
+)
+#: What senders that remember the last on period know before the first ACK of the next.
+_REMEMBERED: Final = (rule_table_pb2.SIGNAL_AGE, rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
 #: How many axes there are, and how many of the first every sender's memory has.
 AXES: Final = len(_ABSOLUTE_SIGNALS)
 USUAL_AXES: Final = 4
@@ -63,6 +74,14 @@ def is_scale_free(rules: int) -> bool:
 def signal_of(axis: int, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> rule_table_pb2.Signal:
     """The inverse of axis_of, for tables of such rules."""
     return (_SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS)[axis]
+
+
+def sure_signals(rules: int) -> list[int]:
+    """The Signals of such rules that are 0 for senders that know nothing yet and for no other."""
+    own = _SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS
+    if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
+        return list(_REMEMBERED)
+    return [signal for signal in own if signal not in _MAY_STAY_0]
 
 
 def action_tuple(action: rule_table_pb2.Action) -> ActionTuple:

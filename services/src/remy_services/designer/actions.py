@@ -25,6 +25,7 @@ from remy_simulator.messages import (
     axis_of,
     is_scale_free,
     native_bounds,
+    sure_signals,
 )
 
 
@@ -206,12 +207,8 @@ RTT_RATIO = 2
 _SLOW_REC = 3
 #: That of age, of scale-free rules.
 _AGE = 1
-#: What is known at once of who remembers the last on period, and is never 0 later: send_ratio is 0
-#: of packets that leave together.
-_REMEMBERED = (_AGE, _SLOW_REC)
-#: No measured memory value lies below, of other axes; on these it may be 0.
+#: No measured memory value lies below, of other axes that cannot stay 0.
 _LEAST_OTHER = 1 / (1 << 20)
-_MAY_BE_0 = (4, 6, 7, 9)
 
 
 def has_start_rule(table: RuleTable) -> bool:
@@ -225,9 +222,9 @@ def _least_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
     """What nothing that is known lies below on the axes where it is not 0, the best to divide on
     first."""
     first = {RTT_RATIO: 1.0, _AGE: 1.0} if is_scale_free(rules) else {RTT_RATIO: 1.0}
-    if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
-        axes = [axis for axis in axes if axis in _REMEMBERED]
-    rest = [axis for axis in reversed(axes) if axis not in (*_MAY_BE_0, *first)]
+    sure = {axis_of(signal) for signal in sure_signals(rules)}
+    axes = [axis for axis in axes if axis in sure]
+    rest = [axis for axis in reversed(axes) if axis not in first]
     known = {axis: value for axis, value in first.items() if axis in axes}
     return known | dict.fromkeys(rest, _LEAST_OTHER)
 

@@ -41,7 +41,7 @@ from remy_services.specification.soundness import (
     network_is_sound,
 )
 from remy_services.specification.traces import RecordedLink
-from remy_simulator.messages import AXES, axis_of, is_scale_free, signal_of
+from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
@@ -65,19 +65,6 @@ _SIGNALS: Final = {
     rules: [signal_of(axis, rules) for axis in range(AXES)]
     for rules in rule_table_pb2.Rules.values()[1:]
 }
-# By axis: what senders that remember the last on period know before the first ACK of the next, and
-# is never 0 later.
-_REMEMBERED: Final = (
-    axis_of(rule_table_pb2.SIGNAL_AGE),
-    axis_of(rule_table_pb2.SIGNAL_SLOW_REC_RATIO),
-)
-# By axis: those that may be 0 for ever, so that none of them tells who has measured something.
-_MAY_BE_0: Final = (
-    axis_of(rule_table_pb2.SIGNAL_RTT_DIFF),
-    axis_of(rule_table_pb2.SIGNAL_LOSS_RATE),
-    axis_of(rule_table_pb2.SIGNAL_QUEUE_LENGTH),
-    axis_of(rule_table_pb2.SIGNAL_ECN_FRACTION),
-)
 
 _USUAL_LOAD: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -231,12 +218,7 @@ def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
             )
-    remembers = spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
-    sure = [
-        signal
-        for signal in own
-        if axis_of(signal) not in _MAY_BE_0 and (axis_of(signal) in _REMEMBERED or not remembers)
-    ]
+    sure = sure_signals(spec.rules)
     given = set(spec.signals)
     if own and given and given <= set(own) and not given.intersection(sure):
         yield Violation(
