@@ -88,7 +88,7 @@ def test_what_the_values_keep_is_what_is_left(farm: Farm) -> None:
 
 
 def _submit_there(farm: Farm, spec: Path, name: str) -> str:
-    """A new job, by the client in the coordinator's image: what it leaves out has its old meaning."""
+    """A new job, by the client in the coordinator's image, which is of before."""
     environment = ["REMY_FARM_COORDINATOR=localhost:7390"]
     environment += ["REMY_FARM_TLS_CA=/etc/remy-farm/tls/ca.crt"]
     environment += [f"REMY_FARM_TOKEN={farm.secret('tokens', 'submitter')}"]
