@@ -14,7 +14,7 @@ from services.tests.specification.specs import draw_specimens
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))
 # Whose senders begin with what their last on period measured.
-_REMEMBERING = ("learnability-10x", "learnability-100x")
+_REMEMBERING = ("generalist-remembering", "learnability-10x", "learnability-100x")
 # The same designs when their rules were absolute.
 _ABSOLUTE = sorted((_EXAMPLES.parent / "tests/data/remyccs-absolute").glob("*/spec.yaml"))
 
