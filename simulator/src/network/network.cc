@@ -80,6 +80,7 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     Lane* lane_before = nullptr;  // where its delay is
     bool changes_loss = false;
     bool reorders = false;
+    bool only_drives = false;  // a FIFO queue's segments, all of which fly the same way
     double box_ticks_ms = kNever;
     std::uint64_t loss_key = 0;
   };
@@ -217,11 +218,11 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   void act(Sender& sender, double now_ms);
   void fire_rare(std::uint32_t timer, double now_ms);
   void enqueue(const Hop& hop, const Segment& segment, double now_ms);
-  void enqueue_at_queue(Link& link, const Segment& segment, double now_ms);
+  void enqueue_at_queue(const Hop& hop, const Segment& segment, double now_ms);
   void begin_transmission(Link& link, double now_ms);
   void wake(Link& link, double now_ms);
   double service_ms(const Link& link, const Segment& segment) const;
-  void enqueue_at_variety(Link& link, const Segment& segment, double now_ms);
+  void enqueue_at_variety(const Hop& hop, const Segment& segment, double now_ms);
   void enqueue_at_full(const Hop& hop, const Segment& segment, double now_ms);
   void fly(Link& link, Lane& lane, const Segment& segment, double departure_ms);
   void fly_with_care(Lane& lane, const Segment& segment, double arrives_ms);
@@ -348,6 +349,10 @@ void Network::add_link(const LinkDescription& description, bool is_simplified) {
     if (limits.packets > 0 && limits.bytes == DropTailLimits().bytes) {
       fifo->emplace(limits.packets);
     }
+  }
+  if (Variety* const variety = link.variety.get(); variety != nullptr) {
+    variety->only_drives = variety->fifo && !variety->conditions && !variety->policer &&
+                           !variety->bursts && !variety->jitter_box;
   }
   link.service_ms = 1 / description.rate_packets_per_ms;
 }
@@ -559,7 +564,7 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
 [[gnu::noinline]] void Network::enqueue(const Hop& hop, const Segment& segment, double now_ms) {
   Link& link = *hop.link;
   if (!link.fifo) {
-    enqueue_at_queue(link, segment, now_ms);
+    enqueue_at_queue(hop, segment, now_ms);
   } else if (link.fifo->accept(now_ms, service_ms(link, segment), segment.bytes)) [[likely]] {
     fly(link, *hop.lane, segment, link.fifo->last_departure_ms());
   } else {
@@ -794,10 +799,11 @@ void Network::dropped(const Segment& segment, double) {
   untold_losses_.push_back(segment);
 }
 
-[[gnu::noinline]] void Network::enqueue_at_queue(Link& link, const Segment& segment,
+[[gnu::noinline]] void Network::enqueue_at_queue(const Hop& hop, const Segment& segment,
                                                  double now_ms) {
+  Link& link = *hop.link;
   if (link.variety) {
-    enqueue_at_variety(link, segment, now_ms);
+    enqueue_at_variety(hop, segment, now_ms);
     return;
   }
   link.queue->accept(segment, now_ms, *this);
@@ -809,10 +815,19 @@ void Network::dropped(const Segment& segment, double) {
   }
 }
 
-[[gnu::noinline]] void Network::enqueue_at_variety(Link& link, const Segment& arriving,
+[[gnu::noinline]] void Network::enqueue_at_variety(const Hop& hop, const Segment& arriving,
                                                    double now_ms) {
-  Segment segment = arriving;
+  Link& link = *hop.link;
   Variety& variety = *link.variety;
+  if (variety.only_drives) [[likely]] {
+    if (const auto departure_ms = variety.fifo->accept(now_ms, *variety.driver, arriving.bytes)) {
+      fly(link, *hop.lane, arriving, *departure_ms);
+    } else {
+      dropped(arriving, now_ms);
+    }
+    return;
+  }
+  Segment segment = arriving;
   if (Lane* const before = variety.lane_before; before != nullptr && !segment.is_delayed) {
     segment.is_delayed = true;
     join_lane(*before, segment, segment.hop, now_ms + before->delay_ms, false);

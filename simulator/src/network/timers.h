@@ -20,8 +20,8 @@ class Timers {
   double earliest() const { return earliest_; }
 
   std::uint32_t first() const {
-    if (leaves_ == 1) {
-      return 0;
+    if (leaves_ <= 2) {
+      return first_of_two_;
     }
     std::uint32_t node = 1;
     while (node < leaves_) {
@@ -45,6 +45,7 @@ class Timers {
     minima_[node] = due;
     if (leaves_ == 2) {
       earliest_ = std::min(minima_[2], minima_[3]);
+      first_of_two_ = minima_[3] < minima_[2] ? 1 : 0;
       return;
     }
     for (node /= 2; node > 0; node /= 2) {
@@ -54,6 +55,7 @@ class Timers {
   }
 
   std::uint32_t leaves_;
+  std::uint32_t first_of_two_ = 0;  // where there are not more
   double earliest_ = std::numeric_limits<double>::infinity();
   std::vector<double> minima_;  // 1 is the root; the leaves are the last half
 };
