@@ -41,7 +41,7 @@ FAST = ("elements", "network", "senders")
 SLOW = {
     *("bodies", "clock", "description", "flow_lengths", "link_conditions", "link_description"),
     *("omniscient", "opportunities", "queues", "traffic"),
-    *("fair_queueing", "fq_codel", "ns2_body", "red", "xcp_router"),
+    *("fair_queueing", "fq_codel", "link_driver", "ns2_body", "red", "xcp_router"),
 }
 
 

@@ -225,6 +225,7 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   void enqueue_at_variety(const Hop& hop, const Segment& segment, double now_ms);
   void enqueue_at_full(const Hop& hop, const Segment& segment, double now_ms);
   void fly(Link& link, Lane& lane, const Segment& segment, double departure_ms);
+  void fly_driven(Link& link, Lane& lane, const Segment& segment, double departure_ms);
   void fly_with_care(Lane& lane, const Segment& segment, double arrives_ms);
   void leave(Link& link, Segment& segment, double departure_ms);
   void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
@@ -815,13 +816,19 @@ void Network::dropped(const Segment& segment, double) {
   }
 }
 
+// Apart, so that what is inlined for other links is not decided by this one.
+[[gnu::noinline]] void Network::fly_driven(Link& link, Lane& lane, const Segment& segment,
+                                           double departure_ms) {
+  fly(link, lane, segment, departure_ms);
+}
+
 [[gnu::noinline]] void Network::enqueue_at_variety(const Hop& hop, const Segment& arriving,
                                                    double now_ms) {
   Link& link = *hop.link;
   Variety& variety = *link.variety;
   if (variety.only_drives) [[likely]] {
     if (const auto departure_ms = variety.fifo->accept(now_ms, *variety.driver, arriving.bytes)) {
-      fly(link, *hop.lane, arriving, *departure_ms);
+      fly_driven(link, *hop.lane, arriving, *departure_ms);
     } else {
       dropped(arriving, now_ms);
     }
