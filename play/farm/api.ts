@@ -8,6 +8,8 @@ export interface Row {
   why: string;
   priority: number;
   campaign: string;
+  // Of a study's cells: it has no specification, no table and no epochs, and its steps are requests.
+  is_evaluation: boolean;
   epoch: number;
   rules: number;
   step: number;

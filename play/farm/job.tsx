@@ -94,13 +94,13 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
         {changes && PAUSABLE.includes(row.state) && <button disabled={isBusy} onClick={() => act("pause")}>Pause</button>}
         {changes && RESUMABLE.includes(row.state) && <button disabled={isBusy} onClick={() => act("resume")}>Resume</button>}
         {changes && CANCELLABLE.includes(row.state) && <button disabled={isBusy} onClick={() => setOpen("cancel")}>Cancel</button>}
-        {changes && <button aria-expanded={open === "extend"} onClick={() => setOpen(open === "extend" ? "" : "extend")}>Extend or priority</button>}
-        {maySubmit(who) && <button aria-expanded={open === "fork"} onClick={() => setOpen(open === "fork" ? "" : "fork")}>Fork</button>}
-        <Link to={`/jobs/${row.id}/play`}>Play its table</Link>
+        {changes && <button aria-expanded={open === "extend"} onClick={() => setOpen(open === "extend" ? "" : "extend")}>{row.is_evaluation ? "Priority" : "Extend or priority"}</button>}
+        {maySubmit(who) && !row.is_evaluation && <button aria-expanded={open === "fork"} onClick={() => setOpen(open === "fork" ? "" : "fork")}>Fork</button>}
+        {!row.is_evaluation && <Link to={`/jobs/${row.id}/play`}>Play its table</Link>}
       </div>
       {open === "cancel" && (
         <div class="asked" role="alertdialog" aria-label="Cancel the job">
-          <span>End {row.name}? Its best table stays.</span>
+          <span>End {row.name}? {row.is_evaluation ? "What is evaluated stays." : "Its best table stays."}</span>
           <button class="main" onClick={() => act("cancel")}>End it</button>
           <button onClick={() => setOpen("")}>Leave it</button>
         </div>
@@ -108,13 +108,13 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
       {open === "extend" && (
         <form
           class="asked"
-          aria-label="Extend"
+          aria-label={row.is_evaluation ? "Priority" : "Extend"}
           onSubmit={(event) => {
             event.preventDefault();
             void act("extend", numbers(form(event.currentTarget), [...BUDGETS.map(([name]) => name), "priority"]));
           }}
         >
-          {BUDGETS.map(([name, label]) => (
+          {!row.is_evaluation && BUDGETS.map(([name, label]) => (
             <label key={name}>{label}<input type="number" name={name} min="1" step={name.endsWith("seconds") ? "any" : "1"} /></label>
           ))}
           <label>Priority<input type="number" name="priority" step="1" placeholder={String(row.priority)} /></label>
@@ -149,11 +149,14 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
 }
 
 function Figures({ row }: { row: Row }) {
-  const pairs: [string, string][] = [
+  const design: [string, string][] = [
     ["score", score(row.score, row.error)],
     ["rules", String(row.rules)],
     ["epoch", String(row.epoch)],
-    ["step", row.share === null ? String(row.step) : `${row.step}, ${Math.floor(row.share * 100)} % done`],
+  ];
+  const pairs: [string, string][] = [
+    ...(row.is_evaluation ? [] : design),
+    [row.is_evaluation ? "parts" : "step", row.share === null ? String(row.step) : `${row.step}, ${Math.floor(row.share * 100)} % done`],
     ["workers", String(row.workers)],
     ["packets/s", count(row.packets_per_second)],
     ["CPU time", duration(row.cpu_seconds)],
@@ -281,7 +284,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
       <Actions key={row.id} row={row} who={who} epochs={history.epochs} say={(sentence, isWrong = false) => setNotice({ sentence, isWrong })} />
       <p class={notice.isWrong ? "notice wrong" : "notice"} role={notice.isWrong ? "alert" : "status"}>{notice.sentence || trouble}</p>
       <div class="columns">
-        <section class="main-column">
+        {!row.is_evaluation && <section class="main-column">
           <h2>
             Score
             <select aria-label="Score over" value={over} onChange={(event) => setOver(event.currentTarget.value as Over)}>
@@ -293,16 +296,16 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
           <p class="faint">The line is the table being worked on, dots are epochs on validation networks, ticks are divisions and merges of rules.</p>
           <h2>Epochs</h2>
           <Epochs row={row} epochs={history.epochs} />
-        </section>
+        </section>}
         <div>
           <section><h2>Now</h2><Figures row={row} /></section>
-          <section><h2>Throughput and delay</h2><Pareto histories={curve} look={look} /></section>
-          <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>
+          {!row.is_evaluation && <section><h2>Throughput and delay</h2><Pareto histories={curve} look={look} /></section>}
+          {!row.is_evaluation && <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>}
         </div>
-        <section>
+        {!row.is_evaluation && <section>
           <h2>Specification</h2>
           <pre tabIndex={0} aria-label="Specification">{answer?.yaml ?? ""}</pre>
-        </section>
+        </section>}
         <section>
           <h2>History</h2>
           <ol class="entries" tabIndex={0} aria-label="History" reversed>

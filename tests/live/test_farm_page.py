@@ -28,6 +28,7 @@ from remy_services.stores.archive import seal_archive, unseal_archive
 from remy_simulator import RuleTable
 from services.tests.coordinator.role_tokens import TOKENS, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+from services.tests.coordinator.test_evaluations import small_request, submit_evaluation
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.certificates import make_certificates
 from tests.children import ending_with_its_test
@@ -328,6 +329,26 @@ def test_throughput_and_delay_of_epochs_are_shown(seen: Farm, running: job_pb2.J
     points = page.locator("svg.pareto circle")
     expect(points.nth(1)).to_be_attached()
     expect(page.locator("svg.pareto")).to_have_attribute("aria-label", re.compile("On the front: "))
+
+
+def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client) -> None:
+    requests = [small_request(run) for run in (0, 2)]
+    job = submit_evaluation(admin, requests, name="cells-of-a-study")
+    page = seen.page
+    page.goto(f"{page.url}jobs/{job.id}")
+    expect(shown_state(seen)).to_have_text("succeeded")
+    expect(page.locator("dl.figures div", has_text="parts")).to_contain_text("2, 100 % done")
+    expect(seen.button("Priority")).to_be_visible()
+    for heading in ("Score", "Epochs", "Throughput and delay", "Tables", "Specification"):
+        expect(page.get_by_role("heading", name=heading)).to_have_count(0)
+    for name in ("Fork", "Extend or priority"):
+        expect(seen.button(name)).to_have_count(0)
+    expect(page.get_by_role("link", name="Play its table")).to_have_count(0)
+    seen.button("Priority").click()
+    expect(page.get_by_label("Epochs in all")).to_have_count(0)
+    page.get_by_role("spinbutton", name="Priority").fill("3")
+    seen.button("Change it").click()
+    wait_until(lambda: admin.get(job.id).priority == 3)
 
 
 def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def job_row(job: job_pb2.Job) -> Tree:
         "why": why(job),
         "priority": job.priority,
         "campaign": job.campaign,
+        "is_evaluation": job.HasField("evaluation"),
         "epoch": now.epoch,
         "rules": now.rules,
         "step": now.step,
