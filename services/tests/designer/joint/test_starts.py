@@ -179,7 +179,7 @@ def test_every_example_begins_inside_its_bounds(path: Path) -> None:
     space = ActionSpace(search, spec.rules)
     search.starts = STARTS
     assert start_count(search) == STARTS
-    scale_free = spec.rules == rule_table_pb2.RULES_SCALE_FREE
+    scale_free = spec.rules != rule_table_pb2.RULES_ABSOLUTE
     increments = search.window_increment_percent if scale_free else search.window_increment
     intersends = search.intersend_ratio if scale_free else search.intersend_ms
     tables = [first_table(spec, space, n) for n in range(STARTS)]
