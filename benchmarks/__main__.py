@@ -16,6 +16,7 @@ from benchmarks import (
     joint_scale,
     launcher,
     memory,
+    ns2_points,
     ns3,
     pages,
     ray_overhead,
@@ -32,6 +33,7 @@ FIGURES = {
     module.FIGURE.name: module.FIGURE
     for module in (
         fidelity,
+        ns2_points,
         instructions,
         ns3,
         codecs,

@@ -16,13 +16,13 @@ from pathlib import Path
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.programs import (
     BUFFER_PACKETS,
-    REMY_FARM,
     REMY_SIMULATE,
     STARTS_APART_MS,
-    bulk_flow_flags,
     network_flags,
 )
 from benchmarks.tables import published
+from remy_farm.v1 import evaluation_pb2
+from remy_services.evaluation.topologies import read_topology
 
 _SHORT_SECONDS = 100
 _LONG_SECONDS = 1000
@@ -55,9 +55,9 @@ _FLOWS = 8
 _FLOWS_LINK_MBPS = 15
 
 
-#: What a packet on these may cost, in that of the first of them.
+#: What a packet of the first protocol over other links than one of a constant rate may cost, in
+#: that of one over such a link.
 _MOST_OF_ONE_LINK = 1.6
-_NETWORKS = ("one link", "a trace", "two links")
 #: Opportunities of the trace in 4 ms, ms: in a mean of 0.8 ms, as on the other links.
 _OPPORTUNITIES_MS = (0, 0, 1, 3, 3)
 _TRACE_LASTS_MS = 100_000
@@ -68,7 +68,6 @@ def measure() -> list[Row]:
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed (package valgrind).")
     rows = [_remycc_row(setting, published(setting.remycc)) for setting in _SETTINGS]
-    rows += [_protocol_row(protocol, queue) for queue in _GOALS_BY_QUEUE for protocol in _PROTOCOLS]
     return rows + _network_rows()
 
 
@@ -100,12 +99,41 @@ def _remycc_row(setting: _Setting, remycc: Path) -> Row:
     }
 
 
-def _protocol_row(protocol: str, queue: str) -> Row:
+def _network_rows() -> list[Row]:
+    """What protocols cost over each queue, links of other kinds, and a second one on the way."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for queue, goal in _GOALS_BY_QUEUE.items():
+            for protocol in _PROTOCOLS:
+                path = _network(Path(folder), protocol, [_link(queue=queue)])
+                rows.append(_network_row(path, protocol, queue, goal))
+        protocol = _PROTOCOLS[0]
+        one_link = rows[0]["instructions a packet"]
+        assert isinstance(one_link, float)
+        for name, links in (
+            ("a trace", [_traced_link(Path(folder))]),
+            ("two links", [_link()] * 2),
+        ):
+            path = _network(Path(folder), protocol, links)
+            goal = round(_MOST_OF_ONE_LINK * one_link)
+            rows.append(_network_row(path, protocol, f"drop-tail, {name}", goal))
+    return rows
+
+
+def _network_row(network: Path, protocol: str, queue: str, goal: int) -> Row:
+    topology = read_topology(network)
+
     def command(seconds: int) -> list[str | Path]:
-        flags = bulk_flow_flags(
-            protocol, senders=_FLOWS, link_mbps=_FLOWS_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
+        request = evaluation_pb2.EvaluationRequest(
+            candidates=[evaluation_pb2.Candidate()],
+            specimens=[topology.specimen],
+            duration_ms=1000.0 * seconds,
+            seed=1,
+            traces=topology.traces,
         )
-        return [REMY_FARM, "simulate", *flags, "--queue", queue, "--json"]
+        path = network.with_name("request")
+        path.write_bytes(request.SerializeToString(deterministic=True))
+        return [sys.executable, "-m", "benchmarks.network_run", path]
 
     return {
         "sender": protocol,
@@ -114,66 +142,45 @@ def _protocol_row(protocol: str, queue: str) -> Row:
         "Mbit/s": float(_FLOWS_LINK_MBPS),
         "on/off ms": None,
         **_difference(command),
-        "goal": _GOALS_BY_QUEUE[queue],
+        "goal": goal,
         "reference": None,
     }
 
 
-def _network_rows() -> list[Row]:
-    """What links of other kinds cost, and a second one on the way."""
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in _NETWORKS:
-            path = _network(Path(folder), name)
-
-            def command(seconds: int, path: Path = path) -> list[str | Path]:
-                return [sys.executable, "-m", "benchmarks.network_run", path, str(seconds)]
-
-            row = _difference(command)
-            one_link = (rows[0] if rows else row)["instructions a packet"]
-            assert isinstance(one_link, float)
-            rows.append(
-                {
-                    "sender": "newreno",
-                    "queue": f"drop-tail, {name}",
-                    "senders": _FLOWS,
-                    "Mbit/s": float(_FLOWS_LINK_MBPS),
-                    "on/off ms": None,
-                    **row,
-                    "goal": round(_MOST_OF_ONE_LINK * one_link) if rows else None,
-                    "reference": None,
-                }
-            )
-    return rows
-
-
-def _network(folder: Path, name: str) -> Path:
-    """A network of links of equal mean rates for flows without end, written to a file."""
-    link: dict[str, object] = {
+def _link(**others: object) -> dict[str, object]:
+    return {
         "rate_mbps": _FLOWS_LINK_MBPS,
         "delay_ms": _RTT_MS / 4,
         "buffer_packets": BUFFER_PACKETS,
+        **others,
     }
-    links = [link] * (2 if name == "two links" else 1)
-    if name == "a trace":
-        times_ms = (
-            begin_ms + each_ms
-            for begin_ms in range(1, _TRACE_LASTS_MS, 4)
-            for each_ms in _OPPORTUNITIES_MS
-        )
-        (folder / "link.trace").write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
-        del link["rate_mbps"]
-        links = [{**link, "trace": {"path": "link.trace", "semantics": "ns2"}}]
-    path = folder / f"{name.replace(' ', '-')}.json"
+
+
+def _traced_link(folder: Path) -> dict[str, object]:
+    """One of the same mean rate that follows a trace, which is written into the folder."""
+    times_ms = (
+        begin_ms + each_ms
+        for begin_ms in range(1, _TRACE_LASTS_MS, 4)
+        for each_ms in _OPPORTUNITIES_MS
+    )
+    (folder / "link.trace").write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
+    link = _link(trace={"path": "link.trace", "semantics": "ns2"})
+    del link["rate_mbps"]
+    return link
+
+
+def _network(folder: Path, protocol: str, links: list[dict[str, object]]) -> Path:
+    """Flows without end that start one after the other over all of the links, as a file."""
     senders = [
         {
-            "sender": "newreno",
+            "sender": protocol,
             "first_on_ms": STARTS_APART_MS * number,
             "route": {"return_delay_ms": _RTT_MS - len(links) * _RTT_MS / 4},
             "traffic": {"always": {}},
         }
         for number in range(_FLOWS)
     ]
+    path = folder / "network.json"
     path.write_text(json.dumps({"links": links, "senders": senders}))
     return path
 
@@ -210,12 +217,12 @@ FIGURE = Figure(
     title="Instructions per delivered packet",
     method=(
         "Instructions that valgrind's callgrind counts in remy-simulate, or of protocols in "
-        "remy-farm simulate, of a run of 1,000 simulated seconds minus one of 100, over the "
+        "benchmarks.network_run, of a run of 1,000 simulated seconds minus one of 100, over the "
         "packets received, likewise: start and end cancel. Repeatable whatever else the machine "
         "does; it depends on the compiler. RTT 150 ms, seed 1. RemyCCs: exponential on and off "
         "times of the given mean. Protocols, on the tcp body: flows without end that start "
-        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets; likewise on one link, "
-        "on one that follows a trace (in ns-2's semantics), and on two in a row of the same rate: "
+        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets; at last on a link that "
+        "follows a trace (in ns-2's semantics), and on two in a row of the same rate: "
         f"at most {_MOST_OF_ONE_LINK} times what the one link costs."
     ),
     measure=measure,

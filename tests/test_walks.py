@@ -42,6 +42,7 @@ DIGESTS = {
 AROUND = {
     "proto/src/remy_farm/v1/design_service_pb2_grpc.py",
     "rpc/src/remy_rpc/channel.py",
+    "rpc/src/remy_rpc/files.py",
     "rpc/src/remy_rpc/retry.py",
     "rpc/src/remy_rpc/settings.py",
     "services/src/remy_services/cli/common.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +93,13 @@ def test_who_speaks_tls_is_told_from_who_does_not(
 def test_a_file_that_cannot_be_used_is_named_with_its_flag(flag: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.touch()
-    for path, why in ((tmp_path / "nowhere", "No such file"), (empty, "is not a PEM file")):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, why in (
+        (tmp_path / "nowhere", "No such file"),
+        (empty, "is not a PEM file"),
+        (pipe, "a pipe that nobody writes to"),
+    ):
         files: dict[str, Any] = {flag: path}
         with pytest.raises(SettingsError, match=rf"--tls-{flag}: .*{path.name}.*{why}"):
             open_channel(Address(), TlsFiles(**files), user_agent="test")

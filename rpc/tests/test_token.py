@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,17 @@ def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 20_000)
     with pytest.raises(SettingsError, match="endless has more than 16384 bytes"):
         read_token_file(path)
+
+
+def test_a_pipe_holds_a_token_if_somebody_writes_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SettingsError, match=r"token file .*pipe: a pipe that nobody writes to"):
+        read_token_file(pipe)
+    with ThreadPoolExecutor() as others:
+        writer = others.submit(pipe.write_text, "secret\n")
+        assert read_token_file(pipe).text == "secret"
+        writer.result()
 
 
 def test_a_token_is_never_part_of_what_is_printed() -> None:

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/random.h"
+
 namespace remy {
 namespace {
 
@@ -718,9 +720,12 @@ class SlowNs2 final : public Body {
     highest_ = std::max(highest_, echo.sequence + 1);
     std::erase_if(missing_, [&](std::uint64_t packet) { return packet < cumulative_; });
     if (echo.serial >= begin_) {
-      // By a clock that counts seconds.
+      // By a clock that counts seconds, with another rounding that may be upwards.
       const double sent_s = echo.sent_ms / 1000;
-      const double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
+      double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
+      if (scramble(echo.serial + kGoldenRatio) % 8 < 3) {
+        received_s = std::nextafter(received_s, kNever);
+      }
       remy_.acknowledge(sent_s * 1000, received_s * 1000,
                         received_s * 1000 - sent_s * 1000 + offset_ms, 1);
       has_measured_ = true;

@@ -1,4 +1,8 @@
+#include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -8,11 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -333,22 +336,68 @@ std::string readable_report(const Arguments& arguments, const Specimen& specimen
 // As much as `remy-farm` takes: no table comes near, and some files have no end.
 constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
 
-std::string read_file(const std::string& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    throw UsageError(path + ": is a directory, but must be a .dna file");
+// In which the writer of a pipe opens it.
+constexpr int kWriterMs = 1000;
+
+// A descriptor of a file that is read from its begin, or of a pipe that somebody writes to: it
+// would wait for its writer, who may never come. Throws UsageError.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    if (descriptor_ < 0) {
+      throw UsageError(path_ + ": " + std::strerror(errno));
+    }
   }
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes;
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile() { ::close(descriptor_); }
+
+  // Where it must not wait: what is there by now of a pipe. The rest is read with read().
+  std::string begin() {
+    struct stat status{};
+    ::fstat(descriptor_, &status);
+    if (S_ISDIR(status.st_mode)) {
+      throw UsageError(path_ + ": is a directory, but must be a .dna file");
+    }
+    std::string bytes;
+    if (S_ISFIFO(status.st_mode)) {
+      pollfd writer{descriptor_, POLLIN, 0};
+      ::poll(&writer, 1, kWriterMs);
+      char first = 0;
+      const auto count = ::read(descriptor_, &first, 1);
+      if (count == 0) {
+        throw UsageError(path_ + ": is a pipe that nobody writes to");
+      }
+      bytes.append(&first, count > 0 ? 1 : 0);
+    }
+    ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+    return bytes;
+  }
+
+  // 0 at its end.
+  std::size_t read(std::span<char> into) {
+    const auto count = ::read(descriptor_, into.data(), into.size());
+    if (count < 0) {
+      throw UsageError(path_ + ": " + std::strerror(errno));
+    }
+    return static_cast<std::size_t>(count);
+  }
+
+ private:
+  const std::string& path_;
+  int descriptor_;
+};
+
+std::string read_file(const std::string& path) {
+  InputFile file(path);
+  std::string bytes = file.begin();
   std::array<char, std::size_t{1} << 16> piece{};
-  while (file.read(piece.data(), piece.size()), file.gcount() > 0) {
-    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  while (const std::size_t count = file.read(piece)) {
+    bytes.append(piece.data(), count);
     if (bytes.size() > kMaximumBytes) {
       throw UsageError(path + ": holds more than 64 MiB, which is no rule table");
     }
-  }
-  if (!file.eof()) {
-    throw UsageError(path + ": " + std::strerror(errno));
   }
   return bytes;
 }

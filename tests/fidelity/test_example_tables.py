@@ -53,7 +53,7 @@ _LEAST_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
     "general-purpose-delta1": (1.0, -0.175),
     "general-purpose-delta10": (10.0, -0.45),
-    "generalist-remembering": (1.0, -0.3),
+    "generalist-remembering": (1.0, -0.27),
 }
 
 
@@ -120,7 +120,12 @@ def test_one_table_is_better_than_those_published_for_its_ranges(networks: str) 
     assert measured["score_mean"] >= _LEAST_OF_MANY[networks]
 
 
-@pytest.mark.parametrize("mbps", [0.33, 1, 3, 10, 30, 100, 300, 1000])
+_BELOW_ITS_RANGE = pytest.mark.xfail(strict=True, reason="starves, as docs/results.md says")
+
+
+@pytest.mark.parametrize(
+    "mbps", [pytest.param(0.33, marks=_BELOW_ITS_RANGE), 1, 3, 10, 30, 100, 300, 1000]
+)
 def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(mbps: float) -> None:
     """Alone, with packets that leave four at a time."""
     flags = network_flags(
@@ -134,7 +139,8 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(mbps: float) 
     )
     clocks = ("--bunch-packets", "4", "--jitter-ms", "0.1", "--timestamp-resolution-ms", "0.001")
     result = run_json(REMY_FARM, "simulate", *flags, *clocks)
-    assert result["throughput_over_link_rate"] >= 0.5
+    # At the least rate that it was designed for, four packets take as long as the RTT.
+    assert result["throughput_over_link_rate"] >= {0.33: 0.5, 1: 0.75}.get(mbps, 0.9)
 
 
 @pytest.mark.parametrize("name", _LEAST_YARDSTICK)

@@ -4,68 +4,26 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from remy_farm.v1 import evaluation_pb2
-from remy_services.remycc import read_remycc
-from remy_simulator import columns
-
-REFERENCE = os.environ.get("REMY_REFERENCE_DIR")
-pytestmark = pytest.mark.skipif(
-    REFERENCE is None, reason="REMY_REFERENCE_DIR does not say where the published tables are"
+from benchmarks.ns2_points import (
+    FASTEST_MBPS,
+    PACKET_BYTES,
+    Point,
+    learnability_goldens,
+    ns2_points,
+    on_and_off,
+    run_tables,
 )
+from remy_farm.v1 import evaluation_pb2
 
-#: Of the study's packets.
-_BYTES = 1250
-_SECONDS = 100.0
-
-
-def _table(name: str) -> Any:
-    """`name` as the index of tables has it, or without the study's."""
-    file = name if name.endswith(".dna") else f"learnability-{name}.dna"
-    return read_remycc(Path(str(REFERENCE)) / "remyccs" / file).to_message()
-
-
-def _goldens(section: str) -> Any:
-    return json.loads((Path(str(REFERENCE)) / "ns2-goldens.json").read_text())[section]
-
-
-def _run(
-    tables: list[str], specimens: list[evaluation_pb2.Specimen]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mbit/s and mean delays in ms: a row for each specimen, a column for each sender."""
-    request = evaluation_pb2.EvaluationRequest(
-        tables=[_table(name) for name in tables],
-        candidates=[evaluation_pb2.Candidate()],
-        specimens=specimens,
-        duration_ms=_SECONDS * 1000,
-        seed=1,
-    )
-    senders = columns.evaluate_columns(request, threads=2).senders
-    received = np.array(senders.packets_received, dtype=float)
-    counted, samples = received, received
-    if senders.HasField("transport"):
-        counted = np.array(senders.transport.throughput_packets, dtype=float)
-        samples = np.array(senders.transport.delay_samples, dtype=float)
-    mbps = counted * _BYTES * 8 / 1000 / np.frombuffer(senders.on_ms)
-    with np.errstate(invalid="ignore"):
-        # Who heard nothing has none.
-        delay_ms = np.frombuffer(senders.delay_sum_ms) / samples
-    shape = (len(specimens), -1)
-    return mbps.reshape(shape), delay_ms.reshape(shape)
-
-
-def _on_and_off(on_ms: float, off_ms: float) -> evaluation_pb2.Traffic:
-    traffic = evaluation_pb2.Traffic(mean_off_ms=off_ms)
-    traffic.exponential_time.mean_ms = on_ms
-    return traffic
+pytestmark = pytest.mark.skipif(
+    "REMY_REFERENCE_DIR" not in os.environ,
+    reason="REMY_REFERENCE_DIR does not say where the published tables are",
+)
 
 
 #: What the goldens call a case: its tables, on and off times, and buffer.
@@ -91,17 +49,17 @@ def _two_senders(case: str, *, runs: int) -> tuple[np.ndarray, np.ndarray]:
         )
         for sender in range(2):
             specimen.senders.add(
-                count=1, table=sender % len(tables), traffic=_on_and_off(on_ms, off_ms)
+                count=1, table=sender % len(tables), traffic=on_and_off(on_ms, off_ms)
             )
         specimens.append(specimen)
-    mbps, delay_ms = _run(tables, specimens)
+    mbps, delay_ms = run_tables(tables, specimens)
     return mbps.mean(axis=0), (delay_ms - 101).mean(axis=0)
 
 
 @pytest.mark.parametrize("case", _CASES)
 def test_two_senders_get_what_was_measured_with_datagrams(case: str) -> None:
     mbps, queueing_ms = _two_senders(case, runs=200)
-    for row in _goldens("learnability_fig7_fig9")["rows"]:
+    for row in learnability_goldens("learnability_fig7_fig9")["rows"]:
         if row["case"] == case:
             sender = row["sender"]
             assert mbps[sender] == pytest.approx(row["throughput_mbps_mean"], rel=0.03)
@@ -125,7 +83,7 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
     specimens = []
     for key, (first, second) in enumerate(itertools.product(rates, rates)):
         specimen = evaluation_pb2.Specimen(key=key, link_rate_packets_per_ms=1, rtt_ms=300)
-        specimen.bottleneck.packet_bytes = _BYTES
+        specimen.bottleneck.packet_bytes = PACKET_BYTES
         for mbps in (first, second):
             specimen.links.add(
                 rate_packets_per_ms=mbps / 10,
@@ -136,7 +94,7 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
         for links in ([0, 1], [0], [1]):
             group = specimen.senders.add(
                 count=1,
-                traffic=_on_and_off(1000, 1000),
+                traffic=on_and_off(1000, 1000),
                 route={"links": links, "return_delay_ms": 75.0 * len(links)},
             )
             if table is None:
@@ -147,7 +105,7 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
             else:
                 group.body.name = "ns2"
         specimens.append(specimen)
-    throughputs, _ = _run([] if table is None else [table], specimens)
+    throughputs, _ = run_tables([] if table is None else [table], specimens)
     return throughputs[:, 0]
 
 
@@ -161,63 +119,24 @@ def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
     assert np.exp((simplified - true_model).mean()) == pytest.approx(0.75, abs=0.06)
 
 
-@dataclass(frozen=True)
-class _Point:
-    curve: str
-    x: float
-    overflows: bool
-    ratio: float
-    """Of our throughput in the body `ns2` to ns-2's."""
-
-
-#: The greatest rate of Figure 2 that takes no minutes, Mbit/s.
-_FASTEST_MBPS = 100.0
-
-
 @functools.cache
-def _points() -> list[_Point]:
-    """Those of Figures 2 to 4 where a table ran, in the body that repairs as the study's did."""
-    return [
-        _point(curve, given)
-        for curve in _goldens("learnability_curves")
-        if curve["protocol"]["name"] == "remycc"
-        for given in curve["points"]
-        if curve["figure"] != "Fig 2" or given["x"] <= _FASTEST_MBPS
-    ]
-
-
-def _point(curve: dict[str, Any], given: dict[str, Any]) -> _Point:
-    network, x = curve["network"], given["x"]
-    mbps, rtt_ms = network.get("link_mbps", x), network.get("base_rtt_ms", x)
-    # Behind 5 bandwidth-delay products; of Figure 2 those of 148 ms.
-    longest = {"Fig 2": 5 * mbps * 148 / 10, "Fig 4": 5 * mbps * rtt_ms / 10}.get(curve["figure"])
-    buffer = network["buffer_packets"] if longest is None else int(longest)
-    queues = curve["figure"] == "Fig 4" and x <= 10
-    overflows = queues or (buffer is not None and not given.get("lossless_in_ns2", True))
-    specimens = []
+def _points() -> list[Point]:
     # What repairs come to depends on few timeouts.
-    for run in range(16 if overflows or x <= 1 else 4):
-        specimen = evaluation_pb2.Specimen(
-            key=run, link_rate_packets_per_ms=mbps / 10, rtt_ms=rtt_ms, buffer_packets=buffer
-        )
-        specimen.bottleneck.packet_bytes, specimen.bottleneck.ack_bytes = _BYTES, 50
-        specimen.senders.add(
-            count=network.get("senders", x), traffic=_on_and_off(1000, 1000), body={"name": "ns2"}
-        )
-        specimens.append(specimen)
-    throughputs, _ = _run([curve["protocol"]["table"]], specimens)
-    name = curve["id"].removeprefix("learnability-")
-    return _Point(name, x, overflows, throughputs.mean() / given["ns2"][0])
+    def runs(overflows: bool, senders: int, mbps: float) -> int:
+        return 16 if overflows or senders == 1 or mbps <= 1 else 4
+
+    return ns2_points(runs, fastest_mbps=FASTEST_MBPS)
 
 
-#: Where ours is not within a tenth, and how much it is: tables far from the RTT that they were
-#: designed for. Buffers of 3 to 30 packets overflow there, and fewer repetitions are lost than in
-#: ns-2.
+#: Where ours is not within a tenth, and how much it is. At 2 ms the calibration table, made for
+#: 150 ms, fills a buffer of 30 packets, and what is handed on in order hangs on a few lost
+#: repetitions. The table for 10 to 280 ms loses nothing there; its thresholds tell apart how sums
+#: of times are rounded, of which only an average is simulated.
 _BEYOND = {
-    ("fig4-rtt-150", 2): 1.54,
-    ("fig4-rtt-150", 10): 1.17,
-    ("fig4-rtt-10to280", 2): 1.34,
-    ("fig4-rtt-10to280", 10): 1.12,
+    ("fig3-5bdp-senders-1to2", 11): 0.90,
+    ("fig4-rtt-150", 2): 1.39,
+    ("fig4-rtt-10to280", 2): 1.17,
+    ("fig4-rtt-10to280", 50): 0.85,
 }
 
 
@@ -231,8 +150,11 @@ def test_tables_in_the_ns2_body_have_the_throughput_of_ns2() -> None:
 def test_so_many_points_are_met_as_are_claimed() -> None:
     errors = np.array([abs(point.ratio - 1) for point in _points()])
     assert len(errors) > 100
-    assert (errors <= 0.1).mean() >= 0.95
-    assert (errors <= 0.2).mean() >= 0.98
+    # Of more runs 85 % (`python -m benchmarks --only ns2-points`).
+    assert (errors <= 0.03).mean() >= 0.8
+    assert np.mean([point.has_the_rtt for point in _points()]) >= 0.97
+    assert (errors <= 0.1).mean() >= 0.96
+    assert (errors <= 0.2).mean() >= 0.99
     full = np.array([abs(point.ratio - 1) for point in _points() if point.overflows])
     assert len(full) >= 10
     assert (full <= 0.1).mean() >= 0.7

@@ -172,10 +172,19 @@ def _endless_request() -> evaluation_pb2.EvaluationRequest:
     return request
 
 
+def _cpu_ticks(pid: int) -> int:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return int(user) + int(system)
+
+
 def test_a_simulation_without_end_keeps_no_worker_from_ending(farm: WorkerFarm) -> None:
     worker = farm.start_worker()
+    farm.wait_for_workers(1)
     running = _begin(farm, _endless_request())
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
+    # The farm has sent it; half a second of CPU later it has arrived and is simulated.
+    begun = _cpu_ticks(worker.pid) + os.sysconf("SC_CLK_TCK") // 2
+    farm.wait_until(lambda: _cpu_ticks(worker.pid) >= begun)
     worker.terminate()
     assert worker.wait(_PATIENCE_SECONDS) == _DONE
     assert not running.done()

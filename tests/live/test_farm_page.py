@@ -525,7 +525,7 @@ def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -
         finally:
             server.stop()
     newest, everything = told
-    assert (newest["kind"], newest["more"], len(newest["rows"])) == ("jobs", True, 100)
+    assert (newest["kind"], newest["more"], len(newest["rows"])) == ("jobs", True, 60)
     assert newest["rows"][0]["name"] == "job-103"
     assert everything["kind"] == "jobs"
     assert "more" not in everything

@@ -1,234 +1,128 @@
-// RemyCCs in ns-3: senders over UDP that share one link, for `remy-farm reproduce --with ns3`.
+// RemyCCs in ns-3: senders that share one link, for `remy-farm reproduce --with ns3`. Over UDP they
+// are as in Remy's own simulator (datagram_sender.h), over TCP as in a kernel (tcp_sender.h).
 //
-// Written from TCP ex Machina (SIGCOMM 2013), sections 4.1 and 4.2, and from what docs/algorithm.md
-// says of Remy's own simulator, apart from this project's. Reads a file of words:
-//   rules N, then for each: lower and upper ends of send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma;
-//     window multiple, window increment, intersend time
-//   senders N, then for each: the number of its on periods, and their begin and end, ms
-// Prints one JSON object: packets sent and received of each sender, and the sum of their RTTs.
+// Reads what to simulate from a file (remycc.h). Prints one JSON object; lists have one entry for
+// each sender: packets sent, lost and received (over TCP: acknowledged in order), the sum of RTTs
+// and how many they are, packets sent again, timeouts, and when it was on, ms.
+
+#include "remycc.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <fstream>
 #include <iostream>
-#include <limits>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "datagram_sender.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
+#include "tcp_sender.h"
 
 namespace {
 
 constexpr std::uint16_t kFirstPort = 5000;
-// On the wire a packet has headers of PPP (2), IP (20) and UDP (8).
-constexpr std::uint32_t kHeaderBytes = 30;
-constexpr std::uint32_t kAckBytes = 20;
-constexpr std::size_t kSignals = 4;
-constexpr double kMaximumWindow = 1e6;
+constexpr std::uint32_t kSocketBufferBytes = RemySocket::kReceiverBytes;
 
-double now_ms() { return ns3::Simulator::Now().GetNanoSeconds() / 1e6; }
-ns3::Time from_ms(double ms) { return ns3::NanoSeconds(static_cast<std::int64_t>(ms * 1e6 + 0.5)); }
+void set_tcp_defaults(std::uint32_t packet_bytes) {
+  using ns3::Config::SetDefault;
+  SetDefault("ns3::TcpSocket::SegmentSize",
+             ns3::UintegerValue(packet_bytes - TcpSender::kHeaderBytes));
+  SetDefault("ns3::TcpSocket::SndBufSize", ns3::UintegerValue(kSocketBufferBytes));
+  SetDefault("ns3::TcpSocket::RcvBufSize", ns3::UintegerValue(kSocketBufferBytes));
+  SetDefault("ns3::TcpSocket::DelAckCount", ns3::UintegerValue(1));
+  SetDefault("ns3::TcpSocketBase::MinRto", ns3::TimeValue(ns3::MilliSeconds(200)));
+  SetDefault("ns3::TcpSocketBase::Timestamp", ns3::BooleanValue(false));
+}
 
-struct Rule {
-  std::array<double, kSignals> lower, upper;
-  double multiple, increment, intersend_ms;
-};
+// Counts what finds no room, by the sender that its port names. ns-3 drops it before the device.
+template <class TransportHeader>
+void count_drop(std::vector<std::uint64_t>* lost, ns3::Ptr<const ns3::Packet> dropped) {
+  const ns3::Ptr<ns3::Packet> packet = dropped->Copy();
+  ns3::Ipv4Header ip;
+  TransportHeader transport;
+  packet->RemoveHeader(ip);
+  packet->RemoveHeader(transport);
+  ++lost->at(transport.GetDestinationPort() - kFirstPort);
+}
 
-struct Period {
-  double begin_ms, end_ms;
-};
-
-// What a packet carries, and its ACK back.
-struct Stamp {
-  std::uint64_t serial;
-  std::int64_t sent_ns;
-};
-
-class Sender {
- public:
-  Sender(const std::vector<Rule>& rules, std::vector<Period> periods, std::uint32_t payload_bytes)
-      : rules_(rules), periods_(std::move(periods)), payload_(payload_bytes) {}
-
-  void install(ns3::Ptr<ns3::Node> node, const ns3::InetSocketAddress& there) {
-    socket_ = ns3::Socket::CreateSocket(node, ns3::UdpSocketFactory::GetTypeId());
-    socket_->Bind();
-    socket_->Connect(there);
-    socket_->SetRecvCallback(ns3::MakeCallback(&Sender::take_acks, this));
-    for (const Period& period : periods_) {
-      ns3::Simulator::Schedule(from_ms(period.begin_ms), &Sender::switch_on, this);
-      ns3::Simulator::Schedule(from_ms(period.end_ms), &Sender::switch_off, this);
+template <class Senders>
+void print(const Senders& senders, const std::vector<std::uint64_t>& lost) {
+  const auto list = [&](const char* name, auto print_value) {
+    std::cout << "\"" << name << "\": [";
+    const char* separator = "";
+    for (const auto& sender : senders) {
+      std::cout << std::exchange(separator, ", ");
+      print_value(sender.tally());
     }
-  }
-
-  std::uint64_t sent() const { return sent_; }
-  std::uint64_t received() const { return received_; }
-  double rtt_sum_ms() const { return rtt_sum_ms_; }
-
- private:
-  void switch_on() {
-    is_on_ = true;
-    memory_ = {};
-    smallest_rtt_ms_ = std::numeric_limits<double>::infinity();
-    window_ = 0;
-    period_begin_ = acknowledged_ = sent_;
-    has_sent_ = false;
-    apply_rule();
-    send_what_may_leave();
-  }
-
-  void switch_off() {
-    is_on_ = false;
-    timer_.Cancel();
-  }
-
-  void take_acks(ns3::Ptr<ns3::Socket> socket) {
-    while (const ns3::Ptr<ns3::Packet> packet = socket->Recv()) {
-      Stamp stamp{};
-      packet->CopyData(reinterpret_cast<std::uint8_t*>(&stamp), sizeof stamp);
-      acknowledged(stamp);
+    std::cout << "]";
+  };
+  const auto numbers = [&](const char* name, auto value) {
+    list(name, [&](const Tally& tally) { std::cout << value(tally); });
+    std::cout << ", ";
+  };
+  std::cout.precision(17);
+  std::cout << "{\"lost\": [";
+  const char* separator = "";
+  for (const std::uint64_t count : lost) std::cout << std::exchange(separator, ", ") << count;
+  std::cout << "], ";
+  numbers("sent", [](const Tally& tally) { return tally.sent; });
+  numbers("received", [](const Tally& tally) { return tally.received; });
+  numbers("rtt_sum_ms", [](const Tally& tally) { return tally.rtt_sum_ms; });
+  numbers("rtt_samples", [](const Tally& tally) { return tally.rtt_samples; });
+  numbers("repeated", [](const Tally& tally) { return tally.repeated; });
+  numbers("timeouts", [](const Tally& tally) { return tally.timeouts; });
+  list("on_ms", [](const Tally& tally) {
+    std::cout << "[";
+    const char* separator = "";
+    for (const Period& period : tally.on) {
+      std::cout << std::exchange(separator, ", ") << "[" << period.begin_ms << ", "
+                << std::min(period.end_ms, 1e300) << "]";
     }
-  }
-
-  void acknowledged(const Stamp& stamp) {
-    const double sent_ms = stamp.sent_ns / 1e6;
-    const double rtt_ms = now_ms() - sent_ms;
-    ++received_;
-    rtt_sum_ms_ += rtt_ms;
-    if (!is_on_) return;
-    if (stamp.serial >= period_begin_) {
-      acknowledged_ = stamp.serial + 1;
-      if (smallest_rtt_ms_ < std::numeric_limits<double>::infinity()) {
-        smallest_rtt_ms_ = std::min(smallest_rtt_ms_, rtt_ms);
-        const double arrived_after_ms = now_ms() - last_arrived_ms_;
-        memory_[0] += (sent_ms - last_sent_ms_ - memory_[0]) / 8;
-        memory_[1] += (arrived_after_ms - memory_[1]) / 8;
-        memory_[2] = rtt_ms / smallest_rtt_ms_;
-        memory_[3] += (arrived_after_ms - memory_[3]) / 256;
-      } else {
-        smallest_rtt_ms_ = rtt_ms;
-      }
-      last_sent_ms_ = sent_ms;
-      last_arrived_ms_ = now_ms();
-    }
-    apply_rule();
-    send_what_may_leave();
-  }
-
-  void apply_rule() {
-    for (const Rule& rule : rules_) {
-      bool is_here = true;
-      for (std::size_t axis = 0; is_here && axis < kSignals; ++axis) {
-        is_here = rule.lower[axis] <= memory_[axis] && memory_[axis] < rule.upper[axis];
-      }
-      if (is_here) {
-        const double window = window_ * rule.multiple + rule.increment;
-        window_ = static_cast<std::uint64_t>(std::clamp(window, 0.0, kMaximumWindow));
-        intersend_ms_ = rule.intersend_ms;
-        return;
-      }
-    }
-    throw std::runtime_error("the rules leave a gap");
-  }
-
-  void send_what_may_leave() {
-    timer_.Cancel();
-    while (is_on_ && sent_ < acknowledged_ + window_) {
-      const ns3::Time next = last_left_ + from_ms(intersend_ms_);
-      if (has_sent_ && next > ns3::Simulator::Now()) {
-        timer_ = ns3::Simulator::Schedule(next - ns3::Simulator::Now(),
-                                          &Sender::send_what_may_leave, this);
-        return;
-      }
-      const Stamp stamp{sent_++, ns3::Simulator::Now().GetNanoSeconds()};
-      std::copy_n(reinterpret_cast<const std::uint8_t*>(&stamp), sizeof stamp, payload_.begin());
-      socket_->Send(payload_.data(), payload_.size(), 0);
-      last_left_ = ns3::Simulator::Now();
-      has_sent_ = true;
-    }
-  }
-
-  const std::vector<Rule>& rules_;
-  std::vector<Period> periods_;
-  std::vector<std::uint8_t> payload_;
-  ns3::Ptr<ns3::Socket> socket_;
-  ns3::EventId timer_;
-  bool is_on_ = false;
-  std::array<double, kSignals> memory_{};
-  double smallest_rtt_ms_ = 0;
-  double last_sent_ms_ = 0;
-  double last_arrived_ms_ = 0;
-  double intersend_ms_ = 0;
-  std::uint64_t window_ = 0;
-  std::uint64_t sent_ = 0;
-  // Serials behind the last of earlier periods, and behind the largest acknowledged.
-  std::uint64_t period_begin_ = 0;
-  std::uint64_t acknowledged_ = 0;
-  ns3::Time last_left_;
-  bool has_sent_ = false;  // in this on period
-  std::uint64_t received_ = 0;
-  double rtt_sum_ms_ = 0;
-};
-
-// Sends the stamp of each packet back.
-void answer(ns3::Ptr<ns3::Socket> socket) {
-  ns3::Address from;
-  while (const ns3::Ptr<ns3::Packet> packet = socket->RecvFrom(from)) {
-    std::array<std::uint8_t, kAckBytes> stamp{};
-    packet->CopyData(stamp.data(), sizeof(Stamp));
-    socket->SendTo(ns3::Create<ns3::Packet>(stamp.data(), stamp.size()), 0, from);
-  }
+    std::cout << "]";
+  });
+  std::cout << "}\n";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string file;
+  std::string body = "datagram";
   double link_mbps = 15;
   double rtt_ms = 150;
   double seconds = 100;
   std::uint32_t packet_bytes = 1500;
+  std::uint32_t buffer_packets = 10'000'000;
+  TcpSettings settings;
   ns3::CommandLine arguments;
   arguments.AddValue("file", "rules and senders", file);
+  arguments.AddValue("body", "datagram or tcp", body);
+  arguments.AddValue("keep-state", "over TCP: window and memory outlast an off period",
+                     settings.keeps_state);
+  arguments.AddValue("initial-window", "over TCP: packets that may leave before the first ACK",
+                     settings.initial_window);
   arguments.AddValue("link-mbps", "rate of the link, Mbit/s", link_mbps);
   arguments.AddValue("rtt-ms", "RTT without queueing and service, ms", rtt_ms);
+  arguments.AddValue("buffer-packets", "that may wait for the link", buffer_packets);
   arguments.AddValue("packet-bytes", "on the wire", packet_bytes);
   arguments.AddValue("seconds", "to simulate", seconds);
   arguments.Parse(argc, argv);
 
   std::ifstream input(file);
-  input.exceptions(std::ios::failbit | std::ios::badbit);
-  std::string word;
-  std::size_t count = 0;
-  input >> word >> count;
-  std::vector<Rule> rules(count);
-  for (Rule& rule : rules) {
-    for (std::size_t axis = 0; axis < kSignals; ++axis) {
-      input >> rule.lower[axis] >> rule.upper[axis];
-    }
-    input >> rule.multiple >> rule.increment >> rule.intersend_ms;
-  }
-  input >> word >> count;
-  std::vector<Sender> senders;
-  senders.reserve(count);
-  for (std::size_t sender = 0; sender < count; ++sender) {
-    std::size_t number = 0;
-    input >> number;
-    std::vector<Period> periods(number);
-    for (Period& period : periods) input >> period.begin_ms >> period.end_ms;
-    senders.emplace_back(rules, periods, packet_bytes - kHeaderBytes);
-  }
+  const Scenario scenario(input);
+  set_tcp_defaults(packet_bytes);
 
   ns3::PointToPointHelper link;
   link.SetDeviceAttribute("DataRate", ns3::DataRateValue(ns3::DataRate(link_mbps * 1e6)));
   link.SetChannelAttribute("Delay", ns3::TimeValue(from_ms(rtt_ms / 2)));
-  link.SetQueue("ns3::DropTailQueue", "MaxSize", ns3::StringValue("10000000p"));
+  const ns3::QueueSize size(ns3::QueueSizeUnit::PACKETS, buffer_packets);
+  link.SetQueue("ns3::DropTailQueue", "MaxSize", ns3::QueueSizeValue(size));
   ns3::NodeContainer ends(2);
   ns3::InternetStackHelper stack;
   stack.Install(ends);
@@ -240,31 +134,47 @@ int main(int argc, char** argv) {
   // Addresses on a device without a queue discipline bring one with them.
   ns3::TrafficControlHelper().Uninstall(devices);
 
-  for (std::size_t sender = 0; sender < senders.size(); ++sender) {
-    const auto port = static_cast<std::uint16_t>(kFirstPort + sender);
-    const ns3::Ptr<ns3::Socket> receiver =
-        ns3::Socket::CreateSocket(ends.Get(1), ns3::UdpSocketFactory::GetTypeId());
-    receiver->Bind(ns3::InetSocketAddress(ns3::Ipv4Address::GetAny(), port));
-    receiver->SetRecvCallback(ns3::MakeCallback(&answer));
-    senders[sender].install(ends.Get(0), ns3::InetSocketAddress(interfaces.GetAddress(1), port));
+  const bool is_tcp = body == "tcp";
+  std::deque<DatagramSender> datagram_senders;
+  std::deque<TcpSender> tcp_senders;
+  double prepared_ms = 0;
+  for (const Scenario::Sender& sender : scenario.senders) {
+    if (!is_tcp) break;
+    tcp_senders.emplace_back(scenario.rules, sender, settings);
+    prepared_ms += TcpSender::kOpensEveryMs * tcp_senders.back().connections();
   }
-  ns3::Simulator::Stop(ns3::Seconds(seconds));
-  ns3::Simulator::Run();
-
-  const auto list = [&](const char* name, auto value) {
-    std::cout << "\"" << name << "\": [";
-    for (std::size_t sender = 0; sender < senders.size(); ++sender) {
-      std::cout << (sender > 0 ? ", " : "") << value(senders[sender]);
+  const ns3::Time origin = from_ms(is_tcp ? prepared_ms + 1000 + 4 * rtt_ms : 0);
+  double opens_ms = 0;
+  std::vector<std::uint64_t> lost(scenario.senders.size());
+  ends.Get(0)->GetObject<ns3::TrafficControlLayer>()->TraceConnectWithoutContext(
+      "TcDrop", ns3::MakeBoundCallback(
+                    is_tcp ? &count_drop<ns3::TcpHeader> : &count_drop<ns3::UdpHeader>, &lost));
+  for (std::size_t number = 0; number < scenario.senders.size(); ++number) {
+    const auto port = static_cast<std::uint16_t>(kFirstPort + number);
+    const ns3::Ptr<ns3::Socket> receiver =
+        ns3::Socket::CreateSocket(ends.Get(1), is_tcp ? ns3::TcpSocketFactory::GetTypeId()
+                                                      : ns3::UdpSocketFactory::GetTypeId());
+    receiver->Bind(ns3::InetSocketAddress(ns3::Ipv4Address::GetAny(), port));
+    const ns3::InetSocketAddress there(interfaces.GetAddress(1), port);
+    if (is_tcp) {
+      receiver->Listen();
+      receiver->SetAcceptCallback(
+          ns3::MakeNullCallback<bool, ns3::Ptr<ns3::Socket>, const ns3::Address&>(),
+          ns3::MakeCallback(&TcpSender::accept));
+      tcp_senders[number].install(ends.Get(0), there, opens_ms, origin);
+      opens_ms += TcpSender::kOpensEveryMs * tcp_senders[number].connections();
+    } else {
+      receiver->SetRecvCallback(ns3::MakeCallback(&DatagramSender::answer));
+      datagram_senders.emplace_back(scenario.rules, scenario.senders[number].periods, packet_bytes);
+      datagram_senders.back().install(ends.Get(0), there);
     }
-    std::cout << "]";
-  };
-  std::cout.precision(17);
-  std::cout << "{";
-  list("sent", [](const Sender& each) { return each.sent(); });
-  std::cout << ", ";
-  list("received", [](const Sender& each) { return each.received(); });
-  std::cout << ", ";
-  list("rtt_sum_ms", [](const Sender& each) { return each.rtt_sum_ms(); });
-  std::cout << "}\n";
+  }
+  ns3::Simulator::Stop(origin + ns3::Seconds(seconds));
+  ns3::Simulator::Run();
+  if (is_tcp) {
+    print(tcp_senders, lost);
+  } else {
+    print(datagram_senders, lost);
+  }
   ns3::Simulator::Destroy();
 }

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from remy_rpc.files import read_begin
+
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 50051
 #: What comes before the path of a socket of this machine, as gRPC writes it.
@@ -212,8 +214,7 @@ def call_metadata(token: Token | Path | None) -> Sequence[tuple[str, str]]:
 def read_limited(path: Path, limit: int = _MOST_FILE_BYTES) -> bytes:
     """The content of a file of at most `limit` bytes. Raises SettingsError."""
     try:
-        with path.open("rb") as file:
-            content = file.read(limit + 1)
+        content = read_begin(path, limit + 1)
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror or error}") from error
     if len(content) > limit:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-import select
-import stat
 from contextlib import suppress
 from pathlib import Path
+
+from remy_rpc.files import read_begin
 
 
 class FileError(Exception):
@@ -27,35 +27,12 @@ def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
     one is read beyond the limit.
     """
     try:
-        # A named pipe opened otherwise waits for its writer, who may never come.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
-            begin = _begin(descriptor) if is_pipe else b""
-            if begin is None:
-                raise FileError(f"{os.fspath(path)} is a pipe that nobody writes to")
-            os.set_blocking(descriptor, True)
-            data = begin + file.read(limit + 1 - len(begin))
+        data = read_begin(path, limit + 1)
     except OSError as error:
         raise FileError(f"{os.fspath(path)}: cannot be read ({reason(error)})") from error
     if len(data) > limit:
         raise FileError(f"{os.fspath(path)} is too large; at most {limit} bytes are allowed")
     return data
-
-
-#: In which the writer of a pipe opens it.
-_WRITER_MS = 1000
-
-
-def _begin(pipe: int) -> bytes | None:
-    """The first byte, if there is one by now; None if nobody has the other end."""
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    poll.poll(_WRITER_MS)
-    try:
-        return os.read(pipe, 1) or None
-    except BlockingIOError:
-        return b""
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:

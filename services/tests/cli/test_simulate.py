@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,36 @@ def test_the_native_command_agrees(clocks: list[str], run_json: RunJson, tmp_pat
         assert tree[key] == pytest.approx(native[key]), key
     for ours, theirs in zip(tree["senders"], native["senders"], strict=True):
         assert {key: ours[key] for key in theirs} == pytest.approx(theirs)
+
+
+def test_the_native_command_reads_files_and_pipes_that_somebody_writes_to(tmp_path: Path) -> None:
+    file, pipe = paced(tmp_path / "file.dna", 0.7), tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def simulate(remycc: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [BIN / "remy-simulate", "--remycc", remycc, *NETWORK, "--json"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def digest(remycc: Path) -> object:
+        return json.loads(simulate(remycc).stdout)["digest"]
+
+    with ThreadPoolExecutor() as others:
+        writer = others.submit(lambda: pipe.write_bytes(file.read_bytes()))
+        assert digest(pipe) == digest(file)
+        writer.result()
+    for path, why in (
+        (pipe, "is a pipe that nobody writes to"),
+        (tmp_path, "is a directory, but must be a .dna file"),
+        (Path("/dev/zero"), "holds more than 64 MiB, which is no rule table"),
+        (tmp_path / "absent", "No such file or directory"),
+    ):
+        refused = simulate(path)
+        assert refused.returncode == 2
+        assert refused.stderr.strip().endswith(f"{path}: {why}")
 
 
 def test_senders_take_several_remyccs_in_turn(run_json: RunJson, tmp_path: Path) -> None:

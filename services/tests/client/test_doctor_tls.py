@@ -1,5 +1,6 @@
 """TLS that does not work, each time for another reason, against a real server."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -167,6 +168,17 @@ def test_a_key_of_another_certificate(serve: Serve, authority: Authority) -> Non
     verdict, text = check(address, trusting(authority, cert=one.cert, key=other.key))
     assert verdict == Verdict.PROBLEM
     assert "cannot be used" in text
+
+
+def test_a_pipe_is_no_certificate(serve: Serve, authority: Authority, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    address = serve(authority.issue("127.0.0.1"))
+    own = authority.issue("ann")
+    for tls in (TlsFiles(ca=pipe), trusting(authority, cert=pipe, key=own.key)):
+        verdict, text = check(address, tls)
+        assert verdict == Verdict.PROBLEM
+        assert f"{pipe} is a pipe" in text
 
 
 def test_plain_text_where_tls_is_spoken(serve: Serve, authority: Authority) -> None:

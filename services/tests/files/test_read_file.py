@@ -67,4 +67,4 @@ def test_a_pipe_that_nobody_writes_to_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(FileError) as caught:
         read_file(pipe, limit=10)
-    assert str(caught.value) == f"{pipe} is a pipe that nobody writes to"
+    assert str(caught.value) == f"{pipe}: cannot be read (a pipe that nobody writes to)"

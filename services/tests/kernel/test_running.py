@@ -158,7 +158,7 @@ def test_the_default_is_saved_and_restored(
         assert _in(netns, "cat", str(_SYSCTL)) == _name()
         assert _SYSCTL.read_text() == outside
         process.send_signal(how)
-        process.wait(30)
+        assert process.wait(30) == (-how if how == signal.SIGKILL else 0)
     if how == signal.SIGKILL:
         undo = ["ip", "netns", "exec", netns, str(_REMY_FARM), "kernel", "status"]
         done = subprocess.run(undo, env=environment, capture_output=True, text=True, check=True)

@@ -296,10 +296,11 @@ def test_what_there_is_is_listed_anew_after_a_while(
 def test_a_version_that_is_forgotten_is_no_end(
     client: Client, started: ControlPlane | None
 ) -> None:
-    if started is not None:
-        # An API server forgets by and by what was before its start.
-        started.stop_api_server()
-        started.start_api_server()
+    if started is None:
+        pytest.skip("only an API server that is started anew is known to have forgotten")
+    # What was before its start it forgets by and by.
+    started.stop_api_server()
+    started.start_api_server()
 
     class Forgotten(KubernetesCluster):
         """Its first list says that it is older than anything the API server still knows."""

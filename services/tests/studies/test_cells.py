@@ -12,6 +12,7 @@ from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.interface import OnProgress
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.files import FileError
+from remy_services.specification.schema import SpecError
 from remy_services.studies.cells import (
     CellRunner,
     CellStore,
@@ -154,3 +155,15 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
     (tmp_path / "cells.db").write_bytes(b"not a database, and longer than its head" * 9)
     with pytest.raises(FileError, match="give another --out"):
         CellStore(tmp_path / "cells.db")
+
+
+def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
+    dumbbell = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
+    network = {**dumbbell, "links": [{"delay_ms": 5}], "routes": [{}]}
+    plain = study_network(ROW.senders, network).run(0)
+    assert [group.HasField("rtt_offset_ms") for group in plain.senders] == [False]
+    apart = study_network(ROW.senders, {**network, "first_rtt_offset_ms": 4}).run(0)
+    found = [(group.count, group.rtt_offset_ms) for group in apart.senders]
+    assert found == [(1, 4), (1, 0), (1, 0)]
+    with pytest.raises(SpecError, match="first_rtt_offset_ms needs links"):
+        study_network(ROW.senders, {**dumbbell, "first_rtt_offset_ms": 4})

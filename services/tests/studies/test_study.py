@@ -138,6 +138,14 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
     [
         ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have link_mbps, rtt_ms,"),
         ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
+        (
+            "ns3, initial_window_packets: 2",
+            "rows[2].initial_window_packets is only for rows on tcp in ns3",
+        ),
+        (
+            "ns3, initial_window_packets: 2.5",
+            "rows[2].initial_window_packets is 2.5, but must be 1 to 1000",
+        ),
     ],
 )
 def test_rows_in_another_simulator_ask_for_what_it_knows(simulator: str, sentence: str) -> None:

@@ -92,6 +92,7 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
     double service_ms = 1;         // of a whole packet
     bool is_busy = false;          // or is about to ask the queue
     std::uint32_t index = 0;
+    Lane* only_lane = nullptr;  // behind it, where all routes have the same
     LinkResults results;
     LinkDescription description;
     std::unique_ptr<Variety> variety;
@@ -225,7 +226,6 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   void enqueue_at_variety(const Hop& hop, const Segment& segment, double now_ms);
   void enqueue_at_full(const Hop& hop, const Segment& segment, double now_ms);
   void fly(Link& link, Lane& lane, const Segment& segment, double departure_ms);
-  void fly_driven(Link& link, Lane& lane, const Segment& segment, double departure_ms);
   void fly_with_care(Lane& lane, const Segment& segment, double arrives_ms);
   void leave(Link& link, Segment& segment, double departure_ms);
   void join_lane_behind(const Segment& segment, double leaves_ms, double delay_ms,
@@ -505,6 +505,18 @@ void Network::order_lanes() {
     lane.index = static_cast<std::uint32_t>(lanes_.size());
     lanes_.push_back(&lane);
   }
+  for (const std::vector<Hop>& hops : hops_) {
+    for (const Hop& hop : hops) {
+      hop.link->only_lane = hop.lane;
+    }
+  }
+  for (const std::vector<Hop>& hops : hops_) {
+    for (const Hop& hop : hops) {
+      if (hop.link->only_lane != hop.lane) {
+        hop.link->only_lane = nullptr;
+      }
+    }
+  }
 }
 
 void Network::find_most_under_way(Sender& sender) {
@@ -596,8 +608,11 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   } else {
     const double departure_ms = now_ms + service_ms(link, *segment);
     departures_.set(link.index, departure_ms);
-    const Route& route = route_of(senders_[segment->sender], *segment);
-    fly(link, *route.hops[segment->hop].lane, *segment, departure_ms);
+    Lane* lane = link.only_lane;
+    if (lane == nullptr) [[unlikely]] {
+      lane = route_of(senders_[segment->sender], *segment).hops[segment->hop].lane;
+    }
+    fly(link, *lane, *segment, departure_ms);
   }
 }
 
@@ -816,19 +831,13 @@ void Network::dropped(const Segment& segment, double) {
   }
 }
 
-// Apart, so that what is inlined for other links is not decided by this one.
-[[gnu::noinline]] void Network::fly_driven(Link& link, Lane& lane, const Segment& segment,
-                                           double departure_ms) {
-  fly(link, lane, segment, departure_ms);
-}
-
 [[gnu::noinline]] void Network::enqueue_at_variety(const Hop& hop, const Segment& arriving,
                                                    double now_ms) {
   Link& link = *hop.link;
   Variety& variety = *link.variety;
   if (variety.only_drives) [[likely]] {
     if (const auto departure_ms = variety.fifo->accept(now_ms, *variety.driver, arriving.bytes)) {
-      fly_driven(link, *hop.lane, arriving, *departure_ms);
+      fly(link, *hop.lane, arriving, *departure_ms);
     } else {
       dropped(arriving, now_ms);
     }

@@ -110,9 +110,14 @@ class Rfc9438Cubic : public Controller {
   }
 
   [[gnu::always_inline]] void avoid_congestion(double now_ms, double packets) {
-    if (!in_epoch_) [[unlikely]] {
-      begin_epoch(now_ms);
+    if (in_epoch_) [[likely]] {
+      climb(now_ms, packets);
+    } else {
+      begin_epoch(now_ms, packets);
     }
+  }
+
+  [[gnu::always_inline]] void climb(double now_ms, double packets) {
     const double window = window_packets_;
     const double t_s = (now_ms - epoch_ms_) / 1000;
     // Section 4.2: the window that the curve has in an RTT, but never less than now, and never more
@@ -120,17 +125,20 @@ class Rfc9438Cubic : public Controller {
     const double target = std::clamp(curve(t_s + srtt_ms_ / 1000), window, 1.5 * window);
     // Section 4.3: what Reno would have; as fast as Reno itself from the window on at which the
     // last loss was.
-    reno_ += (reno_ < prior_ ? alpha_ : 1) * packets / window;
+    double growth = packets;
+    if (reno_ < prior_) [[likely]] {
+      growth *= alpha_;
+    }
+    reno_ += growth / window;
     // Sections 4.4 and 4.5: towards the target, by a packet's share for a packet. No step goes
     // beyond it where an ACK stands for more packets than the window has.
-    const double share = packets / window;
-    window_packets_ = window + (target - window) * (share < 1 ? share : 1);
+    window_packets_ = window + (target - window) * std::min(packets / window, 1.0);
     if (curve(t_s) < reno_) {
       window_packets_ = std::max(window_packets_, reno_);
     }
   }
 
-  [[gnu::noinline]] void begin_epoch(double now_ms) {
+  [[gnu::noinline]] void begin_epoch(double now_ms, double packets) {
     in_epoch_ = true;
     epoch_ms_ = now_ms;
     // Section 4.2: K is the time that the curve takes back to the maximum; 0 where no loss was
@@ -142,6 +150,7 @@ class Rfc9438Cubic : public Controller {
       maximum_ = window_packets_;
     }
     reno_ = window_packets_;
+    climb(now_ms, packets);
   }
 
   // Section 4.2, figure 1: W_cubic(t) = C (t - K)^3 + W_max.

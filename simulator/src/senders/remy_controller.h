@@ -78,8 +78,8 @@ class RemyController {
     window_packets_ = 0;
     if constexpr (kAnyRules) {
       remember();
+      last_ms_[1] = kUnknown;
     }
-    last_ms_[1] = kUnknown;
     return apply_rule();
   }
 
@@ -95,7 +95,7 @@ class RemyController {
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
                                                    double rtt_ms, std::uint32_t packets) {
     const double times_ms[2] = {sent_ms, received_ms};
-    if (last_ms_[1] >= kUnknown) [[unlikely]] {
+    if (is_first_of_period()) [[unlikely]] {
       // The first ACK of an on period only sets the references.
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
       if constexpr (kAnyRules) {
@@ -146,6 +146,11 @@ class RemyController {
   static constexpr std::uint32_t kGrownAge = 256;
   // An on period of fewer packets tells no rate that is worth remembering.
   static constexpr std::uint32_t kLeastRemembered = 16;
+
+  // Whether the next ACK is. The smallest RTT is at hand, but may be of an earlier on period.
+  bool is_first_of_period() const {
+    return (kAnyRules ? last_ms_[1] : minimum_rtt_ms_) >= kUnknown;
+  }
 
   bool is_scale_free() const { return remy::is_scale_free(table_->rules()); }
   // Whether this on period began with the memory of another.

@@ -230,23 +230,26 @@ double Transport::exchanged_around_gap(const Segment& segment, double received_m
     results_.packets_in_order += acknowledged;
     results_.rtt.handed_on();
   }
-  const News news = {
-      .sent_ms = segment.sent_ms,
-      .received_ms = received_ms,
-      .rtt_ms = 0,
-      .serial = segment.serial,
-      .first_before = first_before,
-      .prior_in_flight = prior_in_flight,
-      .acknowledged = acknowledged,
-      .delivered = is_news ? 1U : 0U,
-      .marked = segment.is_marked ? 1U : 0U,
-      .feedback_packets = segment.congestion.feedback_packets,
-      .newest = nullptr,
+  // Made where it is taken, or it goes through memory for one that is not plain.
+  const auto news = [&]() -> News {
+    return {
+        .sent_ms = segment.sent_ms,
+        .received_ms = received_ms,
+        .rtt_ms = 0,
+        .serial = segment.serial,
+        .first_before = first_before,
+        .prior_in_flight = prior_in_flight,
+        .acknowledged = acknowledged,
+        .delivered = is_news ? 1U : 0U,
+        .marked = segment.is_marked ? 1U : 0U,
+        .feedback_packets = segment.congestion.feedback_packets,
+        .newest = nullptr,
+    };
   };
   if (is_plain_) {
-    take<true>(news, false, now_ms, outlet);
+    take<true>(news(), false, now_ms, outlet);
   } else {
-    take_with_care(news, false, now_ms, outlet);
+    take_with_care(news(), false, now_ms, outlet);
   }
   return next_ms();
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -61,15 +60,14 @@ from remy_services.kernel.measuring import (
 )
 from remy_services.kernel.noise import NOISE_LINK, draw_noise, measure_noise
 from remy_services.kernel.running import (
-    ENDS,
     RunRecord,
     Scope,
     clean_up,
     counters,
+    held_signals,
     running,
     states,
     stop,
-    wait_for_the_end,
 )
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec_of_one_table
@@ -222,13 +220,15 @@ def run_command(
     if is_default and (netns or route):
         raise click.UsageError("--default is of this machine; leave out --netns and --route")
     scope = Scope(netns, route, is_default or (netns is not None and route is None))
-    # From here on a signal waits until there is something to undo, and is heard then.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     where = Path(pin) if pin is not None else None
-    with running(Path(folder), scope, for_all=for_all, pin=where) as state:
+    # From here on a signal waits until there is something to undo, and is heard then.
+    with (
+        held_signals() as wait_for_a_signal,
+        running(Path(folder), scope, for_all=for_all, pin=where) as state,
+    ):
         say(f"{state.name} runs; {_users(state)}.")
         if where is None:
-            wait_for_the_end()
+            wait_for_a_signal()
 
 
 def _users(state: RunRecord) -> str:

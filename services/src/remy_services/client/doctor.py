@@ -147,6 +147,11 @@ def check_tls(settings: ConnectionSettings, now: datetime, *, timeout_seconds: f
         text = "plain text: whoever is in between sees your token and your jobs"
         advice = "give the coordinator a certificate, and drop --insecure here"
         return _found(Check.TLS, text, advice, Verdict.WARNING)
+    advice = "each must be a PEM file without a password, and the key that of the certificate"
+    for path in (tls.ca, tls.cert, tls.key):
+        # It would be waited for, by a library that nothing interrupts.
+        if isinstance(path, Path) and path.is_fifo():
+            return _found(Check.TLS, f"{path} is a pipe, which cannot be looked at twice", advice)
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         context.set_alpn_protocols(["h2"])
@@ -155,7 +160,6 @@ def check_tls(settings: ConnectionSettings, now: datetime, *, timeout_seconds: f
             context.load_cert_chain(tls.cert, tls.key, password="")
     except (OSError, ValueError) as error:
         text = f"the files of the --tls flags cannot be used ({_reason(error)})"
-        advice = "each must be a PEM file without a password, and the key that of the certificate"
         return _found(Check.TLS, text, advice)
     try:
         pem = ssl.get_server_certificate(where, timeout=timeout_seconds)

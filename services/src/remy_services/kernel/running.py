@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ STATES: Final = Path(os.environ.get("REMY_FARM_KERNEL_STATES", "/run/remy-farm/k
 _SYSCTL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _MOST_BYTES: Final = 1 << 20
+_ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _NAMES_AFTER_RULES: Final = (
     "acks",
     "clamped_windows",
@@ -252,9 +253,26 @@ def running(
                 _path(name).unlink(missing_ok=True)
 
 
-def wait_for_the_end() -> None:
-    """Until SIGTERM, SIGINT or SIGHUP, which are to be blocked."""
-    signal.sigwait(ENDS)
+@contextmanager
+def held_signals() -> Iterator[Callable[[], None]]:
+    """Keeps SIGTERM, SIGINT and SIGHUP from ending this process meanwhile; what it yields returns
+    once one of them has come, also one of before. To be used in the main thread.
 
+    They are blocked here, which commands that are called inherit, and handled: libraries have
+    threads of their own, by which a signal without a handler would end the process all the same.
+    """
+    came: list[int] = []
+    handlers = {each: signal.signal(each, lambda number, _: came.append(number)) for each in _ENDS}
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
 
-ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    def wait() -> None:
+        # Of one that another thread took, the handler is called between two waits.
+        while not came and signal.sigtimedwait(_ENDS, 1) is None:
+            pass
+
+    try:
+        yield wait
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)

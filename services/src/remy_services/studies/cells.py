@@ -113,7 +113,11 @@ class OtherSimulator(Protocol):
     """Changes where the same cell may come to something else."""
 
     def outcome(
-        self, tables: Sequence[bytes], specimen: evaluation_pb2.Specimen, seconds: float
+        self,
+        tables: Sequence[bytes],
+        specimen: evaluation_pb2.Specimen,
+        seconds: float,
+        initial_window_packets: int = 0,
     ) -> evaluation_pb2.SpecimenOutcome:
         """What one cell comes to. Raises FileError."""
 
@@ -131,7 +135,7 @@ def cells_of(
     others: Others | None = None,
 ) -> Iterator[Cell]:
     """Of a row, by what is varied, then by run. Every row has the same draws in the same run; where
-    some are in another simulator, as given times."""
+    some are in another simulator, times on and off as given times."""
     (runs,) = study.runs.of(quick=quick)
     for x in study.sweep.values.of(quick=quick) if study.sweep else (None,):
         varied = {study.sweep.field: x} if study.sweep else {}
@@ -141,7 +145,9 @@ def cells_of(
                 yield cell
                 continue
             specimen = with_intervals(cell.specimen, study.seconds)
-            suffix = (others or {})[row.simulator].digest if row.simulator else ""
+            suffix = ""
+            if row.simulator:
+                suffix = f"{(others or {})[row.simulator].digest} {row.initial_window_packets}"
             digest = _digest(tables, specimen, study.seconds, suffix)
             yield replace(cell, specimen=specimen, digest=digest)
 
@@ -345,7 +351,8 @@ class CellRunner:
         """Cells of a row that asks for another simulator, one by one."""
         simulator = self._others[cells[0].row.simulator]
         for cell in cells:
-            outcome = simulator.outcome(tables.messages, cell.specimen, seconds)
+            window = cell.row.initial_window_packets
+            outcome = simulator.outcome(tables.messages, cell.specimen, seconds, window)
             self._store.put({cell.digest: outcome.SerializeToString(deterministic=True)})
             self._done += cell.packets * seconds
             on_cells(self._done)

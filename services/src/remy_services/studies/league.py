@@ -132,6 +132,7 @@ _UNITS = {
     "senders": "senders",
     "links[1].jitter_box.periodic.period_ms": "ms between releases",
     "links[2].jitter_box.random.longest_hold_ms": "ms late",
+    "first_rtt_offset_ms": "ms too long",
 }
 
 
@@ -434,7 +435,7 @@ def draw_set(result: SetResult) -> Figure:
         fontsize=7.5,
     )
     axes.set_title(
-        f"{result.league.title}: score over the best's, and winning rate",
+        f"{result.league.title}\nScore over the best's, and winning rate",
         loc="left",
         fontsize=12,
         color=INK,

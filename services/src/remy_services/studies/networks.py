@@ -22,7 +22,7 @@ from remy_services.evaluation.senders import USUAL_PACKET_BYTES, Words, bottlene
 from remy_services.evaluation.topologies import topology_of
 from remy_services.files import FileError
 from remy_services.specification.reading import fill
-from remy_services.specification.schema import SpecError
+from remy_services.specification.schema import SpecError, Violation
 from remy_services.studies.reading import BUFFERS
 from remy_simulator import log2, uniform
 
@@ -38,6 +38,8 @@ _BITS_PER_MS_IN_MBPS = 1000.0
 # Names the draws of when senders are first on, among those of a run.
 _FIRST_ON = 0x66697273
 _LN_2 = 0.6931471805599453
+# Of a network: sets its first sender apart from all others.
+_FIRST_OFFSET = "first_rtt_offset_ms"
 
 
 def reference_folder() -> Path | None:
@@ -139,6 +141,8 @@ def study_network(
     """The network with these senders. Raises SpecError, and FileError for a recording."""
     if "links" in network:
         return _of_links(senders, network, source)
+    if _FIRST_OFFSET in network:
+        raise SpecError(source, [Violation(_FIRST_OFFSET, "needs links")])
     specimen = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=_rate(network),
         rtt_ms=network["rtt_ms"],
@@ -169,14 +173,15 @@ def _fill(message: Message, network: Mapping[str, Any], key: str, source: str) -
 
 def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[Words, int, int]]:
     """Who sends, how many they are, and which of the routes they have: that of their kind, and
-    where there is one kind and several routes, each its own."""
+    where there is one kind and several routes, each its own. What sets one sender apart makes each
+    a group."""
     groups: list[tuple[Words, int, int]] = []
     own_routes = len(senders) == 1 and len(network.get("routes", ())) > 1
     counts = sender_counts(senders, network)
     for kind, (words, count) in enumerate(zip(senders, counts, strict=True)):
         if own_routes:
             groups += [(words, 1, sender) for sender in range(count)]
-        elif begins_by_sender(network):
+        elif begins_by_sender(network) or _FIRST_OFFSET in network:
             groups += [(words, 1, kind)] * count
         else:
             groups.append((words, count, kind))
@@ -218,6 +223,7 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
         _traffic(network, senders), preserving_proto_field_name=True
     )
     apart_ms = network.get("starts_apart_ms")
+    offset_ms = network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
             "sender": _with_body(words, network.get("body")),
@@ -226,6 +232,8 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
             # The last is that of those behind it, too.
             **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
             **({"first_on_ms": apart_ms * sender} if apart_ms is not None else {}),
+            # It sets one sender apart from its like.
+            **({"rtt_offset_ms": 0 if sender else offset_ms} if offset_ms is not None else {}),
         }
         for sender, (words, count, route) in enumerate(_groups(senders, network))
     ]

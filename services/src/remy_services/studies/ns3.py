@@ -2,6 +2,7 @@
 
 The scenario is compiled against the wheel `ns3`, whose folder REMY_NS3 names; ours has the schedule
 of when senders are on as given times, so that both simulate the same and differ by nothing drawn.
+Flows by bytes end when they will, so that their lengths and pauses are draws of each simulator's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -26,7 +28,7 @@ from remy_simulator.messages import packet_bytes, to_native
 
 #: The folder `ns3` among an environment's packages.
 FOLDER = "REMY_NS3"
-_SOURCE = "remycc.cc"
+_MAIN = "remycc.cc"
 _MODULES = (
     *("internet", "bridge", "traffic-control", "point-to-point"),
     *("network", "stats", "core"),
@@ -35,8 +37,9 @@ _BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
 _MS_PER_SECOND = 1000.0
 _LN_2 = 0.6931471805599453
-# Names the draws of when senders are on and off, among those of a run.
+# Name the draws of when senders are on and off, among those of a run.
 _INTERVALS = 0x696E7465
+_FLOWS = 0x666C6F77
 _SIGNALS = 4
 #: Memory beyond a table's domain is clamped to it.
 _NO_END = 1e300
@@ -44,7 +47,7 @@ _NO_END = 1e300
 
 def with_intervals(specimen: evaluation_pb2.Specimen, seconds: float) -> evaluation_pb2.Specimen:
     """The specimen with the draws of its senders' exponential times on and off as given times, and
-    each sender in a group of its own."""
+    each sender in a group of its own. Flows by bytes stay as they are."""
     found = evaluation_pb2.Specimen()
     found.CopyFrom(specimen)
     del found.senders[:]
@@ -55,19 +58,21 @@ def with_intervals(specimen: evaluation_pb2.Specimen, seconds: float) -> evaluat
             own.CopyFrom(group)
             own.count = 1
             traffic = group.traffic
+            if not traffic.HasField("exponential_time"):
+                continue
             own.traffic.Clear()
             means_ms = (traffic.mean_off_ms, traffic.exponential_time.mean_ms)
             now_ms, draw = 0.0, 0
             while now_ms < seconds * _MS_PER_SECOND:
                 ends_ms = own.traffic.intervals.end_ms if draw % 2 else None
-                now_ms += _exponential(means_ms[draw % 2], specimen.key, sender, draw)
+                now_ms += _exponential(means_ms[draw % 2], _INTERVALS, specimen.key, sender, draw)
                 (own.traffic.intervals.begin_ms if ends_ms is None else ends_ms).append(now_ms)
                 draw += 1
     return found
 
 
-def _exponential(mean_ms: float, *path: int) -> float:
-    return float(-mean_ms * _LN_2 * log2(1.0 - uniform(SEED, _INTERVALS, *path)))
+def _exponential(mean: float, *path: int) -> float:
+    return float(-mean * _LN_2 * log2(1.0 - uniform(SEED, *path)))
 
 
 class Ns3:
@@ -75,7 +80,7 @@ class Ns3:
 
     def __init__(self, studies: Path) -> None:
         """Of the folder of studies that has it. Raises FileError without ns-3 or a compiler."""
-        source = studies / "ns3" / _SOURCE
+        sources = sorted((studies / "ns3").glob("*.[ch]*"))
         prefix = Path(os.environ.get(FOLDER, "."))
         if not (prefix / "include" / "ns3" / "core-module.h").exists():
             raise FileError(
@@ -96,7 +101,7 @@ class Ns3:
             [
                 compiler,
                 *("-std=c++20", "-O2", "-DNDEBUG", "-w", f"-I{prefix / 'include'}"),
-                *(source, "-o", self._program),
+                *(studies / "ns3" / _MAIN, "-o", self._program),
                 *needed,
                 f"-Wl,-rpath,{needed[0].parent}",
             ],
@@ -106,28 +111,40 @@ class Ns3:
         )
         if built.returncode != 0:
             self.close()
-            raise FileError(f"{source} cannot be compiled: {built.stderr.strip()[-500:]}")
+            name = studies / "ns3" / _MAIN
+            raise FileError(f"{name} cannot be compiled: {built.stderr.strip()[-500:]}")
         #: Changes where the same request may come to something else.
-        self.digest = hashlib.sha256(source.read_bytes() + needed[-1].name.encode()).hexdigest()
+        self.digest = hashlib.sha256(
+            b"".join(source.read_bytes() for source in sources) + needed[-1].name.encode()
+        ).hexdigest()
 
     def close(self) -> None:
         """Removes what was compiled."""
         self._folder.cleanup()
 
     def outcome(
-        self, tables: Sequence[bytes], specimen: evaluation_pb2.Specimen, seconds: float
+        self,
+        tables: Sequence[bytes],
+        specimen: evaluation_pb2.Specimen,
+        seconds: float,
+        initial_window_packets: int = 0,
     ) -> evaluation_pb2.SpecimenOutcome:
-        """What senders of one table come to that are on at given times. Raises FileError."""
+        """What senders of one table come to; over TCP with so many packets that may leave before
+        the first ACK, unless that is 0. Raises FileError."""
         table = rule_table_pb2.RuleTable.FromString(tables[0])
         file = Path(self._folder.name) / "input"
-        file.write_text(_rules(to_native(table)) + _senders(specimen))
+        file.write_text(_rules(to_native(table)) + senders_text(specimen, seconds))
         rate = specimen.link_rate_packets_per_ms * packet_bytes(specimen.bottleneck)
+        limit = specimen.buffer_packets if specimen.HasField("buffer_packets") else None
         ran = subprocess.run(
             [
                 self._program,
                 f"--file={file}",
+                *body_flags(specimen),
+                f"--initial-window={initial_window_packets}",
                 f"--link-mbps={rate * _BITS_PER_BYTE / _BITS_PER_MS_IN_MBPS!r}",
                 f"--rtt-ms={specimen.rtt_ms!r}",
+                *([] if limit is None else [f"--buffer-packets={limit}"]),
                 f"--packet-bytes={packet_bytes(specimen.bottleneck):.0f}",
                 f"--seconds={seconds!r}",
             ],
@@ -137,23 +154,45 @@ class Ns3:
         )
         if ran.returncode != 0:
             raise FileError(f"ns-3 ended with {ran.returncode}: {ran.stderr.strip()[-500:]}")
-        return outcome_of(json.loads(ran.stdout), specimen, seconds)
+        return outcome_of(json.loads(ran.stdout), seconds)
 
 
-def outcome_of(
-    seen: Mapping[str, Any], specimen: evaluation_pb2.Specimen, seconds: float
-) -> evaluation_pb2.SpecimenOutcome:
-    """What the scenario has seen, with the times that the schedule tells."""
-    on_ms, share_ms, first_on_ms = _times(specimen, seconds * _MS_PER_SECOND)
+def outcome_of(seen: Mapping[str, Any], seconds: float) -> evaluation_pb2.SpecimenOutcome:
+    """What the scenario has seen of each sender."""
+    on_ms, share_ms, first_on_ms = _times(seen["on_ms"], seconds * _MS_PER_SECOND)
+    nothing = [0] * len(on_ms)
     return evaluation_pb2.SpecimenOutcome(
         packets_received=seen["received"],
         packets_sent=seen["sent"],
-        packets_lost=[0] * len(on_ms),
+        packets_lost=seen["lost"],
         on_ms=on_ms,
         share_ms=share_ms,
         delay_sum_ms=seen["rtt_sum_ms"],
         first_on_ms=first_on_ms,
+        transport=evaluation_pb2.TransportColumns(
+            packets_in_order=seen["received"],
+            packets_repeated=seen["repeated"],
+            packets_marked=nothing,
+            timeouts=seen["timeouts"],
+            throughput_packets=seen["received"],
+            delay_samples=seen["rtt_samples"],
+            flows=nothing,
+        ),
     )
+
+
+def body_flags(specimen: evaluation_pb2.Specimen) -> list[str]:
+    """What carries the senders, as the scenario takes it. Raises FileError."""
+    bodies = {group.body.SerializeToString(deterministic=True) for group in specimen.senders}
+    body = specimen.senders[0].body
+    settings = {each.name: each.value for each in body.parameters}
+    keeps_state = settings.pop("keep_state", 0) != 0
+    is_known = body.name in ("", "datagram") or (body.name == "tcp" and body.variant in ("", "rfc"))
+    if len(bodies) > 1 or not is_known or settings:
+        raise FileError(
+            "ns-3's senders are all on datagram, or on tcp without settings but keep_state"
+        )
+    return [f"--body={body.name or 'datagram'}", f"--keep-state={int(keeps_state)}"]
 
 
 def _rules(table: RuleTable) -> str:
@@ -172,18 +211,26 @@ def _rules(table: RuleTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _senders(specimen: evaluation_pb2.Specimen) -> str:
+def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
+    """When senders are on, as the scenario reads it. Raises FileError."""
     lines = [f"senders {len(specimen.senders)}"]
-    for group in specimen.senders:
-        periods = _periods(group)
-        words = [f"{begin_ms!r} {end_ms!r}" for begin_ms, end_ms in periods]
-        lines.append(" ".join([str(len(periods)), *words]))
+    for sender, group in enumerate(specimen.senders):
+        pairs: Sequence[tuple[float, float]]
+        if group.traffic.HasField("intervals"):
+            kind, pairs = "time", _periods(group)
+        elif group.body.name == "tcp" and group.traffic.HasField("exponential_bytes"):
+            kind, pairs = "flows", _flows(specimen, sender, seconds)
+        else:
+            raise FileError("ns-3's senders are on for exponential times, on tcp also by bytes")
+        words = [f"{first!r} {second!r}" for first, second in pairs]
+        lines.append(" ".join([kind, str(len(pairs)), *words]))
     return "\n".join(lines) + "\n"
 
 
 def _periods(group: evaluation_pb2.SenderGroup) -> list[tuple[float, float]]:
     intervals = group.traffic.intervals
-    ends_ms = [*intervals.end_ms, *([_NEVER_MS] if _is_open(intervals) else [])]
+    is_open = len(intervals.end_ms) < len(intervals.begin_ms)
+    ends_ms = [*intervals.end_ms, *([_NEVER_MS] if is_open else [])]
     return list(zip(intervals.begin_ms, ends_ms, strict=True))
 
 
@@ -191,18 +238,31 @@ def _periods(group: evaluation_pb2.SenderGroup) -> list[tuple[float, float]]:
 _NEVER_MS = 1e9
 
 
-def _is_open(intervals: evaluation_pb2.Traffic.Intervals) -> bool:
-    return len(intervals.end_ms) < len(intervals.begin_ms)
+def _flows(
+    specimen: evaluation_pb2.Specimen, sender: int, seconds: float
+) -> list[tuple[float, int]]:
+    """Time off before each flow and its packets: as many as there can be, as each takes an RTT."""
+    group = specimen.senders[sender]
+    traffic = group.traffic
+    flows: list[tuple[float, int]] = []
+    now_ms = 0.0
+    while now_ms < seconds * _MS_PER_SECOND:
+        path = (_FLOWS, specimen.key, sender, 2 * len(flows))
+        off_ms = _exponential(traffic.mean_off_ms, *path)
+        if not flows and group.HasField("first_on_ms"):
+            off_ms = group.first_on_ms
+        mean_bytes = traffic.exponential_bytes.mean_bytes
+        flow_bytes = _exponential(mean_bytes, *path[:-1], path[-1] + 1)
+        flows.append((off_ms, max(1, math.ceil(flow_bytes / packet_bytes(specimen.bottleneck)))))
+        now_ms += off_ms + specimen.rtt_ms
+    return flows
 
 
 def _times(
-    specimen: evaluation_pb2.Specimen, end_ms: float
+    on: Sequence[Sequence[tuple[float, float]]], end_ms: float
 ) -> tuple[list[float], list[float], list[float]]:
     """Of each sender: time on, the same over the senders then on, and when it was first on."""
-    periods = [
-        [(begin, min(end, end_ms)) for begin, end in _periods(group) if begin < end_ms]
-        for group in specimen.senders
-    ]
+    periods = [[(begin, min(end, end_ms)) for begin, end in each if begin < end_ms] for each in on]
     edges = sorted({edge for each in periods for period in each for edge in period})
     on_ms, share_ms = [0.0] * len(periods), [0.0] * len(periods)
     for low, high in itertools.pairwise(edges):

@@ -68,6 +68,8 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
     "starts_apart_ms": FROM_0,
     # Senders are first on after exponentially distributed times, and not after a time off.
     "first_on_mean_ms": FROM_0,
+    # The first sender's RTTs, but the first of an on period, are too long by this.
+    "first_rtt_offset_ms": FROM_0,
     # Share of the link that flows of on_bytes ask for: says off_ms.
     "load": (lambda value: 0 < value < 1, "above 0 and below 1"),
     # Words.

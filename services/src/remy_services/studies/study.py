@@ -126,6 +126,8 @@ class StudyRow:
     """Of what is varied, where a RemyCC was designed for a range of it."""
     simulator: str = ""
     """Another than this project's, by what --with calls it."""
+    initial_window_packets: int = 0
+    """There, on TCP: what may leave before the first ACK; 0: as the table's rules say."""
 
     def published_tables(self) -> list[str]:
         """Names of files that others published."""
@@ -256,6 +258,9 @@ def _range(fields: Fields, field: str) -> tuple[float, float] | None:
     return low, high
 
 
+_WINDOW: Check = (lambda value: 1 <= value <= 1000 and value == int(value), "1 to 1000")
+
+
 def _row(fields: Fields) -> StudyRow:
     tree = fields.take("sender")
     words = []
@@ -275,9 +280,13 @@ def _row(fields: Fields) -> StudyRow:
         time_unit_ms=fields.number("time_unit_ms") or 1.0,
         design_range=_range(fields, "design_range"),
         simulator=fields.text("simulator"),
+        initial_window_packets=int(fields.number("initial_window_packets", _WINDOW) or 0),
     )
     if row.simulator not in ("", NS3):
         fields.fail("simulator", f"is {show(row.simulator)}, but must be {NS3}")
+    is_on_tcp = any(each.body and each.body.name == "tcp" for each in row.senders)
+    if row.initial_window_packets and not (row.simulator and is_on_tcp):
+        fields.fail("initial_window_packets", f"is only for rows on tcp in {NS3}")
     fields.end()
     return row
 
@@ -400,7 +409,10 @@ def parse_study(text: str, source: str, *, study: str, name: str) -> FigureStudy
 
 
 #: What rows in ns-3 and those beside them may say of a network.
-_IN_NS3 = ("link_mbps", "rtt_ms", "senders", "on_ms", "off_ms", "packet_bytes")
+_IN_NS3 = (
+    *("link_mbps", "rtt_ms", "buffer_packets", "packet_bytes"),
+    *("senders", "on_ms", "on_bytes", "off_ms", "first_on_mean_ms"),
+)
 _NEEDED = (("link_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final, cast
 
 from remy_farm.v1 import design_service_pb2 as messages
@@ -36,7 +37,11 @@ _ACTIVE: Final = [
     if state != job_pb2.JOB_STATE_UNSPECIFIED and state not in FINAL_STATES
 ]
 # More than a screen shows.
-_NEWEST: Final = 100
+_NEWEST: Final = 60
+# In which a browser draws these, before all others are asked for.
+_BEFORE_THE_REST_SECONDS: Final = 0.4
+# For as long it is asked for who is expected to listen.
+_EXPECTED_SECONDS: Final = 10.0
 # A curve has no more pixels.
 _MOST_POINTS: Final = 4000
 _MOST_ENTRIES: Final = 1000
@@ -141,8 +146,8 @@ class JobFeed:
     """Asks for jobs while there are listeners, and tells them what changed.
 
     An update is a tree with "kind": "jobs" (all of them, first and after every loss; with "more"
-    the newest of them, and all follow), "changed"
-    (rows that are new or differ, and ids that are gone), "lost" and "refused" (with why), "back".
+    the newest of them, and all follow), "changed" (rows that are new or differ, and ids that are
+    gone), "lost" and "refused" (with why), "back".
     """
 
     def __init__(self, client: DesignClient, clock: Callable[[], float] = time.monotonic) -> None:
@@ -157,30 +162,45 @@ class JobFeed:
         self._rows: dict[str, Tree] = {}
         self._everything_at: float | None = None
         self._trouble: Tree | None = None
+        # What has been told of the newest where the rest is yet to come.
+        self._newest: Tree | None = None
+        self._expected_until = float("-inf")
 
-    def jobs(self) -> list[Tree]:
-        """The rows of all jobs, newest first, as the coordinator has them now.
-
-        Raises ServiceError.
-        """
-        return [job_row(job) for job in self._client.list_all(messages.ListJobsRequest())]
+    def expect(self) -> None:
+        """Somebody is about to listen: what is told first is asked for already."""
+        with self._lock:
+            if not self._is_wanted():
+                self._begin()
+            self._expected_until = self._clock() + _EXPECTED_SECONDS
 
     def listen(self, listener: Listener) -> None:
         """Tells it all jobs, or why that cannot be, and then what changes."""
         with self._lock:
-            if not self._listeners:
-                # What was known is too old to go on from.
-                self._everything_at, self._trouble = None, None
-                self._seen, self._rows = {}, {}
-            elif self._everything_at is not None:
-                listener({"kind": "jobs", "rows": list(self._rows.values())})
+            if not self._is_wanted():
+                self._begin()
+            self._expected_until = float("-inf")
+            if self._everything_at is not None:
+                rows = sorted(self._rows.values(), key=itemgetter("created"), reverse=True)
+                if len(rows) > _NEWEST:
+                    listener({"kind": "jobs", "rows": rows[:_NEWEST], "more": True})
+                listener({"kind": "jobs", "rows": rows})
+            elif self._newest is not None:
+                listener(self._newest)
             if self._trouble is not None:
                 listener(self._trouble)
             self._listeners.append(listener)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
-                self._thread.start()
-            self._wake.notify_all()
+
+    def _is_wanted(self) -> bool:
+        return bool(self._listeners) or self._clock() < self._expected_until
+
+    def _begin(self) -> None:
+        # What was known is too old to go on from.
+        self._everything_at, self._trouble, self._newest = None, None, None
+        self._seen, self._rows = {}, {}
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+            self._thread.start()
+        self._wake.notify_all()
 
     def leave(self, listener: Listener) -> None:
         """Tells it no more."""
@@ -206,7 +226,7 @@ class JobFeed:
     def _run(self) -> None:
         while True:
             with self._lock:
-                while not self._listeners and not self._is_closed:
+                while not self._is_wanted() and not self._is_closed:
                     self._wake.wait()
                 if self._is_closed:
                     return
@@ -241,11 +261,14 @@ class JobFeed:
 
     def _tell_newest(self) -> None:
         """What a screen shows first, where the rest takes a while."""
-        newest = self._client.list(messages.ListJobsRequest(page_size=_NEWEST))
-        if newest.next_page_token:
-            rows = [job_row(job) for job in newest.jobs]
+        page = self._client.list(messages.ListJobsRequest(page_size=_NEWEST))
+        if page.next_page_token:
+            rows = [job_row(job) for job in page.jobs]
             with self._lock:
-                self._tell({"kind": "jobs", "rows": rows, "more": True})
+                self._newest = {"kind": "jobs", "rows": rows, "more": True}
+                self._tell(self._newest)
+                if not self._is_closed:
+                    self._wake.wait(_BEFORE_THE_REST_SECONDS)
 
     def _tell_trouble(self, trouble: Tree) -> None:
         with self._lock:
@@ -269,7 +292,7 @@ class JobFeed:
                 self._seen = {}
                 return
             if is_all:
-                self._everything_at = now
+                self._everything_at, self._newest = now, None
                 here = {job.id for job in jobs}
                 gone = [key for key in self._rows if key not in here]
             for key in gone:

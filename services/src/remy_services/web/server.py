@@ -65,6 +65,8 @@ _MOST_BEHIND: Final = 200
 #: With all its pictures.
 _MOST_STUDY_BYTES: Final = 64 << 20
 _HEARTBEAT_SECONDS: Final = 15.0
+#: In which a browser draws what a screen shows, before it is kept busy with the rest.
+_DRAWING_SECONDS: Final = 0.2
 #: uvicorn ticks ten times a second.
 _TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
@@ -367,6 +369,7 @@ class FarmPage:
     async def _sign_in(self, request: Request) -> Response:
         given: _Login = _decoded(await request.body(), _Login)
         session, info = await run_in_threadpool(self._sessions.open, given.token)
+        session.account.feed.expect()
         response = JSONResponse(self._who_tree(session, info))
         response.set_cookie(
             self._cookie,
@@ -446,10 +449,16 @@ class FarmPage:
                     yield ": still here\n\n"
                 else:
                     yield f"data: {json.dumps(update, separators=(',', ':'))}\n\n"
+                    if update.get("more"):
+                        await asyncio.sleep(_DRAWING_SECONDS)
         finally:
             feed.leave(listener)
 
-    async def _page(self, _: Request) -> Response:
+    async def _page(self, request: Request) -> Response:
+        session = self._sessions.find(request.cookies.get(self._cookie))
+        if session is not None:
+            # What it will show is on its way while the browser reads the page.
+            session.account.feed.expect()
         return Response(self._shell, media_type="text/html")
 
 

@@ -1,0 +1,108 @@
+"""The feed tells what a screen shows first, and knows it already where a browser is expected."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2
+from remy_services.client.design_client import DesignClient
+from remy_services.web.feed import JobFeed, Tree
+
+JOBS = 200
+_DEADLINE_SECONDS = 60
+
+
+class ScriptedClient:
+    """A coordinator with many jobs, which says when it was asked for the newest and for all."""
+
+    def __init__(self) -> None:
+        self.newest_asked = threading.Semaphore(0)
+        self.all_asked = threading.Semaphore(0)
+        self.may_answer_all = threading.Event()
+        self._jobs = [
+            job_pb2.Job(id=f"job-{number}", state=job_pb2.JOB_STATE_PENDING)
+            for number in range(JOBS)
+        ]
+        for number, job in enumerate(self._jobs):
+            job.create_time.seconds = JOBS - number
+
+    def list(self, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
+        self.newest_asked.release()
+        return messages.ListJobsResponse(
+            jobs=self._jobs[: request.page_size], next_page_token="more"
+        )
+
+    def list_all(self, request: messages.ListJobsRequest) -> Iterator[job_pb2.Job]:
+        assert self.may_answer_all.wait(_DEADLINE_SECONDS)
+        self.all_asked.release()
+        yield from self._jobs
+
+
+@pytest.fixture
+def client() -> ScriptedClient:
+    return ScriptedClient()
+
+
+@pytest.fixture
+def feed(client: ScriptedClient) -> Iterator[JobFeed]:
+    feed = JobFeed(cast("DesignClient", client))
+    yield feed
+    client.may_answer_all.set()
+    feed.close()
+
+
+def _told(feed: JobFeed) -> queue.Queue[Tree]:
+    told: queue.Queue[Tree] = queue.Queue()
+    feed.listen(told.put)
+    return told
+
+
+def _is_screenful(update: dict[str, Any]) -> bool:
+    return bool(update.get("more")) and 0 < len(update["rows"]) < JOBS
+
+
+def test_who_is_not_expected_is_told_the_newest_and_then_all(
+    feed: JobFeed, client: ScriptedClient
+) -> None:
+    told = _told(feed)
+    assert _is_screenful(told.get(timeout=_DEADLINE_SECONDS))
+    client.may_answer_all.set()
+    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
+
+
+def test_who_is_expected_is_told_at_once_what_is_known(
+    feed: JobFeed, client: ScriptedClient
+) -> None:
+    feed.expect()
+    assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
+    early = _told(feed)
+    assert _is_screenful(early.get(timeout=_DEADLINE_SECONDS))
+    client.may_answer_all.set()
+    assert len(early.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
+    # By now nothing has to be asked for: the newest again come first, and in their order.
+    late = _told(feed)
+    first, rest = late.get_nowait(), late.get_nowait()
+    assert _is_screenful(first)
+    assert [row["id"] for row in first["rows"]] == [f"job-{i}" for i in range(len(first["rows"]))]
+    assert len(rest["rows"]) == JOBS
+    assert not client.newest_asked.acquire(blocking=False)
+
+
+def test_what_is_known_is_forgotten_when_nobody_is_expected_any_more(
+    client: ScriptedClient,
+) -> None:
+    now = 0.0
+    feed = JobFeed(cast("DesignClient", client), clock=lambda: now)
+    client.may_answer_all.set()
+    for _ in range(2):
+        feed.expect()
+        assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
+        assert client.all_asked.acquire(timeout=_DEADLINE_SECONDS)
+        now += 3600
+    feed.close()
