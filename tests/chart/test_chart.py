@@ -22,7 +22,7 @@ from remy_services.kubernetes.manifest import (
     read_settings,
     threads_of,
 )
-from remy_services.kubernetes.observed import INTERRUPTED
+from remy_services.kubernetes.observed import INTERRUPTED, UNSEEN
 from remy_workers.command import command as worker_command
 from remy_workers.settings import ExitCode, settings_of
 from remy_workers.worker import RETRY
@@ -308,7 +308,7 @@ class TestWorkerJobs:
 
     def test_preemption_is_no_failure_and_a_defect_ends_the_job(self) -> None:
         spec = render().launcher()["template"]["spec"]
-        defects, disrupted, told = spec["podFailurePolicy"]["rules"]
+        defects, disrupted, told, unseen = spec["podFailurePolicy"]["rules"]
         assert defects["action"] == "FailJob"
         # Whatever would end every worker like it, on any node.
         assert defects["onExitCodes"]["values"] == [
@@ -322,6 +322,8 @@ class TestWorkerJobs:
         }
         assert told["action"] == "Ignore"
         assert told["onExitCodes"]["values"] == [INTERRUPTED]
+        assert unseen["action"] == "Ignore"
+        assert unseen["onExitCodes"]["values"] == [UNSEEN]
         assert spec["template"]["spec"]["restartPolicy"] == "Never"
         assert "activeDeadlineSeconds" not in spec
 

@@ -170,7 +170,7 @@ def test_spot_nodes_may_be_lost_every_half_minute(
 
 
 def _cpu_seconds_of_a_step(folder: Path) -> float:
-    """Of a design with nothing but its length different, without what its process takes to start."""
+    """Of such a design, without what its process takes to start."""
     few, many = 50, 200
     used = [_cpu_seconds_of_children()]
     for steps in (few, many):

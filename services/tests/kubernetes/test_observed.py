@@ -44,6 +44,9 @@ DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Terminatio
         (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T15:59:00Z"), PodPhase.LOST),
         (pod(ended(1, DISRUPTED)), PodPhase.PREEMPTED),
         (pod(ended(137, {**DISRUPTED, "status": "False"})), PodPhase.FAILED),
+        # Its node was started anew before it was missed: the runtime, or the kubelet, says so.
+        (pod(ended(255, reason="Unknown")), PodPhase.PREEMPTED),
+        (pod(ended(137, reason="ContainerStatusUnknown")), PodPhase.PREEMPTED),
         # A message that speaks of preemption makes no preemption.
         (pod(ended(1)), PodPhase.FAILED),
         (pod(ended(143)), PodPhase.STOPPED),

@@ -56,7 +56,7 @@ class ObservedPod:
     phase: str
     #: When the cluster will have ended it, in seconds since 1970; None: it is not being ended.
     ends_at: float | None = None
-    #: Why it was taken away by the cluster, as in "PreemptionByScheduler"; None: it was not.
+    #: Why the cluster took it away, as in "PreemptionByScheduler"; None: it did not.
     disruption: str | None = None
     #: How its worker ended; None: it did not.
     exit_code: int | None = None
@@ -64,6 +64,12 @@ class ObservedPod:
     #: Why it does not run yet, as in "Unschedulable", and in words; None: it does, or did.
     waits_for: str | None = None
     waits_message: str = ""
+
+
+def _unseen_end(ended: Mapping[str, Any]) -> str | None:
+    """Why a pod is as good as taken away by the cluster though it has no condition that says so."""
+    is_unseen = ended.get("exitCode") == UNSEEN or ended.get("reason") == _NO_TRACE
+    return "NodeStartedAnew" if is_unseen else None
 
 
 def observed_job(job: Mapping[str, Any]) -> ObservedJob:
@@ -106,7 +112,7 @@ def observed_pod(pod: Mapping[str, Any]) -> ObservedPod:
         job_uid=next((each["uid"] for each in metadata.get("ownerReferences") or ()), ""),
         phase=status.get("phase", "Unknown"),
         ends_at=_seconds(metadata.get("deletionTimestamp")),
-        disruption=disruption.get("reason", "Disrupted") if disruption else None,
+        disruption=disruption.get("reason", "Disrupted") if disruption else _unseen_end(ended),
         exit_code=ended.get("exitCode"),
         exit_reason=ended.get("reason") or "",
         waits_for=waits_for,
@@ -157,6 +163,11 @@ def _count(text: str | None) -> int | None:
 
 #: A worker that was told to end by a signal, and did.
 INTERRUPTED: Final = 143
+#: What a container runtime says of an end that it did not see: the node was started anew below the
+#: pod, sooner than Kubernetes would miss it. No worker ends so by itself.
+UNSEEN: Final = 255
+#: What a kubelet says that finds no trace of the container.
+_NO_TRACE: Final = "ContainerStatusUnknown"
 #: An error of the worker's own, and the signals by which a process ends itself: SIGILL, SIGTRAP,
 #: SIGABRT, SIGBUS, SIGFPE, SIGSEGV. SIGKILL comes from outside, as when a node goes down.
 _CRASHES: Final = frozenset({1, 132, 133, 134, 135, 136, 139})
