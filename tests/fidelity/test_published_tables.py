@@ -129,9 +129,9 @@ def _points() -> list[Point]:
 
 
 #: Where ours is not within a tenth, and how much it is. At 2 ms the calibration table, made for
-#: 150 ms, fills a buffer of 30 packets, and what is handed on in order hangs on a few lost
-#: repetitions. The table for 10 to 280 ms loses nothing there; its thresholds tell apart how sums
-#: of times are rounded, of which only an average is simulated.
+#: 150 ms, fills a buffer of 30 packets, and what is handed on in order hangs on a twentieth of a
+#: millisecond (docs/protocols.md). The table for 10 to 280 ms loses nothing there; its thresholds
+#: tell apart how sums of times are rounded, of which only an average is simulated.
 _BEYOND = {
     ("fig3-5bdp-senders-1to2", 11): 0.90,
     ("fig4-rtt-150", 2): 1.39,

@@ -66,12 +66,6 @@ class ObservedPod:
     waits_message: str = ""
 
 
-def _unseen_end(ended: Mapping[str, Any]) -> str | None:
-    """Why a pod is as good as taken away by the cluster though it has no condition that says so."""
-    is_unseen = ended.get("exitCode") == UNSEEN or ended.get("reason") == _NO_TRACE
-    return "NodeStartedAnew" if is_unseen else None
-
-
 def observed_job(job: Mapping[str, Any]) -> ObservedJob:
     """A Job from the API's JSON."""
     metadata, spec, status = job["metadata"], job.get("spec") or {}, job.get("status") or {}
@@ -192,6 +186,12 @@ class PodPhase(Enum):
     #: It was told to end and did, as when there are to be fewer workers.
     STOPPED = auto()
     FAILED = auto()
+
+
+def _unseen_end(ended: Mapping[str, Any]) -> str | None:
+    """Why a pod is as good as taken away by the cluster though it has no condition that says so."""
+    is_unseen = ended.get("exitCode") == UNSEEN or ended.get("reason") == _NO_TRACE
+    return "NodeStartedAnew" if is_unseen else None
 
 
 def phase_of(pod: ObservedPod, now: float) -> PodPhase:
