@@ -1,8 +1,8 @@
 """Draws the pictures in docs/images: `python -m tests.observability.draw_dashboards [SECONDS]`.
 
-A farm designs RemyCCs for three wishes side by side for so long, an hour by default, on workers as
-they are on spot nodes: every now and then one is killed, told to end, or falls silent, and another
-comes; the coordinator is killed once. A Prometheus watches.
+A farm designs three RemyCCs side by side for so long, an hour by default, on workers as they are on
+spot nodes: every now and then one is killed, told to end, or falls silent, and another comes; the
+coordinator is killed once. A Prometheus watches.
 """
 
 from __future__ import annotations
@@ -23,21 +23,30 @@ from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 
 _SECONDS = 3600.0
-_WORKERS = 4
+_WORKERS = 3
 #: Points of a curve, at most.
 _POINTS = 300
 #: Faults of the whole time.
 _FAULTS = 16
 #: Longer than a worker keeps what it has without being heard of.
 _SILENCE_SECONDS = 40.0
-#: Steps of each design, so that one ends before the others.
-_STEPS = {"0.1": 1600, "1": 800, "10": 2400}
+#: Examples of one objective, so that their scores are of one scale, and steps that two processors
+#: take some forty, fifty and sixty minutes for: the first ends before the others.
+_STEPS = {
+    "general-purpose-delta1": 8000,
+    "general-purpose-noise": 12000,
+    "learnability-10x": 24000,
+}
+#: Specimens of a step: as wide as several workers need it (docs/scaling.md).
+_WIDTH = 64
 
 
-def specification(delta: str) -> str:
-    """A general-purpose design of this wish, with so many steps."""
-    text = (ROOT / "examples" / f"general-purpose-delta{delta}.yaml").read_text("utf-8")
-    return text.replace("  mode: joint\n", f"  mode: joint\n  joint: {{steps: {_STEPS[delta]}}}\n")
+def specification(example: str) -> str:
+    """A design of this example, with so many steps before they are made wider."""
+    text = (ROOT / "examples" / f"{example}.yaml").read_text("utf-8")
+    joint = f"  joint: {{steps: {_STEPS[example]}, tuned_for_specimens: 16}}\n"
+    search = f"  mode: joint\n{joint}  specimens: {_WIDTH}\n"
+    return text.replace("  mode: joint\n", search)
 
 
 def look_on(farm: WatchedFarm, seconds: float) -> None:
@@ -73,10 +82,8 @@ def main() -> None:
     faults: list[Callable[[WatchedFarm], None]] = [kill_a_worker, end_a_worker, silence_a_worker]
     with TemporaryDirectory() as folder, watched_farm(Path(folder), workers=_WORKERS) as farm:
         began, jobs = time.time(), {}
-        for delta in _STEPS:
-            request = messages.SubmitJobRequest(
-                spec_text=specification(delta), name=f"general-purpose-delta{delta}"
-            )
+        for example in _STEPS:
+            request = messages.SubmitJobRequest(spec_text=specification(example), name=example)
             job = farm.client.submit(request)
             jobs[job.id] = job.name
         for number, fault in enumerate(itertools.islice(itertools.cycle(faults), _FAULTS), start=1):

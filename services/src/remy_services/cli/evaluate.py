@@ -27,16 +27,9 @@ from remy_services.cli.common import (
     time_unit_option,
 )
 from remy_services.cli.senders import BODY, SENDER
-from remy_services.evaluation.measures import (
-    Summary,
-    Trial,
-    try_table,
-)
+from remy_services.evaluation.measures import Summary, Trial, try_table
 from remy_services.evaluation.senders import RECEIVED, REMYCC, Words, check_usual_body, parse_sender
-from remy_services.remycc import (
-    read_remycc,
-    write_remycc,
-)
+from remy_services.remycc import read_remycc, write_remycc
 from remy_services.specification import SpecError, load_spec, load_spec_of_one_table, to_yaml
 from remy_services.specification.networks import designs
 

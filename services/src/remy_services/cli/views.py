@@ -24,13 +24,7 @@ from rich.text import Text
 
 from remy_farm.v1 import job_pb2
 from remy_services.analysis.job_wording import history_sentence, job_tree, state, state_name
-from remy_services.analysis.wording import (
-    count,
-    duration,
-    rest_sentence,
-    several,
-    with_error,
-)
+from remy_services.analysis.wording import count, duration, rest_sentence, several, with_error
 from remy_services.cli.common import (
     PlainTable,
     print_json,

@@ -138,12 +138,7 @@ def _numbered(record: checkpoint_pb2.Checkpoint, epoch: int, events: list[Event]
 class Designer:
     """One design. The package's documentation lists its driver's duties."""
 
-    def __init__(
-        self,
-        spec: spec_pb2.DesignSpec,
-        *,
-        first_table: RuleTable | None = None,
-    ) -> None:
+    def __init__(self, spec: spec_pb2.DesignSpec, *, first_table: RuleTable | None = None) -> None:
         """A design at its beginning, with `first_table` in place of the search's own if given.
 
         Raises DesignerError if there is no search as specified, or none that could begin with such
@@ -164,11 +159,7 @@ class Designer:
 
     @classmethod
     def resume(
-        cls,
-        spec: spec_pb2.DesignSpec,
-        data: bytes,
-        *,
-        first_table: RuleTable | None = None,
+        cls, spec: spec_pb2.DesignSpec, data: bytes, *, first_table: RuleTable | None = None
     ) -> Designer:
         """The design that `checkpoint` made these bytes of.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from remy_services.evaluation.interface import Share
@@ -118,6 +120,46 @@ def test_a_deadly_task_is_found_while_others_vanish_for_reasons_of_their_own() -
     assert isinstance(fleet.ended[number], Quarantine)
     # Deaths in bad company count for nothing, but not for ever.
     assert 3 <= len(ended) <= 6
+
+
+_LONG_TASKS = SchedulerSettings(shortest_task_seconds=10, longest_task_seconds=10)
+
+
+def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, deadly: int = -1) -> int:
+    """A worker is there for half a minute on average, or until it does the deadly task. Returns
+    how many that task ended."""
+    chance = random.Random(seed)
+    joined = ended = 0
+    while fleet.now < 3600.0 and not fleet.idle():
+        while len(fleet.workers) < 10:
+            fleet.join(f"worker-{joined}")
+            joined += 1
+        fleet.advance(0.5)
+        ended += len(_end_whoever_has(fleet, deadly))
+        for name in list(fleet.workers):
+            fleet.answer_what_is_done(name)
+            if chance.random() < 0.5 / 30:
+                fleet.end(name)
+    assert joined > 30
+    return ended
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tasks_that_many_workers_vanish_from_by_chance_are_not_given_up(seed: int) -> None:
+    """A task takes 10 s: one of fifty is on three workers that vanish, whatever it does."""
+    fleet = SimulatedFleet(_LONG_TASKS)
+    number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
+    _run_while_workers_vanish(fleet, seed)
+    assert isinstance(fleet.ended[number], Completion)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_deadly_task_takes_twelve_workers_at_most_where_many_vanish(seed: int) -> None:
+    fleet = SimulatedFleet(_LONG_TASKS)
+    number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
+    ended = _run_while_workers_vanish(fleet, seed, _DEADLY_SPECIMEN)
+    assert isinstance(fleet.ended[number], Quarantine)
+    assert 3 < ended <= _LONG_TASKS.most_ended_workers
 
 
 def test_goodbyes_are_no_failures() -> None:

@@ -30,8 +30,9 @@ What the scheduler promises:
  * A worker whose results are damaged or impossible again and again is quarantined: it gets nothing
    more. The same impossible result twice is the request's fault, and fails its evaluation.
  * A task that ended several workers, none of which had said goodbye, is given up and fails its
-   evaluation. A worker that comes back under its name had not ended, one that had long been silent
-   went with its machine, and one that somebody watches counts once that one says that it crashed.
-   Until then it is done by idle workers only, and by none that was not heard of since the last one
-   was lost: workers that vanish together were not ended by it.
+   evaluation, unless workers are lost so often that this may be chance. A worker that comes back
+   under its name had not ended, one that had long been silent went with its machine, and one that
+   somebody watches counts once that one says that it crashed. Until then it is done by idle workers
+   only, and by none that was not heard of since the last one was lost: workers that vanish together
+   were not ended by it.
 """

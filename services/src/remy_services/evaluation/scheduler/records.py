@@ -40,8 +40,12 @@ class SchedulerSettings:
     hedge_factor: float = 2.0
     #: At most so many workers have one task at a time.
     copies: int = 3
-    #: A task that ended so many workers is given up.
+    #: A task that ended so many workers is given up, unless as many would have been lost without it
+    #: with more than this chance, at the rate at which workers are lost;
     ended_workers: int = 3
+    chance_of_losses: float = 1e-6
+    #: and one that ended so many in any case.
+    most_ended_workers: int = 12
     #: Who was silent for so long before its connection broke went with its machine: a process that
     #: ends alone is missed at once.
     sign_of_life_seconds: float = 10.0
@@ -196,6 +200,16 @@ class Lease:
     active: bool = True
 
 
+@dataclass(slots=True)
+class EndedWorker:
+    """One that ended without notice while it had a task."""
+
+    #: Where it ran, if somebody is asked how it ended and has not said so; empty: it counts.
+    host: str
+    #: For how long it had the task, or would have had; 0 if it is known to have crashed in itself.
+    seconds: float
+
+
 @dataclass(eq=False, slots=True)
 class Task:
     """A slice of a request."""
@@ -206,9 +220,8 @@ class Task:
     packets: float
     #: Copies that may still be answered.
     leases: dict[int, Lease] = field(default_factory=dict)
-    #: Workers that ended without notice while they had it, each with the host that is asked for
-    #: how; empty: it counts.
-    ended: dict[str, str] = field(default_factory=dict)
+    #: Workers that ended without notice while they had it, by name.
+    ended: dict[str, EndedWorker] = field(default_factory=dict)
     #: When the last of them was found to have ended.
     ended_at: float = -math.inf
     #: SHA-256 of intact results that cannot be right, and which worker gave each.

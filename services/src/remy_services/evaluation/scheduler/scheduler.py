@@ -21,6 +21,7 @@ from remy_services.evaluation.scheduler.records import (
     Completion,
     Counts,
     Effects,
+    EndedWorker,
     EvaluationRecord,
     Lease,
     Quarantine,
@@ -208,6 +209,7 @@ class TaskScheduler:
         held = {lease.task.evaluation.share.job_id for lease in worker.held.values()}
         self._counts.workers_lost.update(held | {worker.facts.job_id} - {""})
         if is_alone:
+            self._registry.losses += 1
             self._blame(worker, now)
         self._dismiss(worker_id, "lost")
 
@@ -236,25 +238,35 @@ class TaskScheduler:
         All that its threads were doing is suspected at first. Suspects are then done one at a time,
         and whoever ends doing one of them was ended by that one.
         """
-        active = [lease.task for lease in worker.held.values() if lease.active]
+        active = [lease for lease in worker.held.values() if lease.active]
         running = active[: worker.facts.threads]
-        for task in [task for task in running if task.ended] or running:
-            is_watched = self._crashed is not None and bool(worker.facts.job_id)
-            task.ended[worker.facts.worker_id] = worker.facts.host if is_watched else ""
+        is_watched = self._crashed is not None and bool(worker.facts.job_id)
+        host = worker.facts.host if is_watched else ""
+        for lease in [lease for lease in running if lease.task.ended] or running:
+            task = lease.task
+            # However soon it ended, it might have as well as long as the task would have taken.
+            seconds = max(now - lease.issued_at, lease.seconds)
+            task.ended[worker.facts.worker_id] = EndedWorker(host, seconds)
             task.ended_at = now
             self._suspects[task] = None
             self._give_up_if_deadly(task)
 
     def _give_up_if_deadly(self, task: Task) -> None:
-        for worker_id, host in task.ended.items():
-            if self._crashed is not None and host in self._crashed:
-                task.ended[worker_id] = ""
-        proven = sorted(worker_id for worker_id, host in task.ended.items() if not host)
-        if len(proven) >= self.settings.ended_workers and not task.evaluation.closed:
+        for worker in task.ended.values():
+            if worker.host and self._crashed is not None and worker.host in self._crashed:
+                worker.host, worker.seconds = "", 0.0
+        proven = {name: worker for name, worker in task.ended.items() if not worker.host}
+        if len(proven) < self.settings.ended_workers or task.evaluation.closed:
+            return
+        # Where machines are taken away every minute, some task is on three of them.
+        if (
+            self._registry.chance_of_losses(proven.values()) <= self.settings.chance_of_losses
+            or len(proven) >= self.settings.most_ended_workers
+        ):
             self._counts.quarantined_tasks += 1
             request = shared_part(task.evaluation.request)
             request.MergeFrom(task.evaluation.slicing.slice(task.slice))
-            self._fail(task.evaluation, Quarantine(request, tuple(proven)))
+            self._fail(task.evaluation, Quarantine(request, tuple(sorted(proven))))
 
     def _count_bad_result(self, worker_id: str, what: str) -> None:
         """Quarantines a worker that has sent too many."""

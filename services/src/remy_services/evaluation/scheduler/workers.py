@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from remy_services.evaluation.scheduler.records import Lease
+from remy_services.evaluation.scheduler.records import EndedWorker, Lease
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,10 @@ class WorkerPool:
         self.spare.pop(worker.facts.worker_id, None)
 
 
+# What was seen so long ago counts for a third of what is seen now.
+_LOSSES_REMEMBERED_SECONDS = 3600.0
+
+
 class WorkerRegistry:
     """All workers, by who they serve and by how long they have been silent."""
 
@@ -88,6 +93,8 @@ class WorkerRegistry:
         self._special: dict[str, WorkerPool] = {}
         #: Longest silence first.
         self._heard: OrderedDict[str, Worker] = OrderedDict()
+        #: How many ended without notice while others went on, lately, and how long all were there.
+        self.losses = self._worker_seconds = 0.0
 
     def add(self, facts: WorkerFacts, now: float) -> Worker:
         """A worker joins."""
@@ -155,6 +162,15 @@ class WorkerRegistry:
         """So much time has passed since `note_saturation`."""
         for pool in self._special.values():
             pool.saturated_seconds += pool.saturated * seconds
+        kept = math.exp(-seconds / _LOSSES_REMEMBERED_SECONDS)
+        self._worker_seconds = self._worker_seconds * kept + len(self.workers) * seconds
+        self.losses *= kept
+
+    def chance_of_losses(self, ended: Collection[EndedWorker]) -> float:
+        """That all of these would have ended whatever they did: as others do, each by itself."""
+        others = max(0.0, self.losses - len(ended))
+        rate = others / self._worker_seconds if others else 0.0
+        return math.prod(-math.expm1(-rate * worker.seconds) for worker in ended)
 
     def note_saturation(self) -> None:
         """Nothing more is given out now: threads that have nothing go on having nothing."""
