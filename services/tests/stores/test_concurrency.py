@@ -1,12 +1,15 @@
 """Many threads and several processes' worth of connections on one job."""
 
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from remy_services.stores.contract import CheckpointStore, Commit, Conflict
+import pytest
+
+from remy_services.stores.contract import CheckpointStore, Commit, Conflict, StoreUnavailable
 from remy_services.stores.sqlite import SqliteStore
 
 _THREADS = 6
@@ -89,6 +92,21 @@ def test_a_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
 
     with closing(SqliteStore(path)) as store:
         assert len(store.jobs()) == _THREADS
+
+
+def test_a_new_file_that_another_program_prepares_is_waited_for(tmp_path: Path) -> None:
+    """SQLite itself does not wait here: it would turn on its write-ahead log at once or never."""
+    path = tmp_path / "jobs.db"
+    path.touch(mode=0o600)
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="is locked by another process"):
+            SqliteStore(path, busy_seconds=0.05)
+        end = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+        end.start()
+        with closing(SqliteStore(path, busy_seconds=120)) as store:
+            assert store.jobs() == []
+        end.join()
 
 
 def test_every_holder_gets_another_token(store: CheckpointStore) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import tenacity
+
 from remy_services.files import reason
 from remy_services.stores.contract import (
     Commit,
@@ -46,10 +48,18 @@ _DAMAGES = {
 }
 
 
+def _primary_code(error: BaseException) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _is_busy(error: BaseException) -> bool:
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
+
+
 def translated(path: Path, error: sqlite3.Error) -> StoreError:
     """One sentence about the file, as StoreUnavailable where waiting may help."""
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
+    primary = _primary_code(error)
     if primary in _DAMAGES:
         return StoreError(f"{path} {_DAMAGES[primary]}")
     if primary in _MEANINGS:
@@ -214,9 +224,7 @@ class Database:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Makes the tables of an empty file; raises StoreError for one of another layout."""
         if self._is_empty(connection):
-            # WAL mode is kept in the file; it cannot be turned on inside of a transaction.
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode != "wal":
+            if self._turn_on_write_ahead_log(connection) != "wal":
                 raise StoreError(
                     f"{self.path} is on a file system that SQLite's write-ahead log does not work "
                     "on; a local disk is needed"
@@ -229,6 +237,19 @@ class Database:
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
         self._check_layout(connection)
+
+    def _turn_on_write_ahead_log(self, connection: sqlite3.Connection) -> str:
+        """Returns the mode that the file is in now, and keeps."""
+        # It cannot be turned on inside of a transaction, and where another connection turns it on
+        # at this moment, SQLite gives up at once, however long it was told to wait.
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_busy),
+            wait=tenacity.wait_random(0.001, 0.02),
+            stop=tenacity.stop_after_delay(self._busy_seconds),
+            reraise=True,
+        )
+        (mode,) = retrying(connection.execute, "PRAGMA journal_mode = WAL").fetchone()
+        return str(mode)
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         (things,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
