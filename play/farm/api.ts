@@ -88,6 +88,18 @@ export class Failure extends Error {
 
 let csrf = "";
 
+// What the server put into the page for whoever was signed in, so that nothing must be asked for
+// before it is drawn: who that is, and the newest jobs. Taken once.
+export function brought(): { session: Who; jobs: Update } | undefined {
+  const place = document.getElementById("first");
+  const text = place?.textContent?.trim();
+  place?.remove();
+  if (!text) return undefined;
+  const found = JSON.parse(text) as { session: Who; jobs: Update };
+  csrf = found.session.csrf;
+  return found;
+}
+
 export async function call<Answer>(path: string, method = "GET", body?: unknown): Promise<Answer> {
   const headers: Record<string, string> = {};
   if (method !== "GET") headers["X-CSRF-Token"] = csrf;
@@ -186,7 +198,7 @@ export class Jobs {
     this.trouble = "";
   }
 
-  private take(update: Update): void {
+  take(update: Update): void {
     if (update.kind === "lost" || update.kind === "refused") {
       this.trouble = update.why;
       return;

@@ -4,12 +4,15 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { theme } from "../src/charts";
 import { useDark } from "../src/look";
-import { type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
+import { brought, type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
 import { ComparePage } from "./compare";
 import { JobPage } from "./job";
 import { JobList } from "./jobs";
 import { Link, useAddress } from "./routes";
 import { SubmitPage } from "./submit";
+import { several } from "./words";
+
+const WHO_EVERY_MS = 15_000;
 
 function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }) {
   const [sentence, setSentence] = useState(trouble);
@@ -29,7 +32,7 @@ function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }
           }}
         >
           <label class="stacked">
-            Your token, or the code that <code>remy-farm ui</code> printed
+            <span>Your token, or the code that <code>remy-farm ui</code> printed</span>
             <input type="password" name="token" autocomplete="off" required autofocus />
           </label>
           <button class="main">Sign in</button>
@@ -40,7 +43,13 @@ function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }
   );
 }
 
-function Farm({ me, jobs, signedOut }: { me: Who; jobs: Jobs; signedOut: (why: string) => void }) {
+// Who simulates, and how much of it is at work.
+function evaluators({ evaluators: { kind, workers, busy, threads } }: Who): string {
+  if (kind === "local") return `${several(threads, "thread")} of its own`;
+  return `${several(workers, kind === "ray" ? "Ray actor" : "worker")}, ${busy} busy`;
+}
+
+function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => void; jobs: Jobs; signedOut: (why: string) => void }) {
   const [version, setVersion] = useState(0);
   const dark = useDark();
   const look = useMemo(() => theme(dark), [dark]);
@@ -53,6 +62,13 @@ function Farm({ me, jobs, signedOut }: { me: Who; jobs: Jobs; signedOut: (why: s
       leave();
       jobs.close();
     };
+  }, []);
+  useEffect(() => {
+    // What workers there are, and what the token allows, may change.
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") who().then(heard, () => undefined);
+    }, WHO_EVERY_MS);
+    return () => clearInterval(timer);
   }, []);
   const [, first, second, third] = address.pathname.split("/").map(decodeURIComponent);
   useEffect(() => {
@@ -88,12 +104,12 @@ function Farm({ me, jobs, signedOut }: { me: Who; jobs: Jobs; signedOut: (why: s
       <header class="top">
         <strong>remy-farm</strong>
         <nav aria-label="Pages">
-          <Link to="/" current={!first}>Jobs</Link>
+          <Link to="/" current={!first} within={["jobs", "compare", "play"].includes(first)}>Jobs</Link>
           {me.studies.length > 0 && <Link to="/studies" current={first === "studies"}>Studies</Link>}
           {maySubmit(me) && <Link to="/submit" current={first === "submit"}>Submit</Link>}
         </nav>
         <span class="faint">
-          {me.coordinator} · {me.evaluators.kind === "workers" ? `${me.evaluators.workers} workers` : me.evaluators.kind} · {me.version}
+          {me.coordinator} · {evaluators(me)} · {me.version}
         </span>
         <span class="who">
           {me.caller || "nobody"} <small>{me.role}</small>
@@ -114,8 +130,13 @@ function Farm({ me, jobs, signedOut }: { me: Who; jobs: Jobs; signedOut: (why: s
 }
 
 function Page() {
-  const [me, setMe] = useState<Who>();
-  const jobs = useMemo(() => new Jobs(), []);
+  const { jobs, session } = useMemo(() => {
+    const jobs = new Jobs();
+    const found = brought();
+    if (found) jobs.take(found.jobs);
+    return { jobs, session: found?.session };
+  }, []);
+  const [me, setMe] = useState(session);
   const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
   useLayoutEffect(() => {
     let isHere = true;
@@ -137,7 +158,7 @@ function Page() {
         setTimeout(() => isHere && void begin(), 2000);
       }
     };
-    void begin();
+    if (!session) void begin();
     return () => {
       isHere = false;
     };
@@ -146,6 +167,7 @@ function Page() {
     return (
       <Farm
         me={me}
+        heard={setMe}
         jobs={jobs}
         signedOut={(trouble) => {
           setMe(undefined);

@@ -5,7 +5,7 @@ import type { Theme } from "../src/charts";
 import { type Epoch, type Failure, type Jobs, type Row, call } from "./api";
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link } from "./routes";
-import { duration, score } from "./words";
+import { duration, money, score } from "./words";
 
 interface Answer {
   jobs: Row[];
@@ -46,13 +46,14 @@ export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs:
     ["epoch", (row) => String(row.epoch)],
     ["step", (row) => String(row.step)],
     ["CPU time", (row) => duration(row.cpu_seconds)],
-    ["cost", (row) => (row.cost === null ? "–" : row.cost.toFixed(2))],
+    ["cost", (row) => money(row.cost)],
   ];
   return (
     <main>
       <h1>Compare {rows.length} jobs</h1>
       {trouble && <p role="alert" class="wrong">{trouble}</p>}
       <p><Link to={`/play?${ids.map((id) => `table=${encodeURIComponent(id)}`).join("&")}`}>Play their tables on one network</Link></p>
+      <div class="columns">
       <section>
         <h2>
           Scores of epochs, on each job's own validation networks
@@ -68,6 +69,7 @@ export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs:
         <Pareto histories={curves} look={look} />
         <ul class="keys">{curves.map((each, i) => <li key={each.label}><svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={look.flows[i % look.flows.length]} /></svg> {each.label}</li>)}</ul>
       </section>
+      </div>
       <section class="table-scroll">
         <table class="compared">
           <thead>

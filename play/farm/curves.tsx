@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { Theme } from "../src/charts";
+import { FONT, roundBetween, type Theme } from "../src/charts";
 import type { Epoch, History, Point } from "./api";
 import { score } from "./words";
 
@@ -40,25 +40,28 @@ export function ScoreCurve({ histories, look, over, height = 320 }: CurveProps) 
   useEffect(() => {
     const element = place.current!;
     const columns: [number[], (number | null)[]][] = [];
-    const series: uPlot.Series[] = [{ label: over === "step" ? "step" : "CPU s" }];
+    const shown = (value: number | null | undefined): string => (value == null ? "" : score(value));
+    const series: uPlot.Series[] = [{ label: over === "step" ? "step" : "CPU time, s", value: (_, value) => (value == null ? "" : String(Number(value.toPrecision(4)))) }];
     histories.forEach((each, i) => {
       const colour = look.flows[i % look.flows.length];
       const at = (step: number, cpu: number | null): number => (over === "step" ? step : (cpu ?? 0));
       const isOne = histories.length === 1;
       if (isOne) {
         columns.push([each.points.map((point) => at(point[0], point[3])), each.points.map((point) => point[1])]);
-        series.push({ label: "working table", stroke: look.faint, width: 1.25, points: { show: each.points.length < 3 } });
+        series.push({ label: "working table", value: (_, value) => shown(value), stroke: look.faint, width: 1.25, points: { show: each.points.length < 3 } });
       }
       const kept = each.epochs.filter((epoch) => epoch.score !== null);
       columns.push([kept.map((epoch) => at(epoch.step, epoch.cpu_seconds)), kept.map((epoch) => epoch.score)]);
       series.push({
         label: isOne ? "epochs, validated" : each.label,
+        value: (_, value) => shown(value),
         stroke: colour,
         width: isOne ? 1 : 1.75,
         points: { show: true, size: isOne ? 7 : 5, fill: colour },
       });
     });
     const sizes = histories.length === 1 && over === "step" ? histories[0].sizes : [];
+    const axis: uPlot.Axis = { stroke: look.faint, font: FONT, labelFont: FONT, labelSize: 18, grid: { stroke: look.grid, width: 1 }, ticks: { show: false } };
     const plot = new uPlot(
       {
         width: Math.max(200, element.clientWidth),
@@ -66,9 +69,10 @@ export function ScoreCurve({ histories, look, over, height = 320 }: CurveProps) 
         mode: 1,
         scales: { x: { time: false } },
         axes: [
-          { stroke: look.faint, grid: { stroke: look.grid, width: 1 }, label: over === "step" ? "step" : "CPU time, s", labelSize: 18, size: 34 },
-          { stroke: look.faint, grid: { stroke: look.grid, width: 1 }, label: "score", labelSize: 18, size: 62 },
+          { ...axis, label: over === "step" ? "step" : "CPU time, s", size: 34 },
+          { ...axis, label: "score", size: 58, values: (_, splits) => splits.map((each) => String(Number(each.toPrecision(6))).replace("-", "−")) },
         ],
+        legend: { markers: { fill: (plot, i) => (plot.series[i].stroke as (plot: uPlot, i: number) => string)(plot, i), width: 0 } },
         series,
         hooks: {
           draw: [
@@ -107,6 +111,9 @@ export function ScoreCurve({ histories, look, over, height = 320 }: CurveProps) 
   return <div class="curve" ref={place} role="img" aria-label={`Score. ${words.join("; ")}`} />;
 }
 
+// Points with their epochs beside them.
+const MOST_NAMED = 16;
+
 interface ParetoProps {
   histories: { label: string; epochs: Epoch[] }[];
   look: Theme;
@@ -123,16 +130,6 @@ function best(places: Place[]): Set<Place> {
   return new Set(places.filter((one) => !places.some((other) => other !== one && other.throughput >= one.throughput && other.delay <= one.delay && (other.throughput > one.throughput || other.delay < one.delay))));
 }
 
-// Some four round numbers between two.
-function round(low: number, high: number): string[] {
-  const raw = (high - low) / 4;
-  const unit = 10 ** Math.floor(Math.log10(raw));
-  const step = unit * [1, 2, 5, 10].find((each) => each * unit >= raw)!;
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const first = Math.ceil(low / step);
-  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => ((first + i) * step).toFixed(digits));
-}
-
 // Throughput against delay of each epoch's table, up and to the right is better; whom no other
 // surpasses in both is filled, and they are joined.
 export function Pareto({ histories, look }: ParetoProps) {
@@ -145,7 +142,8 @@ export function Pareto({ histories, look }: ParetoProps) {
   const all = series.flatMap((each) => each.places);
   if (all.length === 0) return <p class="faint">There is a point once an epoch is over.</p>;
   const front = best(all);
-  const [width, height] = [540, 290];
+  // Words keep their size, on phones too.
+  const [width, height] = [innerWidth < 600 ? 360 : 540, 290];
   const box = { left: 64, right: width - 14, top: 10, bottom: height - 40 };
   const span = (values: number[]): [number, number] => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -160,13 +158,13 @@ export function Pareto({ histories, look }: ParetoProps) {
   const words = [...front].sort((a, b) => a.delay - b.delay).map((each) => `epoch ${each.epoch.epoch}: throughput ${each.throughput.toPrecision(3)} of the link, delay ${each.delay.toPrecision(3)} times the RTT`);
   return (
     <svg class="pareto" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Throughput against delay of ${all.length} epochs. On the front: ${words.slice(0, 8).join("; ")}`}>
-      {round(slow, fast).map((each) => (
+      {roundBetween(slow, fast).map((each) => (
         <g key={`y${each}`}>
           <line x1={box.left} x2={box.right} y1={y(Number(each))} y2={y(Number(each))} stroke={look.grid} />
           <text x={box.left - 6} y={y(Number(each)) + 4} text-anchor="end" fill={look.faint}>{each}</text>
         </g>
       ))}
-      {round(soon, late).map((each) => (
+      {roundBetween(soon, late).map((each) => (
         <g key={`x${each}`}>
           <line x1={x(Number(each))} x2={x(Number(each))} y1={box.top} y2={box.bottom} stroke={look.grid} />
           <text x={x(Number(each))} y={box.bottom + 15} text-anchor="middle" fill={look.faint}>{each}</text>
@@ -180,6 +178,9 @@ export function Pareto({ histories, look }: ParetoProps) {
           <title>{`${label}, epoch ${each.epoch.epoch}: ${each.throughput.toPrecision(3)} of the link, ${each.delay.toPrecision(3)} × RTT${each.epoch.accepted === false ? ", rolled back" : ""}`}</title>
         </circle>
       )))}
+      {series.length === 1 && all.length <= MOST_NAMED && all.map((each) => (
+        <text key={each.epoch.epoch} x={x(each.delay) + 7} y={y(each.throughput) - 6} fill={look.faint}>{each.epoch.epoch}</text>
+      ))}
     </svg>
   );
 }

@@ -6,7 +6,7 @@ import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, 
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link, navigate } from "./routes";
 import { TableMaps } from "./tables";
-import { count, duration, moment, score, several } from "./words";
+import { count, duration, moment, money, score, several, shortMoment } from "./words";
 
 interface Answer {
   row: Row;
@@ -96,7 +96,7 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
         {changes && CANCELLABLE.includes(row.state) && <button disabled={isBusy} onClick={() => setOpen("cancel")}>Cancel</button>}
         {changes && <button aria-expanded={open === "extend"} onClick={() => setOpen(open === "extend" ? "" : "extend")}>{row.is_evaluation ? "Priority" : "Extend or priority"}</button>}
         {maySubmit(who) && !row.is_evaluation && <button aria-expanded={open === "fork"} onClick={() => setOpen(open === "fork" ? "" : "fork")}>Fork</button>}
-        {!row.is_evaluation && <Link to={`/jobs/${row.id}/play`}>Play its table</Link>}
+        {!row.is_evaluation && (row.rules > 0 || epochs.length > 0) && <Link to={`/jobs/${row.id}/play`}>Play its table</Link>}
       </div>
       {open === "cancel" && (
         <div class="asked" role="alertdialog" aria-label="Cancel the job">
@@ -151,7 +151,7 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
 function Figures({ row }: { row: Row }) {
   const design: [string, string][] = [
     ["score", score(row.score, row.error)],
-    ["rules", String(row.rules)],
+    ["rules", row.rules === 0 ? "–" : String(row.rules)],
     ["epoch", String(row.epoch)],
   ];
   const pairs: [string, string][] = [
@@ -160,16 +160,17 @@ function Figures({ row }: { row: Row }) {
     ["workers", String(row.workers)],
     ["packets/s", count(row.packets_per_second)],
     ["CPU time", duration(row.cpu_seconds)],
-    ["cost", row.cost === null ? "–" : row.cost.toFixed(2)],
+    ["cost", money(row.cost)],
     ["time left", row.state === "running" ? duration(row.eta_seconds) : "–"],
     ["priority", String(row.priority)],
     ["owner", row.owner || "–"],
-    ["submitted", moment(row.created)],
+    ["submitted", shortMoment(row.created)],
   ];
   return <dl class="figures">{pairs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 
 function Epochs({ row, epochs }: { row: Row; epochs: Epoch[] }) {
+  if (epochs.length === 0) return <p class="faint">No epoch is over yet.</p>;
   return (
     <div class="table-scroll short" tabIndex={0} role="region" aria-label="Epochs">
       <table>
@@ -284,37 +285,39 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
       <Actions key={row.id} row={row} who={who} epochs={history.epochs} say={(sentence, isWrong = false) => setNotice({ sentence, isWrong })} />
       <p class={notice.isWrong ? "notice wrong" : "notice"} role={notice.isWrong ? "alert" : "status"}>{notice.sentence || trouble}</p>
       <div class="columns">
-        {!row.is_evaluation && <section class="main-column">
-          <h2>
-            Score
-            <select aria-label="Score over" value={over} onChange={(event) => setOver(event.currentTarget.value as Over)}>
-              <option value="step">over steps</option>
-              <option value="cpu">over CPU time</option>
-            </select>
-          </h2>
-          {history.points.length + history.epochs.length > 0 ? <ScoreCurve histories={curve} look={look} over={over} /> : <p class="faint">No step is done yet.</p>}
-          <p class="faint">The line is the table being worked on, dots are epochs on validation networks, ticks are divisions and merges of rules.</p>
-          <h2>Epochs</h2>
-          <Epochs row={row} epochs={history.epochs} />
-        </section>}
+        <div>
+          {!row.is_evaluation && <section class="main-column">
+            <h2>
+              Score
+              <select aria-label="Score over" value={over} onChange={(event) => setOver(event.currentTarget.value as Over)}>
+                <option value="step">over steps</option>
+                <option value="cpu">over CPU time</option>
+              </select>
+            </h2>
+            {history.points.length + history.epochs.length > 0 ? <ScoreCurve histories={curve} look={look} over={over} /> : <p class="faint">No step is done yet.</p>}
+            <p class="faint">The line is the table being worked on, dots are epochs on validation networks, ticks are divisions and merges of rules.</p>
+            <h2>Epochs</h2>
+            <Epochs row={row} epochs={history.epochs} />
+          </section>}
+          <section class="past">
+            <h2>History</h2>
+            <ol class="entries" tabIndex={0} aria-label="History">
+              {[...history.entries].reverse().slice(0, 300).map(([revision, seconds, sentence]) => (
+                <li key={revision}><time>{moment(seconds)}</time> {sentence}</li>
+              ))}
+            </ol>
+            <WorkerLines job={row.id} />
+          </section>
+        </div>
         <div>
           <section><h2>Now</h2><Figures row={row} /></section>
           {!row.is_evaluation && <section><h2>Throughput and delay</h2><Pareto histories={curve} look={look} /></section>}
           {!row.is_evaluation && <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>}
+          {!row.is_evaluation && <section>
+            <h2>Specification</h2>
+            <pre tabIndex={0} aria-label="Specification">{answer?.yaml ?? ""}</pre>
+          </section>}
         </div>
-        {!row.is_evaluation && <section>
-          <h2>Specification</h2>
-          <pre tabIndex={0} aria-label="Specification">{answer?.yaml ?? ""}</pre>
-        </section>}
-        <section>
-          <h2>History</h2>
-          <ol class="entries" tabIndex={0} aria-label="History" reversed>
-            {[...history.entries].reverse().slice(0, 300).map(([revision, seconds, sentence]) => (
-              <li key={revision} value={revision}><time>{moment(seconds)}</time> {sentence}</li>
-            ))}
-          </ol>
-          <WorkerLines job={row.id} />
-        </section>
       </div>
     </main>
   );

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Epoch, call, type Jobs, type Row } from "./api";
 import { Sparkline } from "./curves";
 import { Link, navigate } from "./routes";
-import { count, duration, moment, score } from "./words";
+import { count, duration, moment, money, score, shortMoment } from "./words";
 
 const ROW_PIXELS = 40;
 const BEYOND = 6;
@@ -55,27 +55,31 @@ function useCurve(row: Row, jobs: Jobs): number[] {
 
 function Line({ row, jobs, chosen, choose, place }: { row: Row; jobs: Jobs; chosen: boolean; choose: () => void; place: number }) {
   const curve = useCurve(row, jobs);
+  const [mean, error] = score(row.score, row.error).split(" ± ");
   return (
     <tr aria-rowindex={place + 2} data-job={row.id}>
       <td>
-        <input type="checkbox" checked={chosen} onChange={choose} aria-label={`Compare ${row.name}`} />
+        {!row.is_evaluation && <input type="checkbox" checked={chosen} onChange={choose} aria-label={`Compare ${row.name}`} />}
       </td>
       <th scope="row">
         <Link to={`/jobs/${row.id}`}>{row.name}</Link>
-        <small>{row.owner}{row.campaign ? ` · ${row.campaign}` : ""}</small>
+        <small title={row.why || undefined}>
+          {[row.owner, row.campaign, row.is_evaluation && "evaluation"].filter(Boolean).join(" · ")}
+          {row.why && row.state !== "succeeded" && <span class={row.state === "failed" ? "wrong" : ""}> · {row.why}</span>}
+        </small>
       </th>
       <td class="left">
-        <span class={`state ${row.state}`} title={row.why || undefined}>{row.state}</span>
+        <span class={`state ${row.state}`}>{row.state}</span>
         {row.share !== null && row.state === "running" && <small> {Math.floor(row.share * 100)} %</small>}
       </td>
-      <td><Sparkline values={curve} label={`Score of ${row.name}`} /></td>
-      <td>{score(row.score, row.error)}</td>
-      <td>{row.rules || "–"}</td>
-      <td>{row.workers || "–"}</td>
-      <td>{duration(row.cpu_seconds)}</td>
-      <td>{row.cost === null ? "–" : row.cost.toFixed(2)}</td>
-      <td>{row.state === "running" ? duration(row.eta_seconds) : "–"}</td>
-      <td>{moment(row.created)}</td>
+      <td class="wide"><Sparkline values={curve} label={`Score of ${row.name}`} /></td>
+      <td>{mean}{error && <span class="error"> ± {error}</span>}</td>
+      <td class="wide">{row.rules || "–"}</td>
+      <td class="wide">{row.workers || "–"}</td>
+      <td class="wide">{duration(row.cpu_seconds)}</td>
+      <td class="wide">{money(row.cost)}</td>
+      <td class="wide">{row.state === "running" ? duration(row.eta_seconds) : "–"}</td>
+      <td class="wide" title={moment(row.created)}>{shortMoment(row.created)}</td>
     </tr>
   );
 }
@@ -116,11 +120,11 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
   }, [version, text, state, order]);
   const states = [...new Set([...jobs.rows.values()].map((row) => row.state))].sort();
   const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - BEYOND));
-  const to = Math.min(rows.length, from + Math.ceil(innerHeight / ROW_PIXELS) + 2 * BEYOND);
+  const to = Math.min(rows.length, Math.ceil((scrolled + innerHeight) / ROW_PIXELS) + BEYOND);
   const compared = [...chosen].filter((id) => jobs.rows.has(id));
   const active = rows.filter((row) => row.state === "running");
-  const head = (name: string, label = name): preact.JSX.Element => (
-    <th scope="col" aria-sort={order === name ? (name === "name" || name === "state" || name === "left" ? "ascending" : "descending") : undefined}>
+  const head = (name: string, label = name, isWide = true): preact.JSX.Element => (
+    <th scope="col" class={isWide ? "wide" : ""} aria-sort={order === name ? (name === "name" || name === "state" || name === "left" ? "ascending" : "descending") : undefined}>
       <button class="plain" onClick={() => setOrder(name)}>{label}</button>
     </th>
   );
@@ -145,10 +149,10 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
           <thead>
             <tr aria-rowindex={1}>
               <th scope="col"><span class="hidden">Compare</span></th>
-              {head("name", "job")}
-              {head("state")}
-              <th scope="col">score by epoch</th>
-              {head("score")}
+              {head("name", "job", false)}
+              {head("state", "state", false)}
+              <th scope="col" class="wide">score by epoch</th>
+              {head("score", "score", false)}
               {head("rules")}
               {head("workers")}
               {head("CPU", "CPU time")}
@@ -176,7 +180,7 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
             {to < rows.length && <tr class="space" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW_PIXELS}px` }} />}
           </tbody>
         </table>
-        {jobs.isComplete && rows.length === 0 && <p class="faint">{jobs.rows.size === 0 ? "There are no jobs yet." : "No job is as asked for."}</p>}
+        {jobs.isComplete && rows.length === 0 && <p class="faint">{jobs.rows.size === 0 ? "There are no jobs yet: submit one here, or by remy-farm submit." : "No job is as asked for."}</p>}
       </section>
     </main>
   );

@@ -19,11 +19,11 @@ export function useAddress(): URL {
   return new URL(address);
 }
 
-export function Link({ to, children, current }: { to: string; children: ComponentChildren; current?: boolean }) {
+export function Link({ to, children, current, within }: { to: string; children: ComponentChildren; current?: boolean; within?: boolean }) {
   return (
     <a
       href={to}
-      aria-current={current ? "page" : undefined}
+      aria-current={current ? "page" : within ? "true" : undefined}
       onClick={(event) => {
         if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();

@@ -1,8 +1,8 @@
 // Maps of a job's tables, and what changed between two epochs.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Coloured, drawMap, type Theme } from "../src/charts";
-import { fromJson, Lookup, signalName } from "../src/table";
+import { type Coloured, drawMap, type Range, type Theme } from "../src/charts";
+import { fromJson, Lookup, signalName, unitOf } from "../src/table";
 import { type Epoch, type Failure, call } from "./api";
 import { several } from "./words";
 
@@ -28,7 +28,8 @@ const COLOURED: [Coloured, string][] = [
 
 function action(lookup: Lookup, rule: number): string {
   const { multiple, increment, intersend } = lookup.actions[rule];
-  return `${multiple.toPrecision(3)} × window ${increment < 0 ? "−" : "+"} ${Math.abs(increment).toPrecision(3)}, pacing ${intersend.toPrecision(3)}`;
+  const unit = (part: Coloured): string => unitOf(lookup.table, part);
+  return `${multiple.toPrecision(3)} ${unit("multiple")} ${increment < 0 ? "−" : "+"} ${Math.abs(increment).toPrecision(3)} ${unit("increment")}, a packet every ${intersend.toPrecision(3)} ${unit("intersend")}`;
 }
 
 // Where the memory meets other actions, by looking both tables up at the same places.
@@ -52,21 +53,33 @@ function changes(before: Lookup, after: Lookup): string[] {
   return [...found.values()];
 }
 
-function Map_({ lookup, look, axes, by, label }: { lookup: Lookup; look: Theme; axes: [number, number]; by: Coloured; label: string }) {
+interface MapProps {
+  lookup: Lookup;
+  look: Theme;
+  axes: [number, number];
+  by: Coloured;
+  label: string;
+  // That colours are of, and what tells which those of this map are.
+  range: Range | undefined;
+  found: (own: Range) => void;
+}
+
+function RuleMap({ lookup, look, axes, by, label, range, found }: MapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [scale, setScale] = useState<{ low: number; high: number }>();
   useEffect(() => {
-    const draw = (): void => setScale(drawMap(canvas.current!, look, lookup, axes, by, []));
+    const draw = (): void => {
+      const own = drawMap(canvas.current!, look, lookup, axes, by, [], range);
+      if (own) found(own);
+    };
     draw();
     const sized = new ResizeObserver(draw);
     sized.observe(canvas.current!);
     return () => sized.disconnect();
-  }, [lookup, look, axes[0], axes[1], by]);
+  }, [lookup, look, axes[0], axes[1], by, range?.low, range?.high]);
   return (
     <figure>
       <figcaption>{label}, {several(lookup.actions.length, "rule")}</figcaption>
       <canvas class="map" ref={canvas} role="img" aria-label={`Rules of ${label}`} />
-      {scale && <div class="scale"><span>{scale.low.toPrecision(3)}</span><i /><span>{scale.high.toPrecision(3)}</span></div>}
     </figure>
   );
 }
@@ -78,6 +91,8 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
   const [axes, setAxes] = useState<[number, number]>([2, 0]);
   const [tables, setTables] = useState<{ before: Lookup; after: Lookup }>();
   const [trouble, setTrouble] = useState("");
+  // Of each map: what it shows; both have the colours of all of it.
+  const [ranges, setRanges] = useState<Record<string, Range>>({});
   const after = picked[1] ?? last;
   const before = picked[0] ?? epochs.filter((each) => each.epoch < (after ?? 0)).at(-1)?.epoch ?? after;
   useEffect(() => {
@@ -130,6 +145,10 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
       </select>
     </label>
   );
+  const shownTables: [number, Lookup][] = before === after ? [[after, tables.after]] : [[before, tables.before], [after, tables.after]];
+  const keyOf = (epoch: number): string => [epoch, by, ...shown].join();
+  const known = shownTables.map(([epoch]) => ranges[keyOf(epoch)]).filter((each) => each !== undefined);
+  const range = known.length > 0 ? { low: Math.min(...known.map((each) => each.low)), high: Math.max(...known.map((each) => each.high)) } : undefined;
   return (
     <>
       <div class="axes">
@@ -145,9 +164,21 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
         </label>
       </div>
       <div class="maps">
-        {before !== after && <Map_ lookup={tables.before} look={look} axes={shown} by={by} label={`epoch ${before}`} />}
-        <Map_ lookup={tables.after} look={look} axes={shown} by={by} label={`epoch ${after}`} />
+        {shownTables.map(([epoch, lookup]) => (
+          <RuleMap
+            key={epoch}
+            lookup={lookup}
+            look={look}
+            axes={shown}
+            by={by}
+            label={`epoch ${epoch}`}
+            range={range}
+            found={(own) => setRanges((now) => (now[keyOf(epoch)]?.low === own.low && now[keyOf(epoch)].high === own.high ? now : { ...now, [keyOf(epoch)]: own }))}
+          />
+        ))}
       </div>
+      {range && <div class="scale"><span>{range.low.toPrecision(3)}</span><i /><span>{range.high.toPrecision(3)} {unitOf(tables.after.table, by)}</span></div>}
+      {signals.length > 2 && <p class="faint">Where the other signals are {tables.after.table.scaleFree ? "1" : "in the middle of the rules"}.</p>}
       {trouble && <p role="alert">{trouble}</p>}
       {before !== after && (
         <details>

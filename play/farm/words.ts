@@ -1,7 +1,8 @@
 // Numbers and times for people.
 
 export function duration(seconds: number | null): string {
-  if (seconds === null) return "–";
+  if (seconds === null || seconds === 0) return "–";
+  if (seconds < 0.1) return "< 0.1 s";
   if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
   if (seconds < 48 * 3600) return `${(seconds / 3600).toFixed(1)} h`;
@@ -25,7 +26,16 @@ export function score(value: number | null, error?: number | null, signed = fals
 }
 
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 export const moment = (seconds: number): string => (seconds > 0 ? moments.format(seconds * 1000) : "–");
+// To the minute, of this year or the last.
+export const shortMoment = (seconds: number): string => (seconds > 0 ? days.format(seconds * 1000) : "–");
+
+// In the coordinator's currency.
+export function money(value: number | null): string {
+  if (value === null) return "–";
+  return value === 0 || value >= 0.1 ? value.toFixed(2) : value < 0.001 ? "< 0.001" : value.toPrecision(2);
+}
 
 export const several = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;

@@ -2,13 +2,13 @@
 
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Coloured, drawMap, drawTradeOff, type MapFlow, Strip, theme } from "./charts";
+import { type Coloured, drawMap, drawTradeOff, LETTERS, type MapFlow, type Range, Strip, theme } from "./charts";
 import { useDark } from "./look";
 import { Samples } from "./samples";
 import type { Named } from "./simulator";
 import { fromFragment, MAXIMUM_SENDERS, ordinary, PACKET_BITS, presets, type Sender, type State, type Switch, toFragment } from "./state";
 import { Faders, type Movable } from "./faders";
-import { fromDna, fromJson, fromNumbers, Lookup, signalName, toNumbers } from "./table";
+import { fromDna, fromJson, fromNumbers, Lookup, signalName, toNumbers, unitOf } from "./table";
 import { BIN_MS, readTrace } from "./trace";
 import { STEP_MS, type Order, type Recording, type Report } from "./worker";
 import workerSource from "worker-source";
@@ -31,12 +31,12 @@ const brought: Record<string, number[]> = Object.fromEntries(
 );
 const names = Object.keys(brought);
 const first = names[0] ?? "";
-const PRESETS = presets(first);
+const GROUPS = presets(first);
+const PRESETS = Object.values(GROUPS).flat();
 
 const WINDOW_MS = 10_000;
 // None within a report, whose frame is the page itself.
 const HAS_ADDRESS = location.protocol !== "data:";
-const LETTERS = "ABCDEFGH";
 
 // Now, or at a time of a trace.
 function rateAt({ rateMbps, trace }: State, timeMs: number): number {
@@ -91,6 +91,29 @@ function axesOf(lookup: Lookup, wanted: [number, number]): [number, number] {
   const usual = lookup.table.signals.filter((each) => each < 4);
   return wanted.map((each, axis) => (usual.includes(each) ? each : usual[Math.min(axis, usual.length - 1)])) as [number, number];
 }
+
+interface RemySender {
+  network: number;
+  sender: number;
+  runs: string;
+}
+
+// Who runs a table, in the network and in the one beside it.
+function remySenders({ senders, beside }: State): RemySender[] {
+  const run = (network: number, runs: (sender: Sender) => string): RemySender[] =>
+    senders.map((each, sender) => ({ network, sender, runs: runs(each) })).filter((each) => each.runs.startsWith("table:"));
+  const here = run(0, (each) => each.runs);
+  return [...here, ...(beside ? run(1, (each) => (each.runs.startsWith("table:") ? beside : each.runs)) : [])];
+}
+
+// The same; the one whose slice of the memory is shown is the first.
+function pickedFirst(state: State, place: number): RemySender[] {
+  const all = remySenders(state);
+  const picked = all.find((each) => placeOf(each) === place);
+  return picked ? [picked, ...all.filter((each) => each !== picked)] : all;
+}
+
+const placeOf = ({ network, sender }: RemySender): number => network * MAXIMUM_SENDERS + sender;
 
 const number = (value: number): string =>
   !Number.isFinite(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
@@ -156,7 +179,7 @@ function Page() {
   const [frame, setFrame] = useState(0);
   const [axes, setAxes] = useState<[number, number]>([3, 2]);
   const [coloured, setColoured] = useState<Coloured>("increment");
-  const [scale, setScale] = useState<{ low: number; high: number }>();
+  const [scale, setScale] = useState<Range>();
   const [mapped, setMapped] = useState(0);
   const worker = useRef<Worker>();
   const samples = useRef<Samples[]>([]);
@@ -266,16 +289,17 @@ function Page() {
       // People do not read faster.
       if (++frames % 6 === 0) {
         const canvas = elements.current.map as HTMLCanvasElement | null;
-        const sender = state.senders[mapped]?.runs.startsWith("table:") ? mapped : state.senders.findIndex((each) => each.runs.startsWith("table:"));
-        const runs = state.senders[sender]?.runs ?? "";
-        const lookup = lookupOf(runs);
-        if (canvas && lookup && samples.current[0]) {
+        const remys = pickedFirst(state, mapped);
+        const [shown] = remys;
+        const lookup = shown && lookupOf(shown.runs);
+        const seen = shown && samples.current[shown.network];
+        if (canvas && lookup && seen) {
           const flows: MapFlow[] = [];
-          [sender, ...state.senders.keys()].forEach((i, place) => {
-            const flow = samples.current[0].flows[i];
-            if ((place > 0 && i === sender) || state.senders[i].runs !== runs || !flow?.on || flow.rule < 0) return;
-            flows.push({ colour: look.flows[i], label: LETTERS[i], rule: flow.rule, memory: flow.memory });
-          });
+          for (const each of remys) {
+            const flow = seen.flows[each.sender];
+            if (each.network !== shown.network || each.runs !== shown.runs || !flow?.on || flow.rule < 0) continue;
+            flows.push({ colour: look.flows[each.sender], label: LETTERS[each.sender], rule: flow.rule, memory: flow.memory });
+          }
           setScale(drawMap(canvas, look, lookup, axesOf(lookup, axes), coloured, flows));
         }
         setFrame((before) => before + 1);
@@ -362,8 +386,17 @@ function Page() {
     { label: "Jitter of clocks", value: state.jitterMs, low: 0, high: 50, logarithmic: true, disabled: !isRemy, show: (value) => (isRemy ? `${number(value)} ms` : "RemyCCs only"), change: (jitterMs) => begin({ ...state, jitterMs }) },
     { label: "Speed", value: state.speed, low: 0, high: 50, logarithmic: true, show: (value) => (atMost ? `${number(value)}×, here ${number(achieved)}×` : `${number(value)}×`), change: (speed) => setState({ ...state, speed }) },
   ];
-  const remySenders = state.senders.map((each, i) => ({ ...each, i })).filter((each) => each.runs.startsWith("table:"));
-  const lookup = lookupOf(remySenders.find((each) => each.i === mapped)?.runs ?? remySenders[0]?.runs ?? "");
+  const remys = remySenders(state);
+  const bdp = (rateNow * 1000 * state.rttMs) / PACKET_BITS;
+  // Of each of those that are on, in words.
+  const share = (network: number, besides: number): string => {
+    const on = samples.current[network]?.flows.filter((flow) => flow.on).length ?? 0;
+    return on > 0 ? `: ${number((bdp + besides) / on)}` : "";
+  };
+  const [picked] = pickedFirst(state, mapped);
+  const lookup = lookupOf(picked?.runs ?? "");
+  const title = (runs: string): string => known?.protocols.find((each) => each.name === runs)?.title ?? runs.replace("table:", "");
+  const named = ["As chosen", `With ${title(state.beside)}`];
   const atMost = achieved < state.speed * 0.8 && running && state.speed > 0;
   void frame;
   // A fader is heard between two drawings, and does to the newest state what a slider does.
@@ -402,7 +435,9 @@ function Page() {
             setNotice(preset.about);
           }}>
             <option value="">Preset…</option>
-            {PRESETS.map((each) => <option value={each.name}>{each.name}</option>)}
+            {Object.entries(GROUPS).map(([from, presets]) => (
+              <optgroup key={from} label={from}>{presets.map((each) => <option key={each.name} value={each.name}>{each.name}</option>)}</optgroup>
+            ))}
           </select>
           <label class="file">
             <input type="file" accept=".json,.dna,.trace,.txt,.up,.down,.pps" aria-label="RemyCC, recording or trace" onChange={(event) => {
@@ -431,7 +466,7 @@ function Page() {
           <h2>Link</h2>
           {sliders.map((each) => <Slider key={each.label} {...each} />)}
           {state.trace && (
-            <p class="trace">The rate follows {state.trace.name}. <button type="button" onClick={() => begin({ ...state, trace: undefined })}>Leave it</button></p>
+            <p class="trace">Trace: {state.trace.name} <button type="button" onClick={() => begin({ ...state, trace: undefined })}>Leave it</button></p>
           )}
           <label class="choice">
             <span>Queue</span>
@@ -444,58 +479,62 @@ function Page() {
             {state.senders.map((sender, i) => (
               <li key={i}>
                 <button type="button" class="switch" role="switch" aria-checked={flows[i]?.on ?? false} aria-label={`Sender ${LETTERS[i]}`} style={`--flow:${look.flows[i]}`} onClick={() => switchSender(i, flows[i]?.on ? 0 : 1)}>{LETTERS[i]}</button>
-                <select aria-label={`Sender ${LETTERS[i]} runs`} value={sender.runs} onChange={(event) => begin({ ...state, senders: state.senders.map((each, j) => (i === j ? { ...each, runs: event.currentTarget.value } : each)) })}>{options}</select>
+                <select aria-label={`Sender ${LETTERS[i]} runs`} title={title(sender.runs)} value={sender.runs} onChange={(event) => begin({ ...state, senders: state.senders.map((each, j) => (i === j ? { ...each, runs: event.currentTarget.value } : each)) })}>{options}</select>
                 <button type="button" class="small" aria-pressed={sender.how === 2} aria-label={`Sender ${LETTERS[i]} comes and goes by itself`} title="Comes and goes by itself" onClick={() => switchSender(i, sender.how === 2 ? 1 : 2)}>⟳</button>
                 <button type="button" class="small" aria-label={`Remove sender ${LETTERS[i]}`} disabled={state.senders.length === 1} onClick={() => begin({ ...state, senders: state.senders.filter((_, j) => j !== i) })}>×</button>
               </li>
             ))}
           </ul>
           <button type="button" disabled={state.senders.length >= MAXIMUM_SENDERS} onClick={() => begin({ ...state, senders: [...state.senders, { runs: state.senders.at(-1)!.runs, how: 1 }] })}>Add a sender</button>
+          <h2>Comparison</h2>
+          <label class="stacked">
+            <span>Beside it, RemyCCs run</span>
+            <select value={state.beside} onChange={(event) => begin({ ...state, beside: event.currentTarget.value })}><option value="">nothing: one network</option>{options}</select>
+          </label>
           <details>
-            <summary>Coming and going, seed, comparison</summary>
+            <summary>Coming and going, seed</summary>
             <Slider label="Mean time on" value={state.onMs / 1000} low={0.1} high={100} logarithmic show={(value) => `${number(value)} s`} change={(value) => begin({ ...state, onMs: value * 1000 })} />
             <Slider label="Mean time off" value={state.offMs / 1000} low={0.1} high={100} logarithmic show={(value) => `${number(value)} s`} change={(value) => begin({ ...state, offMs: value * 1000 })} />
             <label class="choice"><span>Seed</span><input type="number" min={0} max={4294967295} value={state.seed} onChange={(event) => begin({ ...state, seed: Math.max(0, Math.floor(Number(event.currentTarget.value)) || 0) })} /></label>
-            <label class="choice">
-              <span>Beside it, RemyCCs run</span>
-              <select value={state.beside} onChange={(event) => begin({ ...state, beside: event.currentTarget.value })}><option value="">nothing: one network</option>{options}</select>
-            </label>
           </details>
         </section>
         <section class="strips" aria-label="Charts over time">
           {(compared ? [0, 1] : [0]).map((network) => (
             <div class="network" key={network}>
-              {compared && <h2>{network === 0 ? "As chosen" : `With ${state.beside.replace("table:", "")}`}</h2>}
-              <h3>Packets in flight <small><i class="dashed" /> fair share of the BDP{state.buffer >= 0 && <><i class="dotted" /> with the buffer</>}</small></h3>
+              {compared && <h2>{named[network]}</h2>}
+              <h3>Packets in flight <small><span><i class="dashed" /> fair share of the BDP{share(network, 0)}</span>{state.buffer >= 0 && <span><i class="dotted" /> with the buffer{share(network, state.buffer)}</span>}</small></h3>
               <div class="strip flight" role="img" aria-label="Packets in flight of each sender over time" ref={place(`flight${network}`)} />
-              <h3>Queue and drops <small><i class="drops" /> drops</small></h3>
+              <h3>Queue and drops <small><span><i class="drops" /> drops</span></small></h3>
               <div class="strip queue" role="img" aria-label="Packets that wait, and drops, over time" ref={place(`queue${network}`)} />
             </div>
           ))}
         </section>
         <section class="views" aria-label="Throughput, delay and rules">
-          <h3>Throughput against delay</h3>
+          <h3>Throughput against delay {compared && <small><span><i class="full" /> {named[0]}</span><span><i class="hollow" /> {named[1]}</span></small>}</h3>
           <canvas class="trade" role="img" aria-label="Throughput against delay of each sender, with a trail" ref={place("trade")} />
           <div class="table-scroll" tabIndex={0} role="region" aria-label="Senders in numbers">
-            <table>
-              <thead><tr><th scope="col">Sender</th><th scope="col">Mbit/s</th><th scope="col">RTT, ms</th><th scope="col">Window</th><th scope="col">Lost</th><th scope="col">Rule</th></tr></thead>
-              <tbody>
-                {state.senders.map((_, i) => {
-                  const flow = flows[i];
-                  const head = samples.current[0]?.trails[i]?.at(-1);
-                  return (
-                    <tr key={i} class={flow?.on ? "" : "off"}>
-                      <th scope="row"><i class="dot" style={`background:${look.flows[i]}`} />{LETTERS[i]}</th>
-                      <td>{flow?.on && head ? number(head.mbps) : "–"}</td>
-                      <td>{flow?.on && head ? number(head.delayMs) : "–"}</td>
-                      <td>{flow?.on ? number(flow.window) : "–"}</td>
-                      <td>{flow?.lost ?? 0}</td>
-                      <td>{flow?.on && flow.rule >= 0 ? flow.rule : "–"}</td>
-                    </tr>
-                  );
-                })}
-              </tbody>
-            </table>
+            {(compared ? [0, 1] : [0]).map((network) => (
+              <table key={network}>
+                {compared && <caption>{named[network]}</caption>}
+                <thead><tr><th scope="col">Sender</th><th scope="col">Mbit/s</th><th scope="col">RTT, ms</th><th scope="col">Window</th><th scope="col">Lost</th><th scope="col">Rule</th></tr></thead>
+                <tbody>
+                  {state.senders.map((_, i) => {
+                    const flow = samples.current[network]?.flows[i];
+                    const head = samples.current[network]?.trails[i]?.at(-1);
+                    return (
+                      <tr key={i} class={flow?.on ? "" : "off"}>
+                        <th scope="row"><i class="dot" style={`background:${look.flows[i]}`} />{LETTERS[i]}</th>
+                        <td>{flow?.on && head ? number(head.mbps) : "–"}</td>
+                        <td>{flow?.on && head ? number(head.delayMs) : "–"}</td>
+                        <td>{flow?.on ? number(flow.window) : "–"}</td>
+                        <td>{flow?.lost ?? 0}</td>
+                        <td>{flow?.on && flow.rule >= 0 ? flow.rule : "–"}</td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            ))}
           </div>
           {lookup && (
             <>
@@ -517,24 +556,27 @@ function Page() {
                     <option value="intersend">intersend time</option>
                   </select>
                 </label>
-                {remySenders.length > 1 && (
+                {remys.length > 1 && (
                   <label><span>slice at</span>
-                    <select value={mapped} onChange={(event) => setMapped(Number(event.currentTarget.value))}>{remySenders.map((each) => <option value={each.i}>sender {LETTERS[each.i]}</option>)}</select>
+                    <select value={picked && placeOf(picked)} onChange={(event) => setMapped(Number(event.currentTarget.value))}>
+                      {remys.map((each) => <option key={placeOf(each)} value={placeOf(each)}>sender {LETTERS[each.sender]}{each.network === 1 && " beside"}</option>)}
+                    </select>
                   </label>
                 )}
               </div>
               <canvas class="map" role="img" aria-label="Map of the rules over two signals, with those in use" ref={place("map")} />
-              {scale && <p class="scale"><span>{number(scale.low)}</span><i /><span>{number(scale.high)}</span></p>}
+              {scale && <p class="scale"><span>{number(scale.low)}</span><i /><span>{number(scale.high)} {unitOf(lookup.table, coloured)}</span></p>}
               <ul class="rules">
-                {remySenders.filter((each) => flows[each.i]?.on && flows[each.i].rule >= 0).map((each) => {
-                  const flow = flows[each.i];
+                {remys.map((each) => {
+                  const flow = samples.current[each.network]?.flows[each.sender];
                   const table = lookupOf(each.runs);
-                  const action = table?.actions[flow.rule];
-                  if (!table || !action) return null;
+                  const action = flow?.on ? table?.actions[flow.rule] : undefined;
+                  if (!flow || !table || !action) return null;
+                  const unit = (part: keyof typeof action): string => unitOf(table.table, part);
                   return (
-                    <li key={each.i}>
-                      <i class="dot" style={`background:${look.flows[each.i]}`} />
-                      <b>{LETTERS[each.i]}</b> rule {flow.rule}: window × {number(action.multiple)} {action.increment < 0 ? "−" : "+"} {number(Math.abs(action.increment))}{table.table.scaleFree ? " % of the BDP" : ""}, {number(action.intersend)} {table.table.scaleFree ? "×" : "ms"} apart
+                    <li key={placeOf(each)}>
+                      <i class="dot" style={`background:${look.flows[each.sender]}`} />
+                      <b>{LETTERS[each.sender]}</b>{each.network === 1 && " beside"} rule {flow.rule}: {number(action.multiple)} {unit("multiple")} {action.increment < 0 ? "−" : "+"} {number(Math.abs(action.increment))} {unit("increment")}, a packet every {number(action.intersend)} {unit("intersend")}
                     </li>
                   );
                 })}

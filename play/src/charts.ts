@@ -24,7 +24,27 @@ export function theme(isDark: boolean): Theme {
     : { text: "#1d2329", faint: "#5c6670", grid: "#e6e9ec", paper: "#ffffff", alarm: "#b3261e", flows: LIGHT };
 }
 
-const FONT = "12px system-ui, sans-serif";
+export const FONT = "12px system-ui, sans-serif";
+
+// Some four round numbers between two.
+export function roundBetween(low: number, high: number): string[] {
+  const raw = (high - low) / 4;
+  const unit = 10 ** Math.floor(Math.log10(raw));
+  const step = unit * [1, 2, 5, 10].find((each) => each * unit >= raw * 0.999)!;
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => ((first + i) * step).toFixed(digits));
+}
+
+// The same where the axis is logarithmic.
+function roundOnLogarithm(low: number, high: number): string[] {
+  if (high / low < 2.5) return roundBetween(low, high);
+  const found: string[] = [];
+  for (let unit = 10 ** Math.floor(Math.log10(low)); unit <= high; unit *= 10) {
+    for (const each of [1, 1.5, 2, 3, 4, 6, 8]) if (each * unit >= low && each * unit <= high) found.push(String(Number((each * unit).toPrecision(2))));
+  }
+  return found;
+}
 
 function axes(look: Theme, unit: string): uPlot.Axis[] {
   const common = { stroke: look.faint, font: FONT, grid: { stroke: look.grid, width: 1 }, ticks: { show: false } };
@@ -33,6 +53,8 @@ function axes(look: Theme, unit: string): uPlot.Axis[] {
     { ...common, label: unit, labelFont: FONT, labelSize: 18, labelGap: 2, size: 46, space: 28 },
   ];
 }
+
+export const LETTERS = "ABCDEFGH";
 
 const hidden: Partial<uPlot.Options> = {
   legend: { show: false },
@@ -51,6 +73,8 @@ export interface Lines {
 export class Strip {
   private plot?: uPlot;
   private highest = 10;
+  // Where the lines of those that are on end.
+  private ends: { sender: number; value: number }[] = [];
 
   constructor(
     private readonly element: HTMLElement,
@@ -78,10 +102,37 @@ export class Strip {
     const size = { width: this.element.clientWidth, height: this.element.clientHeight };
     const unit = this.which === "flight" ? "packets in flight" : "packets";
     this.plot = new uPlot(
-      { ...size, ...hidden, pxAlign: 0, padding: [8, 10, 0, 0], scales, axes: axes(look, unit), series },
+      {
+        ...size,
+        ...hidden,
+        pxAlign: 0,
+        padding: [8, 20, 0, 0],
+        scales,
+        axes: axes(look, unit),
+        series,
+        hooks: { draw: [(plot) => this.name(plot, look)] },
+      },
       [[]],
       this.element,
     );
+  }
+
+  // Who it is, at the end of each line; side by side where they meet.
+  private name(plot: uPlot, look: Theme): void {
+    const { ctx, bbox } = plot;
+    const line = 11 * devicePixelRatio;
+    let free = Infinity;
+    ctx.save();
+    ctx.font = `bold ${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    for (const { sender, value } of [...this.ends].sort((a, b) => a.value - b.value)) {
+      const y = Math.min(plot.valToPos(value, "y", true), free - line);
+      free = y;
+      ctx.fillStyle = look.flows[sender];
+      ctx.fillText(LETTERS[sender], bbox.left + bbox.width + 6 * devicePixelRatio, Math.max(y, line / 2));
+    }
+    ctx.restore();
   }
 
   draw(samples: Samples, windowMs: number, lines: Lines): void {
@@ -102,6 +153,9 @@ export class Strip {
     const seen = this.which === "flight" ? columns.slice(0, -1) : columns;
     const high = Math.max(8, ...seen.map((column) => column.reduce<number>((most, each) => Math.max(most, each ?? 0), 0)));
     this.highest = high * 1.12;
+    if (this.which === "flight") {
+      this.ends = samples.flows.flatMap((flow, sender) => (flow.on ? [{ sender, value: samples.inFlight[sender].at(-1) ?? 0 }] : []));
+    }
     plot.batch(() => {
       plot.setData([seconds, ...columns] as uPlot.AlignedData, true);
       plot.setScale("x", { min: end - windowMs / 1000, max: end });
@@ -154,26 +208,25 @@ export function drawTradeOff(
   pen.strokeStyle = look.grid;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  for (let i = 0; i <= 4; ++i) {
-    const mbps = (rateMbps * i) / 4;
+  for (const mbps of roundBetween(0, rateMbps * 1.05)) {
     pen.beginPath();
-    pen.moveTo(box.left, y(mbps));
-    pen.lineTo(box.right, y(mbps));
+    pen.moveTo(box.left, y(Number(mbps)));
+    pen.lineTo(box.right, y(Number(mbps)));
     pen.stroke();
-    pen.fillText(short(mbps || 0) === "0.0" ? "0" : short(mbps), box.left - 6, y(mbps));
+    pen.fillText(mbps, box.left - 6, y(Number(mbps)));
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
   let lastX = Infinity;
-  for (const times of [1, 1.1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64]) {
-    const at = x(times * rttMs);
-    if (times > most || lastX - at < 42) continue;
+  for (const ms of [short(rttMs), ...roundOnLogarithm(rttMs * 1.0001, rttMs * most)]) {
+    const at = x(Number(ms));
+    if (lastX - at < 42 || at < box.left) continue;
     lastX = at;
     pen.beginPath();
     pen.moveTo(at, box.top);
     pen.lineTo(at, box.bottom);
     pen.stroke();
-    pen.fillText(short(times * rttMs), Math.min(at, width - 16), box.bottom + 5);
+    pen.fillText(ms, Math.min(at, width - 16), box.bottom + 5);
   }
   pen.fillText("RTT, ms (less is to the right)", (box.left + box.right) / 2, height - 16);
   pen.save();
@@ -228,6 +281,11 @@ function shade(share: number): [number, number, number] {
   ) as [number, number, number];
 }
 
+export interface Range {
+  low: number;
+  high: number;
+}
+
 export interface MapFlow {
   colour: string;
   label: string;
@@ -246,12 +304,22 @@ function reach(lookup: Lookup, signal: number, seen: number): [number, number] {
     .flatMap((node) => node.thresholds.filter((each) => each.signal === signal).map((each) => each.value))
     .filter((value) => value > 0)
     .concat(seen > 0 ? [seen] : []);
-  const low = Math.min(...values, signal === 2 ? 1 : Infinity);
-  const high = Math.max(...values, signal === 2 ? 2 : 0);
+  // Of RTTs over the smallest none is below 1.
+  if (signal === 2) return [1 / 1.03, Math.max(2, ...values) * 1.3];
+  const low = Math.min(...values);
+  const high = Math.max(...values);
   return values.length === 0 ? [0.1, 10] : [low / 1.6, Math.max(high, low * 2) * 1.6];
 }
 
-// A slice of the memory at the first flow's other signals.
+// What is usual of a signal where nobody sends: ratios are about 1, times in the middle of the rules.
+function usual(lookup: Lookup, signal: number): number {
+  if (lookup.table.scaleFree) return 1;
+  const values = lookup.table.nodes.flatMap((node) => node.thresholds.filter((each) => each.signal === signal).map((each) => each.value));
+  return values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+// A slice of the memory at the first flow's other signals. Colours are of the range that is given,
+// or of what is shown, which is returned.
 export function drawMap(
   canvas: HTMLCanvasElement,
   look: Theme,
@@ -259,7 +327,8 @@ export function drawMap(
   signals: [number, number],
   by: Coloured,
   flows: MapFlow[],
-): { low: number; high: number } | undefined {
+  range?: Range,
+): Range | undefined {
   const on = surface(canvas);
   if (!on) return undefined;
   const { pen, width, height } = on;
@@ -271,7 +340,7 @@ export function drawMap(
   const share = (range: [number, number], at: number): number =>
     Math.min(1, Math.max(0, Math.log(Math.max(at, range[0]) / range[0]) / Math.log(range[1] / range[0])));
   const rules = new Int32Array(CELLS * CELLS);
-  const memory = Float64Array.from({ length: 9 }, (_, i) => flows[0]?.memory[i] ?? 0);
+  const memory = Float64Array.from({ length: 9 }, (_, i) => flows[0]?.memory[i] ?? usual(lookup, i));
   for (let row = 0; row < CELLS; ++row) {
     memory[signals[1]] = value(ranges[1], 1 - (row + 0.5) / CELLS);
     for (let column = 0; column < CELLS; ++column) {
@@ -279,10 +348,11 @@ export function drawMap(
       rules[row * CELLS + column] = lookup.rule(memory);
     }
   }
-  const figures = lookup.actions.map((action) => (by === "intersend" ? Math.log(Math.max(action.intersend, 0.01)) : action[by]));
-  const shown = [...new Set(rules)].map((rule) => figures[rule]);
-  const low = Math.min(...shown);
-  const high = Math.max(...shown);
+  const onScale = (figure: number): number => (by === "intersend" ? Math.log(Math.max(figure, 0.01)) : figure);
+  const figures = lookup.actions.map((action) => onScale(action[by]));
+  const shown = [...new Set(rules)].map((rule) => lookup.actions[rule][by]);
+  const own = { low: Math.min(...shown), high: Math.max(...shown) };
+  const [low, high] = [onScale((range ?? own).low), onScale((range ?? own).high)];
   const lit = new Set(flows.map((flow) => flow.rule));
   const cellWidth = (box.right - box.left) / CELLS;
   const cellHeight = (box.bottom - box.top) / CELLS;
@@ -347,5 +417,5 @@ export function drawMap(
   pen.textAlign = "center";
   pen.fillText(signalName(lookup.table, signals[1]), -12, 0);
   pen.restore();
-  return by === "intersend" ? { low: Math.exp(low), high: Math.exp(high) } : { low, high };
+  return own;
 }

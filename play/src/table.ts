@@ -49,6 +49,13 @@ export function signalName(table: Table, signal: number): string {
   return (table.scaleFree ? RATIOS : ABSOLUTE)[signal];
 }
 
+// Of an action's parts: what it is of, for people.
+export function unitOf(table: Table, part: keyof Action): string {
+  if (part === "multiple") return "× the window";
+  if (part === "increment") return table.scaleFree ? "% of the BDP" : "packets";
+  return table.scaleFree ? "× the measured interval" : "ms";
+}
+
 function signalNumber(name: string): number {
   const short = name.replace(/^SIGNAL_/, "").toLowerCase();
   const number = Math.max(ABSOLUTE.indexOf(short), RATIOS.indexOf(short));

@@ -179,16 +179,32 @@ class JobFeed:
             if not self._is_wanted():
                 self._begin()
             self._expected_until = float("-inf")
-            if self._everything_at is not None:
-                rows = sorted(self._rows.values(), key=itemgetter("created"), reverse=True)
-                if len(rows) > _NEWEST:
-                    listener({"kind": "jobs", "rows": rows[:_NEWEST], "more": True})
-                listener({"kind": "jobs", "rows": rows})
-            elif self._newest is not None:
-                listener(self._newest)
+            known = self._known()
+            if known is not None:
+                listener(known)
+            if known is not None and self._everything_at is not None and "more" in known:
+                listener({"kind": "jobs", "rows": list(self._rows.values())})
             if self._trouble is not None:
                 listener(self._trouble)
             self._listeners.append(listener)
+
+    def first(self, patience_seconds: float) -> Tree | None:
+        """What a listener would be told first, as soon as it is known; None: not in that time."""
+        with self._lock:
+            self._wake.wait_for(
+                lambda: self._known() is not None or self._trouble is not None or self._is_closed,
+                patience_seconds,
+            )
+            return self._known() if self._trouble is None else None
+
+    def _known(self) -> Tree | None:
+        """The newest jobs, and whether there are more."""
+        if self._everything_at is None:
+            return self._newest
+        rows = sorted(self._rows.values(), key=itemgetter("created"), reverse=True)
+        if len(rows) <= _NEWEST:
+            return {"kind": "jobs", "rows": rows}
+        return {"kind": "jobs", "rows": rows[:_NEWEST], "more": True}
 
     def _is_wanted(self) -> bool:
         return bool(self._listeners) or self._clock() < self._expected_until
@@ -267,6 +283,7 @@ class JobFeed:
             with self._lock:
                 self._newest = {"kind": "jobs", "rows": rows, "more": True}
                 self._tell(self._newest)
+                self._wake.notify_all()
                 if not self._is_closed:
                     self._wake.wait(_BEFORE_THE_REST_SECONDS)
 
@@ -274,6 +291,7 @@ class JobFeed:
         with self._lock:
             is_new = self._trouble is None
             self._trouble = trouble
+            self._wake.notify_all()
             if is_new:
                 self._tell(trouble)
 
@@ -293,6 +311,7 @@ class JobFeed:
                 return
             if is_all:
                 self._everything_at, self._newest = now, None
+                self._wake.notify_all()
                 here = {job.id for job in jobs}
                 gone = [key for key in self._rows if key not in here]
             for key in gone:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import hashlib
 import json
 import signal
 import socket
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -70,6 +72,10 @@ _DRAWING_SECONDS: Final = 0.2
 #: uvicorn ticks ten times a second.
 _TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
+#: Where the page has what it shows first.
+_FIRST: Final = '<script type="application/json" id="first">'
+#: A script waits for the whole page: what takes longer it asks for itself.
+_FIRST_SECONDS: Final = 0.4
 _ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}
 
 
@@ -307,7 +313,7 @@ class FarmPage:
         self._studies = {path.resolve().name: path / "index.html" for path in studies}
         self._cookie = cookie
         self._is_secure = is_secure
-        self._shell = (BUILT / "farm.html").read_bytes()
+        self._shell = _shell()
         handlers: dict[str, tuple[_Handler, list[str]]] = {
             "/api/jobs": (_submit, ["POST"]),
             "/api/jobs/{job}": (_job, ["GET"]),
@@ -456,10 +462,29 @@ class FarmPage:
 
     async def _page(self, request: Request) -> Response:
         session = self._sessions.find(request.cookies.get(self._cookie))
-        if session is not None:
-            # What it will show is on its way while the browser reads the page.
-            session.account.feed.expect()
-        return Response(self._shell, media_type="text/html")
+        if session is None:
+            return HTMLResponse(b"".join(self._shell))
+        session.account.feed.expect()
+        is_packed = _takes_gzip(request)
+        pieces = self._pieces(session)
+        return StreamingResponse(
+            _packed(pieces) if is_packed else pieces,
+            media_type="text/html",
+            headers=_encoding(is_packed),
+        )
+
+    async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
+        """The page, and in it what is shown first: that is asked for while the browser loads the
+        script, and needs no request of its own."""
+        head, tail = self._shell
+        yield head
+        info = session.account.known_info
+        jobs = await run_in_threadpool(session.account.feed.first, _FIRST_SECONDS)
+        if jobs is not None and info is not None:
+            found = {"session": self._who_tree(session, info), "jobs": jobs}
+            # Within a script element only "<" can mean anything.
+            yield json.dumps(found, separators=(",", ":")).replace("<", "\\u003c").encode()
+        yield tail
 
 
 async def _healthy(_: Request) -> Response:
@@ -470,9 +495,41 @@ async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise RequestRefused(HTTPStatus.NOT_FOUND, "there is no such file")
-    is_packed = "gzip" in request.headers.get("accept-encoding", "")
-    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_packed else {})
+    is_packed = _takes_gzip(request)
+    headers = _encoding(is_packed)
+    if request.url.query == _digest(name):
+        # The page of another version asks by another address.
+        headers["Cache-Control"] = "private, max-age=31536000, immutable"
     return Response(_content(name, is_packed), media_type=_ASSETS[name], headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _encoding(is_packed: bool) -> dict[str, str]:
+    return {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_packed else {})
+
+
+async def _packed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Each as soon as it is there."""
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    async for piece in pieces:
+        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
+    yield packer.flush()
+
+
+def _shell() -> tuple[bytes, bytes]:
+    """The page before and after what is shown first, with the addresses of its present files."""
+    page = (BUILT / "farm.html").read_text(encoding="utf-8")
+    for name in _ASSETS:
+        page = page.replace(f"/assets/{name}", f"/assets/{name}?{_digest(name)}")
+    head, mark, tail = page.partition(_FIRST)
+    return (head + mark).encode(), tail.encode()
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(_content(name, False)).hexdigest()[:16]
 
 
 @cache

@@ -44,10 +44,13 @@ class Account:
         )
         self.client = DesignClient(self._connection)
         self.feed = JobFeed(self.client)
+        #: As it was last told.
+        self.known_info: messages.GetServerInfoResponse | None = None
 
     def server_info(self) -> messages.GetServerInfoResponse:
         """Who the token says that this is, and what serves there. Raises ServiceError."""
-        return self.client.server_info()
+        self.known_info = self.client.server_info()
+        return self.known_info
 
     def close(self) -> None:
         """Ends its calls."""
