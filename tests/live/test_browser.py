@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,7 +138,6 @@ def test_a_recording_replays_to_the_same_end(live: Live, tmp_path: Path) -> None
 
 
 def test_two_tables_meet_the_same_random_numbers(live: Live) -> None:
-    live.page.get_by_text("Coming and going").click()
     live.page.get_by_label("Beside it, RemyCCs run").select_option("cubic")
     live.page.wait_for_function("() => document.querySelectorAll('.network canvas').length === 4")
     live.wait_for_throughput(0)
@@ -243,6 +243,53 @@ def test_a_report_of_a_design_shows_its_table_at_work(browser: Browser, tmp_path
     page.frames[-1].wait_for_function(throughput(0))
     assert wrong == []
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("slider", "least", "most"),
+    [
+        ("Link rate", "0.30 Mbit/s", "300 Mbit/s"),
+        ("RTT", "5.00 ms", "500 ms"),
+        ("Buffer", "0 packets", "10000 packets"),
+        ("Loss", "0.00 %", "20.0 %"),
+        ("Jitter of clocks", "0.00 ms", "50.0 ms"),
+        ("Speed", "0.00", "50.0"),
+    ],
+)
+def test_sliders_go_from_end_to_end(live: Live, slider: str, least: str, most: str) -> None:
+    found = live.page.get_by_role("slider", name=slider)
+    for key, shown in (("End", most), ("Home", least)):
+        found.press(key)
+        # How fast this machine is may stand behind.
+        expect(found).to_have_attribute("aria-valuetext", re.compile(f"^{re.escape(shown)}"))
+
+
+def test_every_preset_runs(live: Live) -> None:
+    presets = live.page.get_by_label("Preset").locator("option").all_inner_texts()[1:]
+    assert len(presets) > 10
+    for preset in presets:
+        live.page.get_by_label("Preset").select_option(preset)
+        expect(live.page.locator(".notice")).not_to_have_text("")
+        live.page.wait_for_function(
+            "() => [...document.querySelectorAll('tbody tr')].some("
+            "row => parseFloat(row.cells[1].textContent) > 0)"
+        )
+
+
+def test_both_sides_of_a_comparison_are_in_numbers_and_on_the_map(
+    live: Live, tmp_path: Path
+) -> None:
+    path = tmp_path / "ten.json"
+    write_remycc(path, RemyCC(RuleTable([0], [([], (0, 10, 0.1))])))
+    page = live.page
+    page.set_input_files("input[type=file]", path)
+    page.get_by_label("Sender A runs").select_option("table:general-purpose-delta1")
+    page.get_by_label("Beside it, RemyCCs run").select_option("table:ten")
+    table = page.locator("table", has=page.locator("caption", has_text="With ten"))
+    expect(table.locator("tbody tr").first.locator("td").nth(2)).to_have_text("10.0")
+    page.get_by_label("slice at").select_option("sender A beside")
+    expect(page.locator(".scale")).to_contain_text("10.0")
+    expect(page.locator(".rules li", has_text="A beside")).to_contain_text("+ 10.0 packets")
 
 
 def test_a_link_follows_a_trace(live: Live, tmp_path: Path) -> None:

@@ -335,6 +335,10 @@ def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client)
     requests = [small_request(run) for run in (0, 2)]
     job = submit_evaluation(admin, requests, name="cells-of-a-study")
     page = seen.page
+    # There is nothing to compare it by.
+    row = page.locator(f"tr[data-job='{job.id}']")
+    expect(row).to_contain_text("admin-1 · evaluation")
+    expect(row.get_by_role("checkbox")).to_have_count(0)
     page.goto(f"{page.url}jobs/{job.id}")
     expect(shown_state(seen)).to_have_text("succeeded")
     expect(page.locator("dl.figures div", has_text="parts")).to_contain_text("2, 100 % done")
@@ -501,6 +505,44 @@ def test_ones_own_token_by_a_code(browser: Browser, farm: RunningServer) -> None
         seen.close()
     finally:
         server.stop()
+
+
+def test_what_is_shown_first_comes_with_the_page(seen: Farm, running: job_pb2.Job) -> None:
+    """Without a request of its own: those for it fail here."""
+    page = seen.page
+    page.route("**/api/**", lambda route: route.abort())
+    page.goto(page.url)
+    expect(page.locator(f"tr[data-job='{running.id}']")).to_contain_text("endless")
+    expect(page.locator(".who")).to_contain_text("admin-1")
+    expect(page.locator(".trouble")).to_contain_text("cannot be reached")
+    page.unroute("**/api/**")
+    # What it was told stands in for nothing that comes later.
+    expect(page.locator(".trouble")).to_have_count(0)
+    seen.button("Sign out").click()
+    expect(page.get_by_label("Your token")).to_be_visible()
+
+
+def test_files_are_kept_by_browsers_under_the_address_of_their_version(server: PageServer) -> None:
+    _, headers, page = server.ask("GET", "/")
+    assert headers["Cache-Control"] == "no-store"
+    named = re.findall(r'"(/assets/[^"]+)"', page)
+    assert len(named) == 2
+    for path in named:
+        assert "immutable" in server.ask("GET", path)[1]["Cache-Control"]
+        assert server.ask("GET", path.partition("?")[0])[1]["Cache-Control"] == "no-store"
+
+
+def test_a_phone_shows_of_each_job_how_it_is(
+    browser: Browser, server: PageServer, running: job_pb2.Job
+) -> None:
+    size = {"width": 375, "height": 700}
+    seen = Farm(browser, server.address, TOKENS[Role.VIEWER], viewport=size)
+    row = seen.page.locator(f"tr[data-job='{running.id}']")
+    for cell in (row.get_by_role("link"), row.locator(".state"), row.locator("td").nth(3)):
+        expect(cell).to_be_in_viewport(ratio=1)
+    scrolled = "each => each.scrollWidth - each.clientWidth"
+    assert seen.page.locator(".table-scroll").evaluate(scrolled) == 0
+    seen.close()
 
 
 def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -> None:

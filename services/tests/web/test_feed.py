@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
+import grpc
 import pytest
 
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_services.client.design_client import DesignClient
+from remy_services.client.status import ServiceError
 from remy_services.web.feed import JobFeed, Tree
 
 JOBS = 200
@@ -25,6 +27,7 @@ class ScriptedClient:
         self.newest_asked = threading.Semaphore(0)
         self.all_asked = threading.Semaphore(0)
         self.may_answer_all = threading.Event()
+        self.error: ServiceError | None = None
         self._jobs = [
             job_pb2.Job(id=f"job-{number}", state=job_pb2.JOB_STATE_PENDING)
             for number in range(JOBS)
@@ -34,6 +37,8 @@ class ScriptedClient:
 
     def list(self, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
         self.newest_asked.release()
+        if self.error is not None:
+            raise self.error
         return messages.ListJobsResponse(
             jobs=self._jobs[: request.page_size], next_page_token="more"
         )
@@ -92,6 +97,29 @@ def test_who_is_expected_is_told_at_once_what_is_known(
     assert [row["id"] for row in first["rows"]] == [f"job-{i}" for i in range(len(first["rows"]))]
     assert len(rest["rows"]) == JOBS
     assert not client.newest_asked.acquire(blocking=False)
+
+
+def test_what_is_known_first_can_be_waited_for(feed: JobFeed, client: ScriptedClient) -> None:
+    feed.expect()
+    newest = feed.first(_DEADLINE_SECONDS)
+    assert newest is not None
+    assert _is_screenful(newest)
+    told = _told(feed)
+    client.may_answer_all.set()
+    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) < JOBS
+    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
+    assert feed.first(0) == newest
+
+
+def test_nothing_is_known_where_nobody_asks_or_the_coordinator_does_not_answer(
+    feed: JobFeed, client: ScriptedClient
+) -> None:
+    assert feed.first(0) is None
+    client.error = ServiceError("gone", grpc.StatusCode.UNAVAILABLE)
+    feed.expect()
+    assert feed.first(_DEADLINE_SECONDS) is None
+    told = _told(feed)
+    assert told.get(timeout=_DEADLINE_SECONDS)["kind"] in ("lost", "refused")
 
 
 def test_what_is_known_is_forgotten_when_nobody_is_expected_any_more(

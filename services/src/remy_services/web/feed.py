@@ -164,6 +164,9 @@ class JobFeed:
         self._trouble: Tree | None = None
         # What has been told of the newest where the rest is yet to come.
         self._newest: Tree | None = None
+        # Who has come since something was asked for wants all, and at once.
+        self._beginnings = 0
+        self._is_due = False
         self._expected_until = float("-inf")
 
     def expect(self) -> None:
@@ -213,6 +216,8 @@ class JobFeed:
         # What was known is too old to go on from.
         self._everything_at, self._trouble, self._newest = None, None, None
         self._seen, self._rows = {}, {}
+        self._beginnings += 1
+        self._is_due = True
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
             self._thread.start()
@@ -228,6 +233,7 @@ class JobFeed:
         """Asks at once: something has just been changed."""
         with self._lock:
             self._everything_at = None if self._everything_at is None else float("-inf")
+            self._is_due = True
             self._wake.notify_all()
 
     def close(self) -> None:
@@ -246,14 +252,18 @@ class JobFeed:
                     self._wake.wait()
                 if self._is_closed:
                     return
+                self._is_due = False
+                beginning = self._beginnings
             began = self._clock()
-            self._ask(began)
+            self._ask(began, beginning)
             spent = self._clock() - began
             with self._lock:
-                if not self._is_closed:
-                    self._wake.wait(max(_EVERY_SECONDS, spent / _SHARE_OF_TIME))
+                self._wake.wait_for(
+                    lambda: self._is_due or self._is_closed,
+                    max(_EVERY_SECONDS, spent / _SHARE_OF_TIME),
+                )
 
-    def _ask(self, now: float) -> None:
+    def _ask(self, now: float, beginning: int) -> None:
         wants_all = (
             self._everything_at is None or now - self._everything_at >= _EVERYTHING_EVERY_SECONDS
         )
@@ -273,7 +283,9 @@ class JobFeed:
             kind = "lost" if error.is_passing or self._trouble is not None else "refused"
             self._tell_trouble({"kind": kind, "why": str(error)})
             return
-        self._take(active, is_all=wants_all, now=now)
+        with self._lock:
+            if beginning == self._beginnings:
+                self._take(active, is_all=wants_all, now=now)
 
     def _tell_newest(self) -> None:
         """What a screen shows first, where the rest takes a while."""
@@ -303,28 +315,22 @@ class JobFeed:
             if self._seen.get(job.id) != content:
                 self._seen[job.id] = content
                 changed.append(job_row(job))
-        with self._lock:
-            is_first = self._everything_at is None
-            if is_first and not is_all:
-                # Somebody has come since it was asked for, and wants all.
-                self._seen = {}
-                return
-            if is_all:
-                self._everything_at, self._newest = now, None
-                self._wake.notify_all()
-                here = {job.id for job in jobs}
-                gone = [key for key in self._rows if key not in here]
-            for key in gone:
-                del self._rows[key], self._seen[key]
-            new = {row["id"]: row for row in changed}
-            self._rows.update(new)
-            was_lost, self._trouble = self._trouble is not None, None
-            if was_lost:
-                self._tell({"kind": "back"})
-            if is_first or was_lost:
-                self._tell({"kind": "jobs", "rows": list(self._rows.values())})
-            elif changed or gone:
-                self._tell({"kind": "changed", "rows": changed, "gone": gone})
+        is_first = self._everything_at is None
+        if is_all:
+            self._everything_at, self._newest = now, None
+            self._wake.notify_all()
+            here = {job.id for job in jobs}
+            gone = [key for key in self._rows if key not in here]
+        for key in gone:
+            del self._rows[key], self._seen[key]
+        self._rows.update({row["id"]: row for row in changed})
+        was_lost, self._trouble = self._trouble is not None, None
+        if was_lost:
+            self._tell({"kind": "back"})
+        if is_first or was_lost:
+            self._tell({"kind": "jobs", "rows": list(self._rows.values())})
+        elif changed or gone:
+            self._tell({"kind": "changed", "rows": changed, "gone": gone})
 
     def _tell(self, update: Tree) -> None:
         for listener in list(self._listeners):
