@@ -363,7 +363,7 @@ def test_axe_finds_no_violations(browser: Browser, address: str, width: int, sch
 @pytest.mark.skipif(PICTURES is None, reason="REMY_PICTURES names no folder for pictures")
 def test_pictures(browser: Browser, address: str) -> None:
     assert PICTURES is not None
-    live = Live(browser, address, viewport={"width": 1400, "height": 880}, device_scale_factor=1)
+    live = Live(browser, address, viewport={"width": 1400, "height": 1090}, device_scale_factor=1)
     live.page.get_by_label("Preset").select_option("Dumbbell of 8")
     live.move("Speed", 60)
     live.page.wait_for_timeout(30_000)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
-import hashlib
 import json
 import signal
 import socket
 import ssl
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +47,7 @@ from remy_services.client.status import (
 from remy_services.files import FileError, read_file
 from remy_services.remycc import RemyCC, from_json
 from remy_services.specification import SpecError, parse_spec, to_yaml
+from remy_services.web.assets import asset, encoding, packed, shell, takes_gzip
 from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
 from remy_services.web.guard import (
     POLICY_OF_LIVE,
@@ -72,11 +70,8 @@ _DRAWING_SECONDS: Final = 0.2
 #: uvicorn ticks ten times a second.
 _TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
-#: Where the page has what it shows first.
-_FIRST: Final = '<script type="application/json" id="first">'
 #: A script waits for the whole page: what takes longer it asks for itself.
 _FIRST_SECONDS: Final = 0.4
-_ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,7 +308,7 @@ class FarmPage:
         self._studies = {path.resolve().name: path / "index.html" for path in studies}
         self._cookie = cookie
         self._is_secure = is_secure
-        self._shell = _shell()
+        self._shell = shell()
         handlers: dict[str, tuple[_Handler, list[str]]] = {
             "/api/jobs": (_submit, ["POST"]),
             "/api/jobs/{job}": (_job, ["GET"]),
@@ -329,7 +324,7 @@ class FarmPage:
         }
         routes = [
             Route("/health", _healthy),
-            Route("/assets/{name}", _asset),
+            Route("/assets/{name}", asset),
             Route("/api/session", self._sign_in, methods=["POST"]),
             Route("/api/session", self._sign_out, methods=["DELETE"]),
             Route("/api/session", self._who, methods=["GET"]),
@@ -465,12 +460,12 @@ class FarmPage:
         if session is None:
             return HTMLResponse(b"".join(self._shell))
         session.account.feed.expect()
-        is_packed = _takes_gzip(request)
+        is_packed = takes_gzip(request)
         pieces = self._pieces(session)
         return StreamingResponse(
-            _packed(pieces) if is_packed else pieces,
+            packed(pieces) if is_packed else pieces,
             media_type="text/html",
-            headers=_encoding(is_packed),
+            headers=encoding(is_packed),
         )
 
     async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
@@ -489,53 +484,6 @@ class FarmPage:
 
 async def _healthy(_: Request) -> Response:
     return Response("serving\n", media_type="text/plain")
-
-
-async def _asset(request: Request) -> Response:
-    name = request.path_params["name"]
-    if name not in _ASSETS:
-        raise RequestRefused(HTTPStatus.NOT_FOUND, "there is no such file")
-    is_packed = _takes_gzip(request)
-    headers = _encoding(is_packed)
-    if request.url.query == _digest(name):
-        # The page of another version asks by another address.
-        headers["Cache-Control"] = "private, max-age=31536000, immutable"
-    return Response(_content(name, is_packed), media_type=_ASSETS[name], headers=headers)
-
-
-def _takes_gzip(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
-
-
-def _encoding(is_packed: bool) -> dict[str, str]:
-    return {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_packed else {})
-
-
-async def _packed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Each as soon as it is there."""
-    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
-    async for piece in pieces:
-        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
-    yield packer.flush()
-
-
-def _shell() -> tuple[bytes, bytes]:
-    """The page before and after what is shown first, with the addresses of its present files."""
-    page = (BUILT / "farm.html").read_text(encoding="utf-8")
-    for name in _ASSETS:
-        page = page.replace(f"/assets/{name}", f"/assets/{name}?{_digest(name)}")
-    head, mark, tail = page.partition(_FIRST)
-    return (head + mark).encode(), tail.encode()
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256(_content(name, False)).hexdigest()[:16]
-
-
-@cache
-def _content(name: str, is_packed: bool) -> bytes:
-    content = (BUILT / name).read_bytes()
-    return gzip.compress(content, mtime=0) if is_packed else content
 
 
 async def _unknown(_: Request) -> Response:
