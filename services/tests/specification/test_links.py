@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import remy_simulator
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
+from remy_services.designer.actions import cycle_ms
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.measures import trial_request
 from remy_services.evaluation.tasks import stated_packets
@@ -231,6 +233,42 @@ def test_incast_is_a_barrier_before_a_port() -> None:
     assert all(each.senders[0].traffic.constant_bytes.bytes == 65536 for each in specimens)
 
 
+def test_senders_join_and_leave_at_given_times() -> None:
+    spec = _spec(
+        "link_rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc}, {protocol: cubic, traffic:"
+        " {intervals: {begin_ms: [1000, 3000], end_ms: [2000]}}}]",
+        "traffic: {always: {}}\n",
+    )
+    table = RuleTable([2], [([], (0.0, 40.0, 1.0))])
+    request = trial_request(spec, table, seed=1, specimens=1, seconds=4.0)
+    on_ms = remy_simulator.evaluate_columns(request).senders.on_ms
+    assert struct.unpack("<2d", on_ms) == (4000, 2000)
+    assert parse_spec(to_yaml(spec)) == spec
+    assert cycle_ms(spec) == spec.search.simulated_seconds * 1000
+
+
+def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_sooner() -> None:
+    load = "empirical_bytes: {probabilities: [0, 1], bytes: [3000, 6000], extra_bytes: 1500}"
+    spec = _spec(
+        "link_rate_mbps: 10, rtt_ms: 100, senders: 1",
+        f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 0.5}}\n",
+    )
+    (specimen,) = draw_specimens(spec, seed=1, count=1)
+    (sender,) = specimen.senders or [specimen]
+    lengths = sender.traffic.empirical_bytes
+    assert (lengths.name, lengths.extra_bytes) == ("", 1500)
+    assert (lengths.probabilities[:], lengths.bytes[:]) == ([0, 1], [3000, 6000])
+    assert sender.traffic.first_off_factor == 0.5
+    # 1 is what everybody has who says nothing.
+    plain = _spec(
+        "link_rate_mbps: 10, rtt_ms: 100, senders: 1",
+        f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 1}}\n",
+    )
+    (specimen,) = draw_specimens(plain, seed=1, count=1)
+    (sender,) = specimen.senders or [specimen]
+    assert not sender.traffic.HasField("first_off_factor")
+
+
 _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
 
 
@@ -311,6 +349,26 @@ def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> Non
             "empirical_bytes: {name: none}, mean_off_ms: 1",
             "traffic.empirical_bytes.name is 'none': ",
         ),
+        (
+            "empirical_bytes: {probabilities: [0, 1], bytes: [9, 5]}, mean_off_ms: 1",
+            "traffic cannot be simulated: empirical_bytes.bytes[1] is 5",
+        ),
+        (
+            "empirical_bytes: {probabilities: [0, 1], bytes: [9]}, mean_off_ms: 1",
+            "traffic cannot be simulated: empirical_bytes must have a name, or as many",
+        ),
+        (
+            "intervals: {begin_ms: [5, 3], end_ms: [6, 7]}",
+            "traffic cannot be simulated: intervals.begin_ms[1] is 3",
+        ),
+        (
+            "intervals: {begin_ms: [5]}, mean_off_ms: 1",
+            "traffic has mean_off_ms and intervals, but must have one of them",
+        ),
+        (
+            "constant_bytes: {bytes: 9}, poisson: {mean_interval_ms: 1}, first_off_factor: 0.5",
+            "traffic has first_off_factor and poisson, but must have one of them",
+        ),
     ],
 )
 def test_loads_that_make_no_sense_are_one_sentence(traffic: str, sentence: str) -> None:
@@ -355,6 +413,15 @@ def test_a_broken_recording_is_one_sentence_already_where_it_is_read(tmp_path: P
     with pytest.raises(SpecError) as caught:
         load_spec(_in_folder(tmp_path, b"1\n\0"))
     assert "is binary" in str(caught.value)
+
+
+def test_a_given_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    path = _in_folder(tmp_path)
+    (tmp_path / "other.json").unlink()
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    (sentence,) = str(caught.value).splitlines()
+    assert sentence.endswith("other.json: cannot be read (no such file or directory)")
 
 
 def test_what_a_simulation_costs_is_what_its_recording_carries(tmp_path: Path) -> None:

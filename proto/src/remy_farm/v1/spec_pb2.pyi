@@ -371,7 +371,7 @@ class WeightedModel(_message.Message):
     def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ...) -> None: ...
 
 class TrafficModel(_message.Message):
-    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "mean_off_ms", "poisson", "periodic", "barrier")
+    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "intervals", "mean_off_ms", "first_off_factor", "poisson", "periodic", "barrier")
     class ExponentialTime(_message.Message):
         __slots__ = ("mean_ms",)
         MEAN_MS_FIELD_NUMBER: _ClassVar[int]
@@ -396,12 +396,16 @@ class TrafficModel(_message.Message):
         maximum_bytes: float
         def __init__(self, scale_bytes: _Optional[float] = ..., shape: _Optional[float] = ..., shift_bytes: _Optional[float] = ..., extra_bytes: _Optional[float] = ..., maximum_bytes: _Optional[float] = ...) -> None: ...
     class EmpiricalBytes(_message.Message):
-        __slots__ = ("name", "extra_bytes")
+        __slots__ = ("name", "extra_bytes", "probabilities", "bytes")
         NAME_FIELD_NUMBER: _ClassVar[int]
         EXTRA_BYTES_FIELD_NUMBER: _ClassVar[int]
+        PROBABILITIES_FIELD_NUMBER: _ClassVar[int]
+        BYTES_FIELD_NUMBER: _ClassVar[int]
         name: str
         extra_bytes: float
-        def __init__(self, name: _Optional[str] = ..., extra_bytes: _Optional[float] = ...) -> None: ...
+        probabilities: _containers.RepeatedScalarFieldContainer[float]
+        bytes: _containers.RepeatedScalarFieldContainer[float]
+        def __init__(self, name: _Optional[str] = ..., extra_bytes: _Optional[float] = ..., probabilities: _Optional[_Iterable[float]] = ..., bytes: _Optional[_Iterable[float]] = ...) -> None: ...
     class ConstantBytes(_message.Message):
         __slots__ = ("bytes",)
         BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -410,6 +414,13 @@ class TrafficModel(_message.Message):
     class Always(_message.Message):
         __slots__ = ()
         def __init__(self) -> None: ...
+    class Intervals(_message.Message):
+        __slots__ = ("begin_ms", "end_ms")
+        BEGIN_MS_FIELD_NUMBER: _ClassVar[int]
+        END_MS_FIELD_NUMBER: _ClassVar[int]
+        begin_ms: _containers.RepeatedScalarFieldContainer[float]
+        end_ms: _containers.RepeatedScalarFieldContainer[float]
+        def __init__(self, begin_ms: _Optional[_Iterable[float]] = ..., end_ms: _Optional[_Iterable[float]] = ...) -> None: ...
     class Poisson(_message.Message):
         __slots__ = ("mean_interval_ms",)
         MEAN_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
@@ -431,7 +442,9 @@ class TrafficModel(_message.Message):
     EMPIRICAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     CONSTANT_BYTES_FIELD_NUMBER: _ClassVar[int]
     ALWAYS_FIELD_NUMBER: _ClassVar[int]
+    INTERVALS_FIELD_NUMBER: _ClassVar[int]
     MEAN_OFF_MS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_OFF_FACTOR_FIELD_NUMBER: _ClassVar[int]
     POISSON_FIELD_NUMBER: _ClassVar[int]
     PERIODIC_FIELD_NUMBER: _ClassVar[int]
     BARRIER_FIELD_NUMBER: _ClassVar[int]
@@ -441,11 +454,13 @@ class TrafficModel(_message.Message):
     empirical_bytes: TrafficModel.EmpiricalBytes
     constant_bytes: TrafficModel.ConstantBytes
     always: TrafficModel.Always
+    intervals: TrafficModel.Intervals
     mean_off_ms: Distribution
+    first_off_factor: float
     poisson: TrafficModel.Poisson
     periodic: TrafficModel.Periodic
     barrier: TrafficModel.Barrier
-    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ...) -> None: ...
+    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., intervals: _Optional[_Union[TrafficModel.Intervals, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., first_off_factor: _Optional[float] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ...) -> None: ...
 
 class Objective(_message.Message):
     __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens")

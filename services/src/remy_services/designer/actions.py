@@ -349,7 +349,7 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
     match traffic.WhichOneof("on"):
         case "exponential_time":
             on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)
-        case "always":
+        case "always" | "intervals":
             return spec.search.simulated_seconds * 1000
         case "exponential_bytes" | "constant_bytes":
             size = traffic.exponential_bytes.mean_bytes

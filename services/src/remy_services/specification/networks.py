@@ -729,22 +729,7 @@ def _set_traffic(
     mean_off_ms: float,
     arrival_ms: float,
 ) -> None:
-    match load.WhichOneof("on"):
-        case "exponential_time":
-            message.exponential_time.mean_ms = on
-        case "exponential_bytes":
-            message.exponential_bytes.mean_bytes = on
-        case "constant_bytes":
-            message.constant_bytes.bytes = on
-        case "empirical_bytes":
-            message.empirical_bytes.name = load.empirical_bytes.name
-            message.empirical_bytes.extra_bytes = load.empirical_bytes.extra_bytes
-        case "always":
-            message.always.SetInParent()
-        case _:
-            flows = load.flow_lengths
-            for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
-                setattr(message.pareto_bytes, name, getattr(flows, name))
+    set_when_on(message, load, on)
     match arrivals_of(load):
         case "poisson":
             message.poisson.mean_interval_ms = arrival_ms
@@ -753,6 +738,38 @@ def _set_traffic(
         case "barrier":
             message.barrier.pause_ms = arrival_ms
     message.mean_off_ms = mean_off_ms
+    if load.HasField("first_off_factor") and load.first_off_factor != 1:
+        message.first_off_factor = load.first_off_factor
+
+
+def set_when_on(
+    message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, drawn: float = 0.0
+) -> None:
+    """How long senders are on; `drawn` is the mean or constant of it, where there is one."""
+    match load.WhichOneof("on"):
+        case "exponential_time":
+            message.exponential_time.mean_ms = drawn
+        case "exponential_bytes":
+            message.exponential_bytes.mean_bytes = drawn
+        case "constant_bytes":
+            message.constant_bytes.bytes = drawn
+        case "empirical_bytes":
+            lengths = load.empirical_bytes
+            # Quantiles of one's own take the place of those that have a name.
+            if not lengths.probabilities and not lengths.bytes:
+                message.empirical_bytes.name = lengths.name
+            message.empirical_bytes.probabilities.extend(lengths.probabilities)
+            message.empirical_bytes.bytes.extend(lengths.bytes)
+            message.empirical_bytes.extra_bytes = lengths.extra_bytes
+        case "always":
+            message.always.SetInParent()
+        case "intervals":
+            message.intervals.begin_ms.extend(load.intervals.begin_ms)
+            message.intervals.end_ms.extend(load.intervals.end_ms)
+        case _:
+            flows = load.flow_lengths
+            for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
+                setattr(message.pareto_bytes, name, getattr(flows, name))
 
 
 def _set_route(message: evaluation_pb2.Route, path: Path, rtt_ms: float) -> None:

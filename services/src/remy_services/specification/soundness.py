@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import remy_simulator
@@ -18,11 +18,12 @@ from remy_services.specification.networks import (
     extent,
     models,
     paths_of,
+    set_when_on,
 )
 from remy_services.specification.schema import Bounds, Violation, child_path, show
 from remy_services.specification.traces import RecordedLink
 from remy_simulator import registry
-from remy_simulator.messages import USUAL_AXES, axis_of, native_traffic
+from remy_simulator.messages import USUAL_AXES, axis_of
 from remy_simulator.registry import Registry
 
 _MOST_SENDERS: Final = 10_000
@@ -31,6 +32,8 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PLAIN_QUEUE: Final = "drop-tail"
 #: The one whose marks the dumbbell knows.
 _MARKING_QUEUE: Final = "threshold-marking"
+#: Loads whose on periods have a length in time.
+_BY_TIME: Final = ("exponential_time", "always", "intervals")
 _KINDS: Final = {
     "queue": Registry.QUEUE,
     "body": Registry.BODY,
@@ -139,23 +142,36 @@ def _links_can_be_simulated(network: spec_pb2.NetworkModel, path: str) -> Iterat
             if message.HasField("trace"):
                 message.trace.sha256 = recording.sha256
             links.append(message)
-        sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"})
-        sender.traffic.always.SetInParent()
-        request = evaluation_pb2.EvaluationRequest(
-            candidates=[evaluation_pb2.Candidate()],
-            specimens=[
-                evaluation_pb2.Specimen(
-                    link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
-                )
-            ],
-            duration_ms=0.001,
-            traces=[recording.message()],
-        )
-        try:
-            remy_simulator.evaluate_columns(request)
-        except remy_simulator.InvalidRequest as problem:
+        always = evaluation_pb2.Traffic()
+        always.always.SetInParent()
+        problem = _problem_of(always, links, [recording.message()])
+        if problem is not None:
             yield Violation(path, f"cannot be simulated: {problem}")
             return
+
+
+def _problem_of(
+    traffic: evaluation_pb2.Traffic,
+    links: Sequence[evaluation_pb2.Link] = (),
+    traces: Sequence[evaluation_pb2.Trace] = (),
+) -> str | None:
+    """Why the simulator refuses a sender with such a load, over such links; None if it does not."""
+    sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"}, traffic=traffic)
+    request = evaluation_pb2.EvaluationRequest(
+        candidates=[evaluation_pb2.Candidate()],
+        specimens=[
+            evaluation_pb2.Specimen(
+                link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
+            )
+        ],
+        duration_ms=0.001,
+        traces=traces,
+    )
+    try:
+        remy_simulator.evaluate_columns(request)
+    except remy_simulator.InvalidRequest as problem:
+        return str(problem)
+    return None
 
 
 def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
@@ -164,18 +180,22 @@ def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator
     if len(kinds) > 1:
         yield Violation(path, f"has {' and '.join(kinds)}, but must have one of them")
     on = load.WhichOneof("on")
-    if kinds and on in ("exponential_time", "always"):
+    if kinds and on in _BY_TIME:
         yield Violation(path, f"has {kinds[0]} and {on}, but only flows by bytes come so")
-    if load.HasField("mean_off_ms") and (kinds or on == "always"):
-        other = arrivals_of(load) or on
-        yield Violation(path, f"has mean_off_ms and {other}, but must have one of them")
-    if on == "empirical_bytes":
-        name = load.empirical_bytes.name
-        try:
-            native_traffic(evaluation_pb2.Traffic(empirical_bytes={"name": name}, mean_off_ms=1.0))
-        except ValueError as problem:
+    other = arrivals_of(load) or (on if on in ("always", "intervals") else None)
+    for name in ("mean_off_ms", "first_off_factor"):
+        if other and load.HasField(name):
+            yield Violation(path, f"has {name} and {other}, but must have one of them")
+    if on in ("intervals", "empirical_bytes"):
+        traffic = evaluation_pb2.Traffic(mean_off_ms=1.0)
+        set_when_on(traffic, load)
+        problem, name = _problem_of(traffic), traffic.empirical_bytes.name
+        if problem is not None and name:
             where = child_path(child_path(path, "empirical_bytes"), "name")
             yield Violation(where, f"is {show(name)}: {problem}")
+        elif problem is not None:
+            problem = problem.removeprefix("specimen.traffic.")
+            yield Violation(path, f"cannot be simulated: {problem}")
 
 
 def _can_be_chosen(
@@ -217,7 +237,8 @@ def _group_fits(
     yield from (each for each in broken if not each.path.endswith("queue"))
     if broken or group.WhichOneof("controller") is None:
         return
-    if group.HasField("table"):
+    # A file that could not be read was told of where it was.
+    if group.HasField("table") and not group.table.HasField("path"):
         problem = problem_with_table(group.table.json) if group.table.json else "is missing"
         if problem is not None:
             where = child_path(child_path(path, "table"), "json")
@@ -306,7 +327,7 @@ def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
             objective = group.objective if group.HasField("objective") else spec.objective
             if (
                 objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-                and model.traffic_of(group).WhichOneof("on") in ("exponential_time", "always")
+                and model.traffic_of(group).WhichOneof("on") in _BY_TIME
                 and _counts(group)
             ):
                 yield Violation(
