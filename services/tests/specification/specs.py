@@ -197,16 +197,10 @@ def _traffic(draw: st.DrawFn) -> spec_pb2.TrafficModel:
     model = spec_pb2.TrafficModel(mean_off_ms=draw(distributions(1e-3, 1e9)))
     if draw(st.booleans()):
         model.first_off_factor = draw(st.floats(0, 1000))
-    match draw(st.integers(0, 4)):
+    match draw(st.integers(0, 3)):
         case 0:
             model.exponential_time.mean_ms.CopyFrom(draw(distributions(1e-3, 1e9)))
         case 3:
-            times = st.lists(st.integers(0, 10**9), min_size=1, max_size=6, unique=True)
-            model = spec_pb2.TrafficModel(intervals={})
-            for place, time_ms in enumerate(sorted(draw(times))):
-                ends = model.intervals.end_ms if place % 2 else model.intervals.begin_ms
-                ends.append(time_ms)
-        case 4:
             lengths = sorted(draw(st.lists(st.floats(0, 1e15), max_size=5)))
             model.empirical_bytes.bytes.extend(lengths)
             model.empirical_bytes.probabilities.extend(0.2 * n for n in range(len(lengths)))
