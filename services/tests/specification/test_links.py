@@ -254,7 +254,7 @@ def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_soone
         f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 0.5}}\n",
     )
     (specimen,) = draw_specimens(spec, seed=1, count=1)
-    (sender,) = specimen.senders or [specimen]
+    (sender,) = specimen.senders
     lengths = sender.traffic.empirical_bytes
     assert (lengths.name, lengths.extra_bytes) == ("", 1500)
     assert (lengths.probabilities[:], lengths.bytes[:]) == ([0, 1], [3000, 6000])
@@ -265,7 +265,7 @@ def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_soone
         f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 1}}\n",
     )
     (specimen,) = draw_specimens(plain, seed=1, count=1)
-    (sender,) = specimen.senders or [specimen]
+    (sender,) = specimen.senders
     assert not sender.traffic.HasField("first_off_factor")
 
 

@@ -144,8 +144,7 @@ def _links_can_be_simulated(network: spec_pb2.NetworkModel, path: str) -> Iterat
             links.append(message)
         always = evaluation_pb2.Traffic()
         always.always.SetInParent()
-        problem = _problem_of(always, links, [recording.message()])
-        if problem is not None:
+        if problem := _problem_of(always, links, [recording.message()]):
             yield Violation(path, f"cannot be simulated: {problem}")
             return
 
@@ -157,15 +156,11 @@ def _problem_of(
 ) -> str | None:
     """Why the simulator refuses a sender with such a load, over such links; None if it does not."""
     sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"}, traffic=traffic)
+    network = evaluation_pb2.Specimen(
+        link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
+    )
     request = evaluation_pb2.EvaluationRequest(
-        candidates=[evaluation_pb2.Candidate()],
-        specimens=[
-            evaluation_pb2.Specimen(
-                link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
-            )
-        ],
-        duration_ms=0.001,
-        traces=traces,
+        candidates=[{}], specimens=[network], duration_ms=0.001, traces=traces
     )
     try:
         remy_simulator.evaluate_columns(request)
@@ -190,12 +185,11 @@ def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator
         traffic = evaluation_pb2.Traffic(mean_off_ms=1.0)
         set_when_on(traffic, load)
         problem, name = _problem_of(traffic), traffic.empirical_bytes.name
-        if problem is not None and name:
-            where = child_path(child_path(path, "empirical_bytes"), "name")
-            yield Violation(where, f"is {show(name)}: {problem}")
-        elif problem is not None:
-            problem = problem.removeprefix("specimen.traffic.")
-            yield Violation(path, f"cannot be simulated: {problem}")
+        if problem and name:
+            yield Violation(f"{path}.empirical_bytes.name", f"is {show(name)}: {problem}")
+        elif problem:
+            what = problem.removeprefix("specimen.traffic.")
+            yield Violation(path, f"cannot be simulated: {what}")
 
 
 def _can_be_chosen(
