@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.programs import REMY_SIMULATE, network_flags, run_json
+from benchmarks.programs import REMY_FARM, REMY_SIMULATE, ROOT, network_flags, run_json
 from benchmarks.tables import ABSOLUTE
 
 _EXACT: tuple[str, ...] = ()
@@ -33,3 +33,20 @@ def test_one_designed_with_exact_clocks_does() -> None:
     """What the test above would say of a table that divides at what no clock shows."""
     exact = _score("general-purpose-delta1", 2, _EXACT)
     assert _score("general-purpose-delta1", 2, _JITTER) < exact - 0.5
+
+
+@pytest.mark.parametrize("senders", [1, 2, 4, 8, 16])
+def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(senders: int) -> None:
+    """They begin within a millisecond of each other, and take each other's queue for the path."""
+    table = ROOT / "examples" / "remyccs" / "general-purpose-realistic" / "remycc.json"
+    flags = network_flags(
+        remycc=table,
+        senders=senders,
+        seconds=60,
+        on_ms=1e7,
+        off_ms=1,
+        buffer_packets=1000,
+    )
+    measured = run_json(REMY_FARM, "simulate", *flags, "--jitter-ms", "0.12")
+    assert measured["throughput_over_link_rate"] >= 0.95
+    assert measured["delay_over_rtt"] <= 1.06
