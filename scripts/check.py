@@ -22,6 +22,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
+#: The C++ tests are run in so many processes.
+SHARDS = min(8, os.cpu_count() or 1)
 # What the newest release promised; `make proto-baseline` writes it.
 BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = (
@@ -100,28 +102,48 @@ def cpp_sanitized() -> Outcome:
 
 
 def cpp_tests(kind: str, folder: Path, *options: str) -> Outcome:
-    report = fresh_report(f"cpp-{kind}")
     configure = ("cmake", "-S", "simulator", "-B", str(folder), "-G", "Ninja")
     steps = (
         (*configure, "-DREMY_BUILD_TESTS=ON", *options),
         ("cmake", "--build", str(folder), "--target", "remy_tests"),
-        (str(folder / "remy_tests"), "--gtest_brief=1", f"--gtest_output=xml:{report}"),
     )
     for step in steps:
-        # The Python tests run beside, and come first.
-        status, output = quietly(("nice", "-n", "10", *step))
+        status, output = beside_python(step)
         if status != 0:
-            print(f"--- C++ {kind}: {' '.join(step[:3])}\n{output}", flush=True)
-            break
-    if not report.exists():
-        return Outcome(failures=[f"C++ {kind}: {' '.join(step[:3])} failed"])
+            command = " ".join(step[:3])
+            print(f"--- C++ {kind}: {command}\n{output}", flush=True)
+            return Outcome(failures=[f"C++ {kind}: {command} failed"])
+    outcome = Outcome()
+    with ThreadPoolExecutor(SHARDS) as pool:
+        for part in pool.map(lambda shard: cpp_shard(kind, folder, shard), range(SHARDS)):
+            outcome.add(part)
+    return outcome
+
+
+def cpp_shard(kind: str, folder: Path, shard: int) -> Outcome:
+    """One of SHARDS parts of the tests, which GoogleTest deals out in turn."""
+    report = fresh_report(f"cpp-{kind}-{shard}")
+    status, output = beside_python(
+        (str(folder / "remy_tests"), "--gtest_brief=1", f"--gtest_output=xml:{report}"),
+        GTEST_TOTAL_SHARDS=str(SHARDS),
+        GTEST_SHARD_INDEX=str(shard),
+    )
+    if status != 0:
+        print(f"--- C++ {kind}, part {shard + 1} of {SHARDS}\n{output}", flush=True)
     return read_report(f"C++ {kind}", report, status)
+
+
+def beside_python(command: Sequence[str], **variables: str) -> tuple[int, str]:
+    """As `quietly`, behind the Python tests, which come first."""
+    return quietly(("nice", "-n", "10", *command), **variables)
 
 
 def python() -> Outcome:
     """The Python tests of every member, and those that cross members."""
     report = fresh_report("python")
-    status = loudly(("pytest", "-q", "-n", "auto", f"--junitxml={report}", *PYTHON_TESTS))
+    # Neighbouring tests stay in one process, which starts once what they have in common.
+    spread = ("-n", "auto", "--dist", "worksteal")
+    status = loudly(("pytest", "-q", *spread, f"--junitxml={report}", *PYTHON_TESTS))
     outcome = read_report("Python", report, status)
     if report.exists():
         files = [case.get("file", "") for case in ElementTree.parse(report).iter("testcase")]
@@ -165,12 +187,12 @@ def environment() -> dict[str, str]:
     }
 
 
-def quietly(command: Sequence[str]) -> tuple[int, str]:
-    """Runs a command at the root; its status and all that it printed."""
+def quietly(command: Sequence[str], **variables: str) -> tuple[int, str]:
+    """Runs a command at the root, with these variables; its status and all that it printed."""
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=environment(),
+        env=environment() | variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

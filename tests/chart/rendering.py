@@ -31,11 +31,17 @@ needs_helm = pytest.mark.skipif(
 )
 
 
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """The objects of Kubernetes in YAML. The parser in Python takes long for definitions."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [each for each in yaml.load_all(text, Loader=loader) if each]
+
+
 class Rendered:
     """What a release would consist of."""
 
     def __init__(self, text: str) -> None:
-        self.objects: list[dict[str, Any]] = [each for each in yaml.safe_load_all(text) if each]
+        self.objects = objects_in(text)
 
     def kinds(self) -> set[str]:
         return {each["kind"] for each in self.objects}

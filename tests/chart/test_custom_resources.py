@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, programs
-from tests.chart.rendering import EVERYTHING, needs_helm, render
+from tests.chart.rendering import EVERYTHING, needs_helm, objects_in, render
 from tests.chart.test_kubernetes_schemas import FOREIGN, OPERATED
 from tests.e2e.settings import CONTROLLERS
 from tests.waiting import wait_until
@@ -98,7 +97,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             path = CONTROLLERS / name / "manifests" / folder
             for kind in sorted(_KINDS):
                 for file in path.glob(f"*_{kind.lower()}s.yaml"):
-                    made.define(yaml.safe_load(file.read_text(encoding="utf-8")))
+                    (definition,) = objects_in(file.read_text(encoding="utf-8"))
+                    made.define(definition)
         yield made
         made.close()
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.chart.rendering import CHART, needs_helm, render
+from tests.chart.rendering import CHART, needs_helm, objects_in, render
 
 ON: dict[str, Any] = {"designJobs": {"enabled": True}}
 
@@ -23,7 +22,7 @@ def test_they_are_off_unless_asked_for() -> None:
 
 def test_an_api_server_takes_what_the_rules_of_the_definition_cost() -> None:
     """As it estimates them: with every list as long as it may be, 10 and 100 million at most."""
-    definition = yaml.safe_load((CHART / "files" / "crds" / "designjobs.yaml").read_text())
+    (definition,) = objects_in((CHART / "files" / "crds" / "designjobs.yaml").read_text())
     (version,) = definition["spec"]["versions"]
     costs = list(_costs(version["schema"]["openAPIV3Schema"], 1))
     assert max(costs) <= 10_000_000

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.chart.rendering import objects_in
 from tests.e2e.kubectl import run
 from tests.e2e.settings import CONTROLLERS, values_file
 from tests.waiting import wait_until
@@ -29,7 +30,7 @@ def needs(name: str) -> pytest.MarkDecorator:
 def kuberay() -> Iterator[None]:
     """KubeRay's operator looks after RayClusters."""
     rendered = run(["kubectl", "kustomize", str(CONTROLLERS / "kuberay" / "manifests" / "default")])
-    with _running("kuberay", "default", _objects(rendered)):
+    with _running("kuberay", "default", objects_in(rendered)):
         yield
 
 
@@ -38,7 +39,7 @@ def kueue(objects: Sequence[dict[str, Any]]) -> Iterator[None]:
     """Kueue admits Jobs, with these queues and what belongs to them."""
     chart = str(CONTROLLERS / "kueue" / "manifests")
     namespace = "kueue-system"
-    made = _objects(run(["helm", "template", "kueue", chart, "-n", namespace]))
+    made = objects_in(run(["helm", "template", "kueue", chart, "-n", namespace]))
     # Its view of queues is not needed, and an API that is gone keeps namespaces from being removed.
     made = [each for each in made if each["kind"] != "APIService"]
     for each in made:
@@ -83,12 +84,6 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
         # Webhooks first: nobody answers them any more. Then what else the cluster has of it.
         _delete([each for each in objects if "Webhook" in each["kind"]])
         _delete([each for each in objects if "Webhook" not in each["kind"]])
-
-
-def _objects(rendered: str) -> list[dict[str, Any]]:
-    # Definitions are long, and the parser in Python takes minutes for them.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [each for each in yaml.load_all(rendered, Loader=loader) if each]
 
 
 def _accepted(objects: Sequence[dict[str, Any]]) -> bool:

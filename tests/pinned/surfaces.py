@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import yaml
 
 from benchmarks.programs import ROOT
 from remy_services.cli.main import main
-from tests.chart.rendering import CHART, EVERYTHING, helm
+from tests.chart.rendering import CHART, EVERYTHING, helm, objects_in
 from tests.pinned.records import Record, digest_of_tree
 
 #: Defaults that are the machine's.
@@ -81,9 +80,9 @@ def _chart(_: Path) -> Any:
     for name, flags in _VALUES.items():
         done = helm("template", *_RELEASE, *flags)
         assert done.returncode == 0, done.stderr
-        objects = [each for each in yaml.safe_load_all(done.stdout) if each]
         found[name] = {
-            f"{each['kind']}/{each['metadata']['name']}": _parts(each) for each in objects
+            f"{each['kind']}/{each['metadata']['name']}": _parts(each)
+            for each in objects_in(done.stdout)
         }
     return found
 
