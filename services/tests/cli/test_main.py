@@ -12,6 +12,7 @@ from remy_rpc.settings import Address
 from remy_services.cli import coordinator, evaluate, failures
 from remy_services.cli.main import main
 from tests.children import ending_with_its_test
+from tests.waiting import DEADLINE_SECONDS
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -50,20 +51,30 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
         "print(heavy & set(sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=True,
     )
     assert done.stderr.strip() == "set()"
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "design"])
-def test_commands_without_plots_do_not_load_the_plotting_library(command: str) -> None:
+def test_commands_load_neither_plots_nor_numbers_nor_calls_before_they_need_them(
+    command: str,
+) -> None:
     script = (
         "import sys, click\nfrom remy_services.cli.main import main\n"
         f"assert main.get_command(click.Context(main), '{command}')\n"
-        "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
+        "print({'numpy', 'matplotlib', 'grpc'} & set(sys.modules))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=True,
     )
     assert done.stdout.strip() == "set()"
 
@@ -80,7 +91,7 @@ def test_completion_knows_commands_and_options() -> None:
         process = start(
             _REMY_FARM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(position)
         )
-        return process.communicate(timeout=60)[0]
+        return process.communicate(timeout=DEADLINE_SECONDS)[0]
 
     assert "simulate" in complete("remy-farm sim", 1)
     assert "--buffer-packets" in complete("remy-farm simulate --buf", 2)
@@ -93,14 +104,14 @@ def test_a_reader_that_leaves_early_is_no_error(remycc_file: Path) -> None:
     process.stdout.close()
     stderr = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=DEADLINE_SECONDS) == 141
     assert stderr == ""
 
 
 def test_a_poor_encoding_does_not_fail(remycc_file: Path, spec_file: Path) -> None:
     flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 4, "--seed", 1)
     process = start("evaluate", *flags, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode == 0, stderr
     assert " ? " in stdout
 

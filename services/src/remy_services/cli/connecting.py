@@ -17,31 +17,27 @@ from remy_services.analysis.job_wording import state_name
 from remy_services.cli.common import FILE, NOT_NEGATIVE, json_option, option
 from remy_services.cli.coordinator import check_environment
 from remy_services.cli.failures import ExitCode, Failure, complain
-from remy_services.client.connection import PATIENCE_SECONDS, Connection
-from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import (
     CONFIGURATION_VARIABLE,
+    PATIENCE_SECONDS,
     ConnectionSettings,
     Given,
     configuration_path,
     read_configuration,
     settings_of,
 )
-from remy_services.client.status import (
-    BadRequest,
-    NotAllowed,
-    ServerFailed,
-    ServiceError,
-    Unreachable,
-)
+
+# gRPC takes long to load, and commands that may do without a coordinator have these options, too:
+# what needs it is imported where it is used.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_CODES: dict[type[ServiceError], ExitCode] = {
-    BadRequest: ExitCode.BAD_INPUT,
-    Unreachable: ExitCode.UNREACHABLE,
-    NotAllowed: ExitCode.NOT_ALLOWED,
-    ServerFailed: ExitCode.INTERNAL,
+#: By the name of the ServiceError.
+_CODES = {
+    "BadRequest": ExitCode.BAD_INPUT,
+    "Unreachable": ExitCode.UNREACHABLE,
+    "NotAllowed": ExitCode.NOT_ALLOWED,
+    "ServerFailed": ExitCode.INTERNAL,
 }
 
 
@@ -103,6 +99,9 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*, patience_seconds: float, **values: Any) -> Any:
+        from remy_services.client.connection import Connection
+        from remy_services.client.design_client import DesignClient
+
         with failures_of_the_service():
             settings = connection_settings(taken(values))
             with Connection(
@@ -139,12 +138,14 @@ def connection_settings(given: Given) -> ConnectionSettings:
 @contextmanager
 def failures_of_the_service() -> Iterator[None]:
     """Has what goes wrong with a coordinator end the command with its sentence and exit code."""
+    from remy_services.client.status import ServiceError
+
     try:
         yield
     except SettingsError as error:
         raise Failure(str(error), ExitCode.BAD_INPUT) from error
     except ServiceError as error:
-        raise Failure(str(error), _CODES.get(type(error), ExitCode.REFUSED)) from error
+        raise Failure(str(error), _CODES.get(type(error).__name__, ExitCode.REFUSED)) from error
 
 
 def taken(values: dict[str, Any]) -> Given:
@@ -166,6 +167,10 @@ class JobName(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
+        from remy_services.client.connection import Connection
+        from remy_services.client.design_client import DesignClient
+        from remy_services.client.status import ServiceError
+
         request = messages.ListJobsRequest(name_contains=incomplete, page_size=_MOST_COMPLETIONS)
         try:
             with Connection(

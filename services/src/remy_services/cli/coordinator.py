@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import os
 import re
@@ -287,6 +286,8 @@ def command(
     SIGTERM or Ctrl-C leaves a checkpoint of every job; the next coordinator on the same store goes
     on from there, also after a crash.
     """
+    import asyncio
+
     from remy_rpc.logs import set_up_logs
     from remy_services.coordinator.instrumentation import ExportSettings, exported
     from remy_services.coordinator.server import serve

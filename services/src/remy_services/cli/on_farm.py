@@ -24,13 +24,12 @@ from remy_services.cli.connecting import (
 )
 from remy_services.cli.failures import ExitCode, Failure, complain
 from remy_services.cli.views import called
-from remy_services.client.connection import Connection
-from remy_services.client.design_client import DesignClient, upload_trace
 from remy_services.client.settings import Given
-from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
 
 if TYPE_CHECKING:
     from remy_services.cli.reproduce import Meter
+    from remy_services.client.connection import Connection
+    from remy_services.client.design_client import DesignClient
     from remy_services.studies.cells import CellBatch, CellRunner
 
 _ENDED_BEFORE = (job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_FAILED)
@@ -56,6 +55,9 @@ class OnFarm:
         The same parts are the same job, until it has failed or was cancelled. Raises Failure if the
         job does not succeed, ServiceError and SettingsError.
         """
+        from remy_services.client.connection import Connection
+        from remy_services.client.design_client import DesignClient
+
         with Connection(
             connection_settings(self.given),
             patience_seconds=self.patience_seconds,
@@ -76,6 +78,7 @@ class OnFarm:
                 runner.take(part, client.outcome(job.id, number))
 
     def _submit(self, client: DesignClient, name: str, parts: Sequence[CellBatch]) -> job_pb2.Job:
+        from remy_services.client.design_client import upload_trace
         from remy_services.evaluation.transport.grpc import SimulatorIdentity
 
         simulator_sha256 = SimulatorIdentity.own().sha256
@@ -105,6 +108,8 @@ class OnFarm:
 
 def _watched(connection: Connection, job: job_pb2.Job, total: float, shown: Meter) -> job_pb2.Job:
     """The job as it ended."""
+    from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
+
     for update in watch_job(connection, job.id, after_revision=job.revision):
         match update:
             case job_pb2.Job():

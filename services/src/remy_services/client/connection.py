@@ -14,11 +14,10 @@ from remy_farm.v1 import design_service_pb2_grpc
 from remy_rpc.channel import open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy, failure_of
 from remy_rpc.settings import call_metadata
-from remy_services.client.settings import ConnectionSettings
+from remy_services.client.settings import PATIENCE_SECONDS, ConnectionSettings
 from remy_services.client.status import ServiceError, is_unanswered, service_error
 
 DEADLINE_SECONDS = 30.0
-PATIENCE_SECONDS = 10.0
 
 _Response = TypeVar("_Response")
 

@@ -27,6 +27,7 @@ from remy_services.specification.reading import read_yaml
 
 TOKEN_VARIABLE = "REMY_FARM_TOKEN"
 CONFIGURATION_VARIABLE = "REMY_FARM_CONFIG"
+PATIENCE_SECONDS = 10.0
 
 _MOST_CONFIGURATION_BYTES = 64 << 10
 

@@ -13,6 +13,7 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from services.tests.client.scripted_service import Failure, ScriptedService, later
+from tests.waiting import DEADLINE_SECONDS
 
 JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_PAUSED)
 
@@ -241,6 +242,10 @@ def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
         "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=True,
     )
     assert done.stdout.strip() == "set()"
