@@ -23,11 +23,10 @@ from remy_services.cli.connecting import (
     with_farm_options,
 )
 from remy_services.cli.failures import ExitCode, Failure, complain
-from remy_services.cli.views import called
+from remy_services.cli.views import Meter, called
 from remy_services.client.settings import Given
 
 if TYPE_CHECKING:
-    from remy_services.cli.reproduce import Meter
     from remy_services.client.connection import Connection
     from remy_services.client.design_client import DesignClient
     from remy_services.studies.cells import CellBatch, CellRunner

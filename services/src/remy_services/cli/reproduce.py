@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,7 @@ from remy_services.cli.common import (
     threads_option,
 )
 from remy_services.cli.on_farm import OnFarm, on_farm_options, simulate_missing
+from remy_services.cli.views import meter
 from remy_services.files import FileError, reason, write_file
 
 if TYPE_CHECKING:
@@ -34,87 +35,6 @@ if TYPE_CHECKING:
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Beside the pages: what has been simulated.
 CELLS = "cells.db"
-_SECONDS_BETWEEN_LINES = 30.0
-
-
-class Meter(Protocol):
-    """Says how far a long work is."""
-
-    def work(self, name: str) -> None:
-        """What is begun."""
-
-    def advance(self, done: float) -> None:
-        """How much of all is done."""
-
-
-class _Silent:
-    def work(self, name: str) -> None:
-        """Says nothing."""
-
-    def advance(self, done: float) -> None:
-        """Says nothing."""
-
-
-class _Lines:
-    """A line now and then, for what is no terminal."""
-
-    def __init__(self, total: float) -> None:
-        self._total = total
-        self._began = self._said = time.monotonic()
-        self._name = ""
-
-    def work(self, name: str) -> None:
-        self._name = name
-
-    def advance(self, done: float) -> None:
-        now = time.monotonic()
-        if now - self._said >= _SECONDS_BETWEEN_LINES and self._total > 0:
-            self._said = now
-            share = done / self._total
-            left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
-            say(f"{self._name}: {share:.0%} of all, about {duration(left)} left")
-
-
-class _Bar:
-    """A bar in place, with the time that is left."""
-
-    def __init__(self, progress: Any, total: float) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=max(total, 1e-9))
-
-    def work(self, name: str) -> None:
-        self._progress.update(self._task, description=name)
-
-    def advance(self, done: float) -> None:
-        self._progress.update(self._task, completed=done)
-
-
-@contextmanager
-def meter(total: float, *, quiet: bool) -> Iterator[Meter]:
-    """For this process's standard error."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True, highlight=False)
-    if quiet:
-        yield _Silent()
-    elif console.is_terminal and not console.is_dumb_terminal:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-        )
-        with Progress(*columns, console=console, transient=True) as progress:
-            yield _Bar(progress, total)
-    else:
-        yield _Lines(total)
 
 
 def make_folder(path: Path) -> None:

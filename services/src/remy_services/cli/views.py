@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import click
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -382,3 +389,78 @@ def progress_view(*, quiet: bool) -> Iterator[ProgressView]:
             yield LiveView(live)
     else:
         yield PlainView()
+
+
+#: Between two lines of a meter.
+_SECONDS_BETWEEN_LINES = 30.0
+
+
+class Meter(Protocol):
+    """Says how far a long work is."""
+
+    def work(self, name: str) -> None:
+        """What is begun."""
+
+    def advance(self, done: float) -> None:
+        """How much of all is done."""
+
+
+class _Silent:
+    def work(self, name: str) -> None:
+        """Says nothing."""
+
+    def advance(self, done: float) -> None:
+        """Says nothing."""
+
+
+class _Lines:
+    """A line now and then, for what is no terminal."""
+
+    def __init__(self, total: float) -> None:
+        self._total = total
+        self._began = self._said = time.monotonic()
+        self._name = ""
+
+    def work(self, name: str) -> None:
+        self._name = name
+
+    def advance(self, done: float) -> None:
+        now = time.monotonic()
+        if now - self._said >= _SECONDS_BETWEEN_LINES and self._total > 0:
+            self._said = now
+            share = done / self._total
+            left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
+            say(f"{self._name}: {share:.0%} of all, about {duration(left)} left")
+
+
+class _Bar:
+    """A bar in place, with the time that is left."""
+
+    def __init__(self, progress: Progress, total: float) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=max(total, 1e-9))
+
+    def work(self, name: str) -> None:
+        self._progress.update(self._task, description=name)
+
+    def advance(self, done: float) -> None:
+        self._progress.update(self._task, completed=done)
+
+
+@contextmanager
+def meter(total: float, *, quiet: bool) -> Iterator[Meter]:
+    """The meter for this process's standard error."""
+    console = Console(stderr=True, highlight=False)
+    if quiet:
+        yield _Silent()
+    elif console.is_terminal and not console.is_dumb_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with Progress(*columns, console=console, transient=True) as progress:
+            yield _Bar(progress, total)
+    else:
+        yield _Lines(total)
