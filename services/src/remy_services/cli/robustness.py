@@ -30,8 +30,8 @@ from remy_services.cli.common import (
 )
 from remy_services.cli.failures import ExitCode, Failure
 from remy_services.cli.reproduce import CELLS, FOLDER, entrant_of, make_folder
-from remy_services.cli.views import meter
 from remy_services.cli.senders import BODY, SENDER
+from remy_services.cli.views import meter
 from remy_services.evaluation.senders import Words
 from remy_services.files import write_file
 
