@@ -85,7 +85,7 @@ release: build  ## Write wheels, chart, images (by BUILD_IMAGE) and checksums in
 	@scripts/release
 
 .PHONY: arm64
-arm64: build  ## Compare what the simulator computes on arm64, emulated, with this machine
+arm64: build  ## Compare simulations and designs on arm64, emulated, with this machine
 	@scripts/compare_arm64
 
 .PHONY: fuzz
