@@ -38,14 +38,13 @@ def digest_of(remycc: bytes) -> str:
 
 @cache
 def embedded(spec: Path) -> bytes:
-    """The RemyCC that the same specification gives in one process on this machine."""
+    """The RemyCC that the same specification gives in one process here, however long it takes."""
     out = spec.with_suffix(".out")
     done = subprocess.run(
         [*CLI, "design", str(spec), "--out", str(out), "--quiet"],
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     return (out / "remycc.json").read_bytes()

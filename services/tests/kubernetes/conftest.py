@@ -1,4 +1,4 @@
-"""The cluster of the tests against a real API server; see control_plane."""
+"""The clusters of the tests against a real API server; see control_plane."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, prog
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane | None]:
-    """A control plane for the tests of this file; None: KUBECONFIG names another."""
-    if "KUBECONFIG" in os.environ:
-        yield None
-        return
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane for the tests of this file, which they may stop."""
     missing = sorted(set(PROGRAMS) - set(programs()))
     if missing:
-        pytest.skip(
-            f"KUBECONFIG names no cluster, and neither KUBEBUILDER_ASSETS nor PATH has "
-            f"{', '.join(missing)}"
-        )
+        pytest.skip(f"neither KUBEBUILDER_ASSETS nor PATH has {', '.join(missing)}")
     with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
         yield plane
+
+
+@pytest.fixture(scope="module")
+def started(request: pytest.FixtureRequest) -> ControlPlane | None:
+    """The same, where KUBECONFIG names no other cluster; None: it does."""
+    if "KUBECONFIG" in os.environ:
+        return None
+    found: ControlPlane = request.getfixturevalue("own")
+    return found

@@ -10,7 +10,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,20 @@ def client(started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch) -> Ite
     """A client of a namespace of the test's own."""
     if started is not None:
         monkeypatch.setenv("KUBECONFIG", str(started.kubeconfig))
+    with _namespace() as made:
+        yield made
+
+
+@pytest.fixture
+def client_of_own(own: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """The same of the API server that a test may stop."""
+    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig))
+    with _namespace() as made:
+        yield made
+
+
+@contextmanager
+def _namespace() -> Iterator[Client]:
     name = f"launcher-{secrets.token_hex(4)}"
     with config.new_client_from_config(config_file=os.environ["KUBECONFIG"]) as connected:
         made = Client(dynamic.DynamicClient(connected), name)
@@ -293,14 +307,10 @@ def test_what_there_is_is_listed_anew_after_a_while(
     tell(story)
 
 
-def test_a_version_that_is_forgotten_is_no_end(
-    client: Client, started: ControlPlane | None
-) -> None:
-    if started is None:
-        pytest.skip("only an API server that is started anew is known to have forgotten")
+def test_a_version_that_is_forgotten_is_no_end(client_of_own: Client, own: ControlPlane) -> None:
     # What was before its start it forgets by and by.
-    started.stop_api_server()
-    started.start_api_server()
+    own.stop_api_server()
+    own.start_api_server()
 
     class Forgotten(KubernetesCluster):
         """Its first list says that it is older than anything the API server still knows."""
@@ -315,7 +325,7 @@ def test_a_version_that_is_forgotten_is_no_end(
             return found
 
     async def story() -> None:
-        cluster = Forgotten(SETTINGS.instance, client.namespace)
+        cluster = Forgotten(SETTINGS.instance, client_of_own.namespace)
         try:
             changes = cluster.watch("Job")
             assert isinstance(await anext(changes), Listed)
@@ -329,18 +339,15 @@ def test_a_version_that_is_forgotten_is_no_end(
 
 
 def test_an_api_server_that_was_away_is_heard_again(
-    client: Client, started: ControlPlane | None
+    client_of_own: Client, own: ControlPlane
 ) -> None:
-    if started is None:
-        pytest.skip("the API server of KUBECONFIG is not ours to stop")
-
     async def story() -> None:
-        async with running(Scene(client, design())) as now:
+        async with running(Scene(client_of_own, design())) as now:
             await now.until(lambda: len(now.pods()) == 2)
-            started.stop_api_server()
+            own.stop_api_server()
             await now.until(lambda: now.said("the number of workers is not known"))
             now.want(design(), design("0002"))
-            await asyncio.to_thread(started.start_api_server)
+            await asyncio.to_thread(own.start_api_server)
             await now.until(lambda: len(now.pods()) == 4)
 
     tell(story)
