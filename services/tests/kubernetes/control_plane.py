@@ -86,6 +86,8 @@ class ControlPlane:
             {
                 "etcd-servers": self.store_url,
                 "bind-address": "127.0.0.1",
+                # Of an example, which nobody calls: without a default route it finds none itself.
+                "advertise-address": "192.0.2.1",
                 "secure-port": self._port,
                 "cert-dir": self._certificate.parent,
                 "service-cluster-ip-range": "10.96.0.0/24",
