@@ -14,9 +14,11 @@ from remy_services.studies.verdicts import (
     Checked,
     FigureResult,
     FigureVerdict,
+    Recorded,
     RowResult,
     SenderSample,
     error_of,
+    jain_by_records,
     quantity_of,
 )
 from services.tests.studies.small_studies import SMALL
@@ -66,6 +68,35 @@ def test_samples_of_each_measure(measure: Measure, values: list[float]) -> None:
 
 def test_samples_of_one_kind_of_senders() -> None:
     assert CELL.values(Measure.THROUGHPUT_MBPS, 1) == [4, 6]
+
+
+def _recording(*seconds: tuple[int, int], together_from: int = 0) -> Recorded:
+    """What two senders received in each second; the later one is on from then."""
+    packets = np.array([(0, 0), *seconds], dtype=float)
+    on = np.ones_like(packets)
+    on[:together_from, 1] = 0
+    return {
+        "time_ms": 1000.0 * np.arange(len(packets)),
+        "packets_received": packets.cumsum(axis=0),
+        "is_on": on,
+    }
+
+
+def test_jain_s_index_is_of_what_was_received_within_a_time_while_all_are_on() -> None:
+    recording = _recording((9, 0), (3, 0), (1, 3), (3, 1), together_from=2)
+    assert jain_by_records(recording, 1) == pytest.approx([0.8, 0.8])
+    # In each two seconds both have the same, but the first two seconds have one sender.
+    assert jain_by_records(recording, 2) == pytest.approx([1.0])
+    cell = dataclasses.replace(CELL, recordings=(recording,))
+    assert cell.values(Measure.RECORDED_JAIN) == pytest.approx([0.8])
+
+
+def test_shares_are_equal_once_six_records_in_a_row_are_near() -> None:
+    # A half of 12 Mbit/s is 500 packets a second, and 400 are within a quarter of it.
+    late = [(950, 50), (600, 400), (300, 700)]
+    recording = _recording((1000, 0), *late, *[(600, 400)] * 6, (1000, 0), together_from=1)
+    cell = dataclasses.replace(CELL, recordings=(recording, _recording(*[(700, 300)] * 8)))
+    assert cell.values(Measure.CONVERGENCE_S) == [3.0, 8.0]
 
 
 def test_a_rate_alone_over_one_beside_another() -> None:

@@ -13,7 +13,11 @@ namespace {
 // Sprout: sends what the link will deliver within 100 ms with a probability of 95 %, as its
 // receiver forecasts from arrivals. Here sender and receiver are one: it learns from ACKs when
 // packets were received, and of a tick of the receiver's when an ACK sent at its end would be back,
-// as if every tick sent a forecast. Sections are the paper's.
+// as if every tick sent a forecast. Sections are the paper's. One thing is other than there: a tick
+// shows of the link what came while packets waited for it, and of that time alone. The paper's
+// receiver is told when to expect the next packet, leaves out ticks without any till then, and
+// takes all others for whole; so a flight that two ticks cut apart looks like a slow link, and a
+// window that is small stays so.
 class Sprout final : public Controller {
  public:
   explicit Sprout(const Chosen& chosen)
@@ -25,6 +29,8 @@ class Sprout final : public Controller {
     tick_end_ms_ = kNever;
     forward_ms_ = return_ms_ = kNever;
     arrivals_ = 0;
+    waited_ms_ = 0;
+    seen_ms_ = 0;
     expected_.clear();
     received_end_ = next_serial_;
     make_forecast();
@@ -48,6 +54,7 @@ class Sprout final : public Controller {
       tick_end_ms_ = ack.received_ms + kTickMs;
     }
     arrivals_ += static_cast<std::size_t>(ack.delivered);
+    wait(ack.sent_ms, ack.received_ms);
     // 3.4: what was sent before it is received or lost.
     received_end_ = std::max(received_end_, ack.serial + 1);
     while (!expected_.empty() && expected_.front().serial < received_end_) {
@@ -67,18 +74,14 @@ class Sprout final : public Controller {
     set_tick();
   }
 
-  // 3.2: a tick of the receiver's is over. If nothing was left on its way to it, that could have
-  // come, it says little: the sender had sent no more, not the link delivered no more. (The paper's
-  // receiver is told when to expect the next packet, and leaves such ticks out.)
+  // 3.2: a tick of the receiver's is over.
   void tick(double) override {
     forecaster_.evolve();
-    const bool is_more_due =
-        !expected_.empty() && expected_.front().sent_ms + forward_ms_ <= tick_end_ms_;
-    if (is_more_due) {
-      forecaster_.observe(arrivals_);
-    } else {
-      forecaster_.observe_at_least(arrivals_);
+    if (!expected_.empty()) {
+      wait(expected_.front().sent_ms, tick_end_ms_);
     }
+    forecaster_.observe(arrivals_, waited_ms_);
+    waited_ms_ = 0;
     arrivals_ = 0;
     tick_end_ms_ += kTickMs;
     make_forecast();
@@ -107,6 +110,14 @@ class Sprout final : public Controller {
     make_forecast();
   }
 
+  // Of the tick, what a packet that left then has waited until now, beyond its way to the receiver.
+  void wait(double sent_ms, double now_ms) {
+    const double tick_start_ms = tick_end_ms_ - kTickMs;
+    const double since_ms = std::max({sent_ms + forward_ms_, seen_ms_, tick_start_ms});
+    waited_ms_ += std::max(now_ms - since_ms, 0.0);
+    seen_ms_ = std::max(seen_ms_, now_ms);
+  }
+
   void set_tick() {
     next_tick_ms_ = expected_.empty() && arrivals_ == 0 ? kNever : tick_end_ms_ + return_ms_;
   }
@@ -132,6 +143,8 @@ class Sprout final : public Controller {
   double forward_ms_ = kNever;   // least delays seen
   double return_ms_ = kNever;
   std::size_t arrivals_ = 0;       // in the tick
+  double waited_ms_ = 0;           // of the tick, in which packets waited
+  double seen_ms_ = 0;             // until when that is known, on the receiver's clock
   std::deque<Expected> expected_;  // sent and neither received nor known to be lost
   std::uint64_t next_serial_ = 0;
   std::uint64_t received_end_ = 0;

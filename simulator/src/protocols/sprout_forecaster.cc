@@ -20,7 +20,7 @@ using Row = std::array<double, kBins>;  // over rates
 // The model's tables. Computed once, of our own elementary functions, hence the same everywhere.
 class Tables {
  public:
-  Tables() : arrivals_(kCounts), least_arrivals_(kCounts), forecasts_(kTicks) {
+  Tables() : arrivals_(kCounts), forecasts_(kTicks) {
     compute_steps();
     compute_arrivals();
     compute_forecasts();
@@ -36,7 +36,6 @@ class Tables {
 
   // Of so many arrivals in a tick, at each rate.
   const Row& arrivals(std::size_t count) const { return arrivals_[count]; }
-  const Row& least_arrivals(std::size_t count) const { return least_arrivals_[count]; }
 
   // Of no more than `packets` in the next ticks, at each rate now.
   const Row& at_most(std::size_t packets, std::size_t ticks) const {
@@ -86,11 +85,10 @@ class Tables {
       double rest = 1;
       for (std::size_t count = 0; count < kMostArrivals; ++count) {
         arrivals_[count][bin] = probability;
-        least_arrivals_[count][bin] = rest;
         rest = std::max(rest - probability, 0.0);
         probability *= mean / static_cast<double>(count + 1);
       }
-      arrivals_[kMostArrivals][bin] = least_arrivals_[kMostArrivals][bin] = rest;
+      arrivals_[kMostArrivals][bin] = rest;
     }
   }
 
@@ -129,7 +127,6 @@ class Tables {
 
   std::array<Step, kBins> steps_;
   std::vector<Row> arrivals_;
-  std::vector<Row> least_arrivals_;
   std::vector<std::vector<Row>> forecasts_;
 };
 
@@ -156,18 +153,14 @@ void SproutForecaster::evolve() {
   belief_ = evolved;
 }
 
-void SproutForecaster::observe(std::size_t arrivals) {
-  weigh(tables().arrivals(std::min(arrivals, kMostArrivals)));
-}
-
-void SproutForecaster::observe_at_least(std::size_t arrivals) {
-  weigh(tables().least_arrivals(std::min(arrivals, kMostArrivals)));
-}
-
-void SproutForecaster::weigh(const Belief& likelihood) {
+// A Poisson process of rate r that is seen for a part of the tick: r to the count, times
+// exp(-r x that part), which is as of the whole tick times exp(r x the rest).
+void SproutForecaster::observe(std::size_t arrivals, double waited_ms) {
+  const Row& of_whole_ticks = tables().arrivals(std::min(arrivals, kMostArrivals));
+  const double rest_ms = std::max(kTickMs - waited_ms, 0.0);
   double sum = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    belief_[bin] *= likelihood[bin];
+    belief_[bin] *= of_whole_ticks[bin] * exponential(rate_per_ms(bin) * rest_ms);
     sum += belief_[bin];
   }
   for (double& probability : belief_) {

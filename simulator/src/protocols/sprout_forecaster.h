@@ -29,10 +29,9 @@ class SproutForecaster {
   void forget();
   // A tick passes.
   void evolve();
-  // So many packets arrived in the tick.
-  void observe(std::size_t arrivals);
-  // At least so many would have, had more been sent.
-  void observe_at_least(std::size_t arrivals);
+  // So many packets arrived in the tick, and in so much of it packets waited for the link: in the
+  // rest of it there was nothing to deliver.
+  void observe(std::size_t arrivals, double waited_ms = kTickMs);
   // The least count that is not exceeded with this probability in so many ticks from now, 0 to 8.
   std::size_t forecast(std::size_t ticks, double probability) const;
   // That of no more than so many packets.
@@ -45,8 +44,6 @@ class SproutForecaster {
   }
 
  private:
-  void weigh(const Belief& likelihood);
-
   Belief belief_;
 };
 

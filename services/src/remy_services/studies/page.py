@@ -85,9 +85,10 @@ def _number(value: float | None) -> str:
 
 def _expected(each: Checked) -> str:
     expectation = each.expectation
-    if expectation.value is not None:
-        return _number(expectation.value)
-    least, most = expectation.least, expectation.most
+    value, least, most = expectation.value, expectation.least, expectation.most
+    if value is not None and most is not None:
+        margin = f"{100 * (most - value) / abs(value):.3g} %" if value else _number(most)
+        return f"{_number(value)}, within {margin}"
     words = []
     if least is not None:
         words.append(f"at least {_number(least)}")

@@ -25,6 +25,7 @@ from remy_services.studies.verdicts import (
     PublishedPoint,
     RowResult,
     SenderSample,
+    jain_by_records,
 )
 
 # Okabe and Ito's colours, told apart by all; yellow is too light on paper.
@@ -47,6 +48,8 @@ MEASURES: Mapping[Measure, str] = {
     Measure.POWER: "power, Mbit/s per ms",
     Measure.ALONE_OVER_SHARED: "rate alone over rate beside another",
     Measure.ON_FRACTION: "share of time on",
+    Measure.RECORDED_JAIN: "Jain's index, by time between two records",
+    Measure.CONVERGENCE_S: "time until shares are equal, s",
 }
 
 
@@ -483,6 +486,34 @@ def _draw_queue(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -
     _legend(axes, *axes.get_legend_handles_labels())
 
 
+# Time scales are so many records.
+_RECORDS = (1, 2, 5, 10, 20, 50, 100)
+
+
+def _draw_fairness(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -> None:
+    for name, row in result.rows.items():
+        recordings = row.cells[0].recordings
+        step_s = float(np.diff(recordings[0]["time_ms"][:2])[0]) / 1000.0
+        points = []
+        for records in _RECORDS:
+            found = [each for seen in recordings for each in jain_by_records(seen, records)]
+            if found:
+                points.append((records * step_s, math.fsum(found) / len(found)))
+        axes.plot(
+            *zip(*points, strict=True),
+            color=styles[name].color,
+            marker=styles[name].mark,
+            markersize=5,
+            linestyle=styles[name].dash,
+            linewidth=1.6,
+            label=name,
+        )
+    _scale(axes, True, False)
+    axes.set_ylim(top=1.0)
+    label_axes(axes, title=result.study.title, x="time scale, s", y=MEASURES[Measure.JAIN])
+    _legend(axes, *axes.get_legend_handles_labels())
+
+
 def _legend(axes: Axes, handles: Sequence[object], labels: Sequence[str]) -> None:
     """Below the axes, where it covers nothing."""
     assert isinstance(axes.figure, Figure)
@@ -505,4 +536,5 @@ _DRAWINGS: Mapping[Drawing, Callable[[Axes, FigureResult, Mapping[str, Style]], 
     Drawing.DISTRIBUTION: _draw_distribution,
     Drawing.SEQUENCE: _draw_sequence,
     Drawing.QUEUE: _draw_queue,
+    Drawing.FAIRNESS: _draw_fairness,
 }

@@ -83,6 +83,12 @@ class Measure(StrEnum):
     ALONE_OVER_SHARED = "alone_over_shared"
     #: Of a sender: share of the time that it was on.
     ON_FRACTION = "on_fraction"
+    #: Of a run that was recorded: Jain's index of what senders received between two records, while
+    #: all are on; its mean.
+    RECORDED_JAIN = "recorded_jain"
+    #: Of a run that was recorded: from when the last sender is on, how long until six records in a
+    #: row have every sender within a quarter of equal shares of the link; all that is left if none.
+    CONVERGENCE_S = "convergence_s"
 
 
 class Drawing(StrEnum):
@@ -101,7 +107,14 @@ class Drawing(StrEnum):
     SEQUENCE = "sequence"
     #: Packets that wait, over time, of one run.
     QUEUE = "queue"
+    #: Jain's index over the time in which packets are counted, while all senders are on.
+    FAIRNESS = "fairness"
     NONE = "none"
+
+
+#: What needs a recording.
+RECORDED_DRAWINGS = (Drawing.SEQUENCE, Drawing.QUEUE, Drawing.FAIRNESS)
+RECORDED_MEASURES = (Measure.ALONE_OVER_SHARED, Measure.RECORDED_JAIN, Measure.CONVERGENCE_S)
 
 
 @dataclass(frozen=True)
@@ -444,7 +457,7 @@ def _check_networks(fields: Fields, study: FigureStudy) -> None:
     if drawing == Drawing.CURVES and study.rows and study.sweep is None:
         fields.fail("picture", "draws curves, but sweep says nothing that is varied")
     measured = [each.quantity.measure for each in study.expectations]
-    needs = drawing in (Drawing.SEQUENCE, Drawing.QUEUE) or Measure.ALONE_OVER_SHARED in measured
+    needs = drawing in RECORDED_DRAWINGS or any(each in RECORDED_MEASURES for each in measured)
     if needs and study.record_every_ms is None:
         fields.fail("record_every_ms", "is not given, but what is drawn or measured needs it")
 

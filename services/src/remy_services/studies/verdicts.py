@@ -125,6 +125,11 @@ class CellSamples:
                     _alone_over_shared(each, self.network["rtt_ms"]) for each in self.recordings
                 )
                 return [ratio for ratio in ratios if ratio is not None]
+            case Measure.RECORDED_JAIN:
+                runs = (jain_by_records(each, 1) for each in self.recordings)
+                return [math.fsum(found) / len(found) for found in runs if found]
+            case Measure.CONVERGENCE_S:
+                return [self._convergence_s(each) for each in self.recordings]
             case Measure.SHARE:
                 return self._shares(group)
             case Measure.ON_FRACTION:
@@ -139,6 +144,19 @@ class CellSamples:
                     for run in _by_run(samples)
                     if (value := self._of_run(measure, run)) is not None
                 ]
+
+    def _convergence_s(self, recording: Recorded) -> float:
+        time_s = recording["time_ms"] / _MS_PER_SECOND
+        received = np.diff(recording["packets_received"], axis=0)
+        bits = packet_bytes(self.network) * _BITS_PER_BYTE * received
+        equal_bits = np.diff(time_s) * self.network["link_mbps"] * 1e6 / self.senders
+        away: np.ndarray = np.abs(bits / equal_bits[:, None] - 1.0).max(axis=1)
+        is_near = away <= _NEAR_EQUAL
+        began = int((recording["is_on"] > 0).all(axis=1).argmax())
+        for place in range(began, len(is_near) - _RECORDS_IN_A_ROW + 1):
+            if is_near[place : place + _RECORDS_IN_A_ROW].all():
+                return float(time_s[place] - time_s[began])
+        return float(time_s[-1] - time_s[began])
 
     def _shares(self, group: int | None) -> list[float]:
         shares = []
@@ -185,6 +203,23 @@ class CellSamples:
                 if not delays:
                     return None
                 return math.fsum(rates) / (math.fsum(delays) / len(delays))
+
+
+# As PCC's paper says when a flow has converged.
+_NEAR_EQUAL = 0.25
+_RECORDS_IN_A_ROW = 6
+
+
+def jain_by_records(recording: Recorded, records: int) -> list[float]:
+    """Jain's index of what senders received in so many records, one after another, all on."""
+    is_all_on: np.ndarray = recording["is_on"].min(axis=1) > 0
+    received = recording["packets_received"]
+    found = []
+    for end in range(records, len(received), records):
+        packets = received[end] - received[end - records]
+        if is_all_on[end - records : end + 1].all() and packets.any():
+            found.append(float(packets.sum() ** 2 / (len(packets) * (packets**2).sum())))
+    return found
 
 
 def _alone_over_shared(recording: Recorded, settling_ms: float) -> float | None:
