@@ -35,6 +35,7 @@ def test_all_are_here() -> None:
         "general-purpose-delta1",
         "general-purpose-delta10",
         "general-purpose-noise",
+        "general-purpose-realistic",
         "generalist-remembering",
         "generalist",
         "incast",
