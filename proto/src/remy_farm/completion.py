@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from remy_farm.v1 import constraints_pb2, rule_table_pb2, spec_pb2
 
 #: The edition of a specification that is completed now and names none.
-NEWEST_EDITION: Final = 2
+NEWEST_EDITION: Final = 3
 #: The edition of a complete specification that names none.
 FIRST_EDITION: Final = 1
 
@@ -42,12 +42,8 @@ _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_QUEUEING_DELAY,
     rule_table_pb2.SIGNAL_QUEUE_LENGTH,
 )
-# By kind of rules: an edition whose default signals are of that kind.
-_EDITION_OF_SIGNALS: Final = {
-    rule_table_pb2.RULES_ABSOLUTE: 1,
-    rule_table_pb2.RULES_SCALE_FREE: 2,
-    rule_table_pb2.RULES_SCALE_FREE_REMEMBERING: 2,
-}
+# The first edition whose default signals are of scale-free rules; those of the first are of absolute ones.
+_SCALE_FREE_EDITION: Final = 2
 _TOKEN: Final = re.compile(r"[^\s,:{}\[\]]+")
 
 
@@ -149,10 +145,11 @@ def rules(spec: spec_pb2.DesignSpec, edition: int) -> int:
     return rule_table_pb2.RULES_ABSOLUTE if is_paper else number
 
 
-def signals(rules: int) -> list[int]:
+def signals(rules: int, edition: int) -> list[int]:
     """The default of `signals`, which depends on the rules."""
     field = spec_pb2.DesignSpec.DESCRIPTOR.fields_by_name["signals"]
-    edition = _EDITION_OF_SIGNALS.get(rules, FIRST_EDITION)
+    is_absolute = rules in (rule_table_pb2.RULES_UNSPECIFIED, rule_table_pb2.RULES_ABSOLUTE)
+    edition = FIRST_EDITION if is_absolute else max(edition, _SCALE_FREE_EDITION)
     return [scalar(field, word) for word in default_of(field, edition) or ()]
 
 
@@ -174,7 +171,7 @@ def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None
         is_absolute = any(signal in _ABSOLUTE_SIGNALS for signal in given)
         spec.rules = rule_table_pb2.RULES_ABSOLUTE if is_absolute else rules(spec, edition)
     if not given:
-        spec.signals[:] = signals(spec.rules)
+        spec.signals[:] = signals(spec.rules, edition)
     if not spec.search.HasField("simulated_seconds"):
         spec.search.simulated_seconds = simulated_seconds(spec.search.mode)
 

@@ -60,8 +60,9 @@ def test_searches_leave_their_curves_and_tables(
     ("setting", "edition", "signals"),
     [
         ("edition=1", 1, "[send_ewma, rec_ewma, rtt_ratio]"),
-        ("rules=absolute", 2, "[send_ewma, rec_ewma, rtt_ratio]"),
-        ("signals=[rtt_ratio]", 2, "[rtt_ratio]"),
+        ("edition=2", 2, "[send_ratio, rtt_ratio, slow_rec_ratio]"),
+        ("rules=absolute", 3, "[send_ewma, rec_ewma, rtt_ratio]"),
+        ("signals=[rtt_ratio]", 3, "[rtt_ratio]"),
     ],
 )
 def test_other_rules_and_the_search_of_before_are_searched_for_comparison(
@@ -70,7 +71,7 @@ def test_other_rules_and_the_search_of_before_are_searched_for_comparison(
     result = run("benchmark-search", "--seeds", 1, "--set", setting, *SHORT, "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     lines = (tmp_path / "seed-1" / "spec.yaml").read_text().splitlines()
-    rules = "scale_free" if setting.startswith("signals") else "absolute"
+    rules = "absolute" if "ewma" in signals else "scale_free"
     assert {f"edition: {edition}", f"signals: {signals}", f"rules: {rules}"} <= {*lines}
     assert (tmp_path / "seed-1.dna").exists() == (rules == "absolute")
 

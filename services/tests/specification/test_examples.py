@@ -75,7 +75,9 @@ def test_rules_are_scale_free_but_in_the_paper_s_search_and_where_rates_jump(pat
     wanted = rule_table_pb2.RULES_ABSOLUTE if absolute else rule_table_pb2.RULES_SCALE_FREE
     if path.stem in _REMEMBERING:
         wanted = rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
-    assert (spec.edition, spec.rules) == (2, wanted)
+    # What ships a table names the edition that designed it.
+    edition = 2 if (_EXAMPLES / "remyccs" / path.stem).is_dir() else 3
+    assert (spec.edition, spec.rules) == (edition, wanted)
 
 
 @pytest.mark.parametrize("path", [*_PATHS, *_ABSOLUTE], ids=lambda path: "/".join(path.parts[-2:]))
@@ -103,8 +105,11 @@ def test_only_the_demonstration_of_the_papers_search_is_by_rules_alone() -> None
 
 
 def test_the_demonstration_is_for_general_purpose_networks() -> None:
+    """In the newest edition."""
     demo, general = _load("demo"), _load("general-purpose-delta1")
-    demo.name = general.name
+    assert (demo.edition, general.edition) == (3, 2)
+    demo.name, demo.edition = general.name, general.edition
+    demo.signals[:] = general.signals
     assert demo.search.joint.steps < general.search.joint.steps
     demo.search.joint.steps = general.search.joint.steps
     assert demo == general

@@ -25,6 +25,16 @@ def test_defaults_are_the_papers_and_of_the_joint_search() -> None:
     assert list(spec.signals) == [
         rule_table_pb2.SIGNAL_SEND_RATIO,
         rule_table_pb2.SIGNAL_RTT_RATIO,
+        rule_table_pb2.SIGNAL_AGE,
+    ]
+
+
+def test_the_second_edition_tells_ages_by_averages() -> None:
+    spec = parse_spec(with_line("edition: 2"))
+    assert (spec.edition, spec.rules) == (2, rule_table_pb2.RULES_SCALE_FREE)
+    assert list(spec.signals) == [
+        rule_table_pb2.SIGNAL_SEND_RATIO,
+        rule_table_pb2.SIGNAL_RTT_RATIO,
         rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
     ]
 
@@ -42,7 +52,7 @@ def test_the_signals_of_absolute_rules_are_the_paper_s(line: str) -> None:
 
 def test_who_looks_at_absolute_signals_has_absolute_rules() -> None:
     spec = parse_spec(with_line("signals: [rtt_ratio, rec_ewma]"))
-    assert (spec.edition, spec.rules) == (2, rule_table_pb2.RULES_ABSOLUTE)
+    assert (spec.edition, spec.rules) == (3, rule_table_pb2.RULES_ABSOLUTE)
     assert parse_spec(with_line("signals: [rtt_ratio]")).rules == rule_table_pb2.RULES_SCALE_FREE
 
 

@@ -78,7 +78,7 @@ def test_the_canonical_text_of_a_minimal_specification() -> None:
     assert to_yaml(parse_spec(MINIMAL)) == (
         """\
 name: small
-edition: 2
+edition: 3
 network:
   link_rate_mbps: 15
   rtt_ms: 150
@@ -94,7 +94,7 @@ objective:
   delta: 1
   throughput: equal_share
   minimum_on_ms: 0
-signals: [send_ratio, rtt_ratio, slow_rec_ratio]
+signals: [send_ratio, rtt_ratio, age]
 rules: scale_free
 search:
   mode: joint

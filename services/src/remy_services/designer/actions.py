@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,27 +241,46 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.link_rate_mbps))
     most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
-    burst = round(min(max(_SHARE_OF_PATH * packets, _FEWEST_PACKETS), _MOST_PACKETS))
+    share = _start_of(spec).share_of_path
+    burst = round(min(max(share * packets, _FEWEST_PACKETS), _MOST_PACKETS))
     intersend_ms = max(_senders_on(model) / fastest / 2, _SHORTEST_MS)
     return (0.0, float(burst), min(intersend_ms, space.bounds.intersend_maximum_ms))
 
 
-_SHARE_OF_PATH, _FEWEST_PACKETS, _MOST_PACKETS = 0.8, 4.0, 100.0
+_FEWEST_PACKETS, _MOST_PACKETS = 4.0, 100.0
 _SHORTEST_MS = 0.02
 
 
 # Scale-free rules need no network in the middle: what they pace at is measured. Senders pace a
-# little faster than packets arrive, into a window a little larger than the path, and a little
-# slower into a smaller one where a queue has built up. Young senders are told apart by their age:
+# little faster than packets arrive while the queue is empty, and slower into a smaller window the
+# more has built up (docs/algorithm.md, "Starts"). Young senders are told apart by their age:
 # after k ACKs an average of weight w has come to a share 1 - (1 - w)^k of what it will be, and how
 # far the slow one over the fast one has come tells k.
 _SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
-_WINDOW_PERCENT, _PACE = 110.0, 0.9
 # At once, and no more: as the start rule, it is applied again at each ACK of an earlier on period.
 _RESUMED_PERCENT, _RESUMED_PACE = 90.0, 1.0
-_QUEUEING_RTT_RATIO, _QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE = 1.25, 80.0, 1.1
-#: Ages in ACKs: where one cell ends and the next begins, and in the middle of each but the last.
-_AGES, _MIDDLES = (5, 10, 20, 40), (3, 7, 14, 28)
+
+
+class _Start(NamedTuple):
+    """The cells of a first table: window in percent of the measured path, and pace, of each."""
+
+    #: Ages in ACKs: where one cell ends, and in its middle.
+    ages: tuple[int, ...] = (20, 40)
+    middles: tuple[int, ...] = (10, 28)
+    young: tuple[float, float] = (60.0, 1.2)
+    #: Young, and what is sent comes back as it left: the link has room.
+    unhindered: tuple[float, float] | None = (150.0, 0.8)
+    #: Older, by where rtt_ratio ends: nothing waits, a little, more.
+    older: tuple[tuple[float, ...], ...] = ((1.001, 600, 0.8), (1.05, 600, 1), (math.inf, 600, 1.2))
+    queueing: tuple[float, float] = (80.0, 1.5)
+    #: How much of a fair share of the smallest path is sent at once.
+    share_of_path: float = 1.6
+
+
+_START_OF_EDITION_2 = _Start(
+    (5, 10, 20, 40), (3, 7, 14, 28), (110.0, 0.9), None, ((math.inf, 110, 0.9),), (80.0, 1.1), 0.8
+)
+_QUEUEING_RTT_RATIO, _UNHINDERED_SEND_RATIO = 1.25, 0.97
 #: A cell of age may be about the first burst if it begins before so many bursts are acknowledged:
 #: climbs like them longer than the first table's.
 _LONGEST_BURST = 2
@@ -268,6 +288,12 @@ _FAST_KEEP, _SLOW_KEEP = 7 / 8, 255 / 256
 
 Node = tuple[Sequence[tuple[int, float]], Action]
 _NO_ACTION: Action = (0.0, 0.0, 1.0)
+
+
+def _start_of(spec: spec_pb2.DesignSpec) -> _Start:
+    """Of absolute rules only the first burst."""
+    is_new = edition_of(spec) > 2 and is_scale_free(spec.rules)
+    return _Start() if is_new else _START_OF_EDITION_2
 
 
 def _measured_something(axes: Sequence[int], rules: int) -> Node:
@@ -279,41 +305,55 @@ def _measured_something(axes: Sequence[int], rules: int) -> Node:
 def _scale_free_start(
     spec: spec_pb2.DesignSpec, axes: Sequence[int], window_multiple: float, space: ActionSpace
 ) -> RuleTable:
-    def follow(percent: float, pace: float, grown: float = 1.0) -> Action:
+    def follow(percent: float, pace: float, grown: float = 1.0) -> Node:
         increment = float(round(percent * (1 - window_multiple) * grown))
-        return (window_multiple, increment, pace / grown)
+        return [], (window_multiple, increment, pace / grown)
 
-    # Averages that know the age are means from the first.
-    knows_age = _AGE in axes
-    grown = [1.0 if knows_age else 1 - power(_FAST_KEEP, age) for age in _MIDDLES] + [1.0]
-    ages: list[Node] = [([], follow(_WINDOW_PERCENT, _PACE, each)) for each in grown]
+    start, has_rtt, knows_age = _start_of(spec), RTT_RATIO in axes, _AGE in axes
     burst = start_action(spec, space)
-    told = sum(age < _LONGEST_BURST * burst[1] for age in (0, *_AGES[:-1]))
-    rates = _ratios_of_rates(spec, axes, burst[2])
+    told = sum(age < _LONGEST_BURST * burst[1] for age in (0, *start.ages[:-1]))
+    most = _UNHINDERED_SEND_RATIO if start.unhindered else 1.0
+    rates = _ratios_of_rates(spec, axes, burst[2], most)
+
+    def young(cell: int) -> list[Node]:
+        # Averages that know the age are means from the first.
+        grown = 1.0 if knows_age else 1 - power(_FAST_KEEP, start.middles[cell])
+        nodes = _alike(follow(*start.young, grown), rates if cell < told else ())
+        if start.unhindered and _SEND in axes:
+            above = follow(*start.unhindered, grown)
+            nodes = [([(_SEND, most)], _NO_ACTION), *nodes, above]
+        return nodes
+
+    def older() -> list[Node]:
+        cells = start.older if has_rtt else _START_OF_EDITION_2.older
+        nodes = [follow(*cells[-1][1:])]
+        for end, *action in reversed(cells[:-1]):
+            nodes = [([(RTT_RATIO, end)], _NO_ACTION), follow(*action), *nodes]
+        return nodes
 
     def by_age(first: int, last: int) -> list[Node]:
         if first == last:
-            return _alike(ages[first], rates if first < told else ())
+            return young(first) if first < len(start.ages) else older()
         middle = (first + last) // 2
-        age = _AGES[middle]
+        age = start.ages[middle]
         ratio = (1 - power(_SLOW_KEEP, age)) / (1 - power(_FAST_KEEP, age))
         threshold = (_AGE, float(age)) if knows_age else (_SLOW_REC, ratio)
         divided: Node = ([threshold], _NO_ACTION)
         return [divided, *by_age(first, middle), *by_age(middle + 1, last)]
 
-    nodes = by_age(0, len(_AGES)) if knows_age or _SLOW_REC in axes else ages[-1:]
-    if RTT_RATIO in axes:
-        queueing: Node = ([], follow(_QUEUEING_WINDOW_PERCENT, _QUEUEING_PACE))
+    nodes = by_age(0, len(start.ages)) if knows_age or _SLOW_REC in axes else older()
+    if has_rtt:
+        queueing = follow(*start.queueing)
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
-    if spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING and RTT_RATIO in axes:
+    if spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING and has_rtt:
         resumed: Node = ([], (0.0, _RESUMED_PERCENT, _RESUMED_PACE))
         nodes = [([(RTT_RATIO, 1.0 / 2)], _NO_ACTION), resumed, *nodes]
-    nodes = [_measured_something(axes, spec.rules), ([], start_action(spec, space)), *nodes]
+    nodes = [_measured_something(axes, spec.rules), ([], burst), *nodes]
     return RuleTable(axes, nodes, rules=spec.rules)
 
 
 def _ratios_of_rates(
-    spec: spec_pb2.DesignSpec, axes: Sequence[int], intersend_ms: float
+    spec: spec_pb2.DesignSpec, axes: Sequence[int], intersend_ms: float, most: float
 ) -> list[float]:
     """Where send_ratio divides link rates into `rates_at_start` equally probable parts while all
     that a sender has heard of is its first burst, whose packets left at such intervals, and came
@@ -323,7 +363,7 @@ def _ratios_of_rates(
     parts, rates = spec.search.joint.rates_at_start, outline(spec).network.link_rate_mbps
     packets_per_ms = (quantile(rates, n / parts) / KILOBITS_PER_PACKET for n in range(1, parts))
     # A burst that is slower than the link comes back as it left.
-    return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < 1})
+    return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < most})
 
 
 def _alike(node: Node, ratios: Sequence[float]) -> list[Node]:

@@ -196,7 +196,7 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
         value = getattr(message, field.name)
         if field.is_repeated:
             if isinstance(message, spec_pb2.DesignSpec) and field.name == "signals":
-                usual = signals(message.rules)
+                usual = signals(message.rules, edition)
             else:
                 usual = [scalar(field, word) for word in default or ()]
             if is_submessage(field):

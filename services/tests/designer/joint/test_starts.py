@@ -29,7 +29,7 @@ def test_fair_shares_of_the_paper_s_network() -> None:
     the path holds, and with one packet every 3.6 ms. A sender that keeps nine tenths of its window
     adds the last tenth anew: 4.1667 packets.
     """
-    spec = load_spec(_ROOT / "examples/general-purpose-delta1.yaml", edition=1)
+    spec = load_spec(_ROOT / "examples/demo.yaml", edition=1)
 
     assert first_action(spec, 0.9) == pytest.approx((0.9, 4.1667, 3.6), rel=1e-4)
     assert first_action(spec, 0.5) == pytest.approx((0.5, 20.8333, 3.6), rel=1e-4)
@@ -93,6 +93,47 @@ def test_from_the_second_edition_on_senders_that_know_nothing_have_a_rule(rules:
     # Half of the 0.0375 ms that a packet takes at 320 Mbit/s, but for the bounds.
     assert intersend_ms == pytest.approx(0.02 if rules == "scale_free" else 0.25)
     assert table.rule_count == (7 if rules == "scale_free" else 2)
+
+
+_THIRD = _SCALE_FREE.replace("edition: 2", "edition: 3")
+
+
+@pytest.mark.parametrize("last", ["age", "slow_rec_ratio"])
+@pytest.mark.parametrize("rules", ["scale_free", "scale_free_remembering"])
+def test_from_the_third_edition_on_senders_are_told_apart_by_what_they_meet(
+    rules: str, last: str
+) -> None:
+    """By window, in percent of the measured path, and pace; ages, or what slow_rec_ratio says after
+    10 ACKs, whose averages have then come to a share of what they will be."""
+    signals = f"signals: [send_ratio, rtt_ratio, {last}]\n"
+    spec = parse_spec(_THIRD.replace("rules: scale_free", f"rules: {rules}") + signals)
+    table = first_table(spec, ActionSpace(spec.search.joint, spec.rules), 0)
+    assert has_start_rule(table)
+    # Twice the 32 packets of edition 2.
+    assert table.action(0) == (0, 64, 0.02)
+    assert table.rule_count == (10 if rules == "scale_free_remembering" else 9)
+    grown = 1 if last == "age" else 1 - (7 / 8) ** 10
+
+    def follows(send_ratio: float, rtt_ratio: float, *, young: bool) -> tuple[float, float]:
+        slow = (1 - (255 / 256) ** 10) / (1 - (7 / 8) ** 10) if young else 1.0
+        memory = (send_ratio, 10.0 if young else 1000.0, rtt_ratio, slow)
+        multiple, percent, pace = table.action(table.find(memory))
+        share = grown if young else 1
+        return percent / (1 - multiple) / share, pace * share
+
+    assert follows(0.96, 1.0, young=True) == pytest.approx((60, 1.2), rel=0.05)
+    assert follows(0.98, 1.2, young=True) == pytest.approx((150, 0.8), rel=0.05)
+    for rtt_ratio, wanted in ((1.0005, (600, 0.8)), (1.04, (600, 1)), (1.2, (600, 1.2))):
+        assert follows(0.96, rtt_ratio, young=False) == pytest.approx(wanted)
+    for young in (False, True):
+        assert follows(0.98, 1.3, young=young) == pytest.approx((80, 1.5), rel=0.5)
+
+
+def test_absolute_rules_begin_in_the_third_edition_as_in_the_second() -> None:
+    second = parse_spec(_SECOND.replace("RULES", "absolute"))
+    third = parse_spec(_SECOND.replace("RULES", "absolute").replace("edition: 2", "edition: 3"))
+    space = ActionSpace(second.search.joint, second.rules)
+    assert first_table(third, space, 0).nodes() == first_table(second, space, 0).nodes()
 
 
 def test_the_window_of_scale_free_rules_grows_with_age_as_what_they_measure() -> None:
@@ -161,6 +202,7 @@ def test_a_burst_slower_than_the_link_tells_no_rate() -> None:
     network = "{link_rate_mbps: {log_uniform: [10, 100]}, rtt_ms: 150, senders: 16}"
     text = f"""
 name: slow
+edition: 2
 rules: scale_free
 network: {network}
 traffic: {{exponential_time: {{mean_ms: 1000}}, mean_off_ms: 1000}}
@@ -170,6 +212,9 @@ search: {{joint: {{rates_at_start: 3}}}}
     space = ActionSpace(spec.search.joint, spec.rules)
     # Of 21.5 and 46.4 Mbit/s the first alone is told, at the four ages that 12 packets may reach.
     assert first_table(spec, space, 0).rule_count == 7 + 4
+    # There are two ages in edition 3, divided where packets come back further apart.
+    spec.edition = 3
+    assert first_table(spec, space, 0).rule_count == 9 + 2
 
 
 @pytest.mark.parametrize("path", [*_PATHS, *_FIRST], ids=lambda path: "/".join(path.parts[-2:]))
