@@ -265,8 +265,8 @@ class _Start(NamedTuple):
     """The cells of a first table: window in percent of the measured path, and pace, of each."""
 
     #: Ages in ACKs: where one cell ends, and in its middle.
-    ages: tuple[int, ...] = (20, 40)
-    middles: tuple[int, ...] = (10, 28)
+    ages: tuple[int, ...] = (40,)
+    middles: tuple[int, ...] = (14,)
     young: tuple[float, float] = (60.0, 1.2)
     #: Young, and what is sent comes back as it left: the link has room.
     unhindered: tuple[float, float] | None = (150.0, 0.8)
