@@ -105,11 +105,14 @@ def test_only_the_demonstration_of_the_papers_search_is_by_rules_alone() -> None
 
 
 def test_the_demonstration_is_for_general_purpose_networks() -> None:
-    """In the newest edition."""
+    """In the newest edition, with the clocks of a kernel."""
     demo, general = _load("demo"), _load("general-purpose-delta1")
     assert (demo.edition, general.edition) == (3, 2)
     demo.name, demo.edition = general.name, general.edition
     demo.signals[:] = general.signals
+    clocks = _load("general-purpose-realistic").models[0].network.measurement
+    assert demo.network.measurement == clocks
+    demo.network.ClearField("measurement")
     assert demo.search.joint.steps < general.search.joint.steps
     demo.search.joint.steps = general.search.joint.steps
     assert demo == general
