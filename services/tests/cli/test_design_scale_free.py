@@ -30,6 +30,14 @@ def spec_file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def exportable(tmp_path: Path) -> Path:
+    """The same with signals that a .dna file has something for."""
+    path = tmp_path / "exportable.yaml"
+    path.write_text(f"{SPEC}signals: [send_ratio, rtt_ratio, slow_rec_ratio]\n")
+    return path
+
+
 def test_it_has_no_dna_file_and_names_none(spec_file: Path, run_json: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
@@ -93,19 +101,26 @@ def test_every_command_takes_its_table(
     refused = run("convert", table, tmp_path / "table.dna")
     assert refused.exit_code == 2
     assert "its rules are scale-free, which a .dna file cannot say" in refused.stderr
-    assert "remy-farm export --dna" in refused.stderr
+    assert "keep it as .json" in refused.stderr
+    refused = run("export", "--dna", table, "--out", tmp_path / "table.dna")
+    assert refused.exit_code == 2
+    assert "it looks at age, which a .dna file cannot say" in refused.stderr
+    assert "design it with slow_rec_ratio in place of age" in refused.stderr
     assert not (tmp_path / "table.dna").exists()
 
 
 def test_its_export_is_a_dna_file_with_its_loss_told(
-    spec_file: Path, run: Run, run_json: Any, tmp_path: Path
+    exportable: Path, run: Run, run_json: Any, tmp_path: Path
 ) -> None:
     out, dna = tmp_path / "out", tmp_path / "table.dna"
-    run_json("design", spec_file, "--out", out, "--quiet")
+    run_json("design", exportable, "--out", out, "--quiet")
 
+    refused = run("convert", out / "remycc.json", dna)
+    assert refused.exit_code == 2
+    assert "remy-farm export --dna" in refused.stderr
     told = run_json("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16)
 
-    networks = ("--spec", spec_file, "--specimens", 16)
+    networks = ("--spec", exportable, "--specimens", 16)
     absolute = run_json("evaluate", "--remycc", dna, *networks)
     original = run_json("evaluate", "--remycc", out / "remycc.json", *networks)
     assert told["exported"]["score_mean"] == absolute["score_mean"]
@@ -119,16 +134,16 @@ def test_its_export_is_a_dna_file_with_its_loss_told(
 
 
 def test_an_export_needs_the_networks_that_its_table_is_for(
-    spec_file: Path, run: Run, run_json: Any, tmp_path: Path
+    exportable: Path, run: Run, run_json: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    run_json("design", spec_file, "--out", out, "--quiet")
+    run_json("design", exportable, "--out", out, "--quiet")
     table = (out / "remycc.json").rename(tmp_path / "alone.json")
 
     refused = run("export", "--dna", table, "--out", tmp_path / "table.dna")
     assert refused.exit_code == 2
     assert "--spec is needed" in refused.stderr
-    named = ("--spec", spec_file, "--specimens", 8)
+    named = ("--spec", exportable, "--specimens", 8)
     assert run("export", "--dna", table, "--out", tmp_path / "table.dna", *named).exit_code == 0
     again = run("export", "--dna", tmp_path / "table.dna", "--out", tmp_path / "b.dna", *named)
     assert again.exit_code == 2

@@ -36,6 +36,7 @@ def test_other_vectors_come_out_alike(path: Path) -> None:
 
 _REMEMBERING = """
 name: test
+edition: 2
 rules: scale_free_remembering
 signals: [send_ratio, rtt_ratio, age]
 network: {link_rate_mbps: {log_uniform: [1, 100]}, rtt_ms: 100, senders: 2}

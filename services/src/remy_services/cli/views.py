@@ -392,7 +392,7 @@ def progress_view(*, quiet: bool) -> Iterator[ProgressView]:
 
 
 #: Between two lines of a meter.
-_SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_BETWEEN_LINES_OF_A_METER = 30.0
 
 
 class Meter(Protocol):
@@ -426,7 +426,7 @@ class _Lines:
 
     def advance(self, done: float) -> None:
         now = time.monotonic()
-        if now - self._said >= _SECONDS_BETWEEN_LINES and self._total > 0:
+        if now - self._said >= _SECONDS_BETWEEN_LINES_OF_A_METER and self._total > 0:
             self._said = now
             share = done / self._total
             left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
