@@ -69,9 +69,10 @@ TEST_F(Ns2BodyTest, ALostRepetitionWaitsForATimeoutThatDoubles) {
   path.loses = [&copies](const Segment& segment) { return segment.sequence == 3 && ++copies <= 4; };
   path.switch_on(std::nullopt);
   path.run_until(2000);
-  // Packet 2 was acknowledged at 102 ms. After three samples of 100 ms RTTVAR is 50 ms * (3/4)^2,
-  // and RTO = 100 + 4 * RTTVAR = 212.5 ms; then 400 ms, twice the least, as ACKs compute it afresh.
-  EXPECT_EQ(times_of(path, 3), (std::vector<double>{3, 104, 314.5, 714.5, 1114.5}));
+  // Packet 2 was acknowledged at 102 ms. After the two samples before, of 100 ms, RTTVAR is 50 ms *
+  // 3/4, and RTO = 100 + 4 * RTTVAR = 250 ms; then 400 ms, twice the least, as ACKs compute it
+  // afresh.
+  EXPECT_EQ(times_of(path, 3), (std::vector<double>{3, 104, 352, 752, 1152}));
   EXPECT_EQ(sender->results().timeouts, 3U);
   EXPECT_GT(sender->results().packets_received, 150U);
 }
@@ -84,6 +85,53 @@ TEST_F(Ns2BodyTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
   path.run_until(200'000);
   EXPECT_EQ(times_of(path, 0),
             (std::vector<double>{0, 1000, 3000, 7000, 15000, 31000, 63000, 127000}));
+}
+
+// The ACK that moves what is acknowledged starts the timer with the timeout as it stands, doubled;
+// computed afresh from that ACK, the timeout counts from the next expiry on.
+TEST_F(Ns2BodyTest, TheFirstAckAfterTimeoutsStartsTheTimerWithTheDoubledTimeout) {
+  const auto sender = body();
+  OneBody path(*sender);
+  // All are lost but the second repetition of packet 0.
+  path.loses = [](const Segment& segment) { return segment.serial != 11; };
+  path.switch_on(std::nullopt);
+  path.run_until(9000);
+  EXPECT_EQ(times_of(path, 0), (std::vector<double>{0, 1000, 3000}));
+  // Acknowledged at 3100 ms, the timeout being 4000 ms; by its sample it is 300 ms.
+  EXPECT_EQ(times_of(path, 1), (std::vector<double>{1, 7100, 7700, 8900}));
+}
+
+// By how many whole seconds a sample is off counts alone: RTTs of 100 and 220 ms in turn leave the
+// variation to fade, and the timeout at 100 ms above what is smoothed.
+TEST_F(Ns2BodyTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
+  table = fixed_rule(1, 1);
+  const auto sender = body();
+  OneBody path(*sender);
+  path.delays_ms = [](const Segment& segment) { return segment.serial % 2 == 1 ? 120 : 0; };
+  path.loses = [](const Segment& segment) { return segment.serial == 200; };
+  path.switch_on(std::nullopt);
+  path.run_until(100'000);
+  const std::vector<double> times = times_of(path, 200);
+  ASSERT_EQ(times.size(), 2U);
+  // The timer runs from the ACK before on, by the samples before it, of which the last was 100 ms:
+  // smoothed are 156 ms, 7/8 * (7/8 * 156 + 220/8) + 100/8.
+  EXPECT_NEAR(times[1] - times[0], 156 + 100, 1e-6);
+}
+
+// A timeout moves neither the next opportunity to send nor takes from what waits for it.
+TEST_F(Ns2BodyTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
+  table = fixed_rule(10, 1900);
+  const auto sender = body();
+  OneBody path(*sender, 150);
+  int copies = 0;
+  path.loses = [&copies](const Segment& segment) { return segment.sequence == 1 && ++copies <= 3; };
+  path.switch_on(std::nullopt);
+  path.run_until(7000);
+  // RTO = 150 + 4 * 75 ms, doubled twice. The ACK of packet 2 at 3950 ms shows that 1 is missing.
+  EXPECT_EQ(times_of(path, 2), (std::vector<double>{3800}));
+  EXPECT_EQ(times_of(path, 1), (std::vector<double>{1900, 2350, 3250, 5050, 6950}));
+  // The timer also ran out 1000 ms after the first ACK, with nothing under way.
+  EXPECT_EQ(sender->results().timeouts, 3U);
 }
 
 // What is under way or missing outlasts an off period: it fills the next window, and is repaired.

@@ -25,6 +25,7 @@ class SlowTimer {
   double g_ms = 1;
   bool is_minimum_of_variation = false;
   bool damps_decreases = false;
+  double unit_ms = 0;  // 0: a sample's distance counts as it is
 
   void forget() {
     srtt = rttvar = 0;
@@ -36,7 +37,9 @@ class SlowTimer {
       srtt = r;
       rttvar = r / 2;
     } else {
-      const double error = std::fabs(srtt - r) - rttvar;
+      double distance = std::fabs(srtt - r);
+      distance -= unit_ms > 0 ? std::fmod(distance, unit_ms) : 0;
+      const double error = distance - rttvar;
       rttvar += damps_decreases && r < srtt && error > 0 ? error / 32 : error / 4;
       srtt += (r - srtt) / 8;
     }
@@ -692,6 +695,7 @@ class SlowNs2 final : public Body {
         rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {
     timer_.maximum_ms = 1e300;
     timer_.g_ms = 100;
+    timer_.unit_ms = 1000;
   }
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
@@ -700,25 +704,28 @@ class SlowNs2 final : public Body {
     has_measured_ = false;
     last_send_ms_ = -kNever;
     remy_.start();
+    plan();
     act(now_ms, outlet);
   }
-  void switch_off(double) override { data_end_ = next_; }
+  void switch_off(double) override {
+    data_end_ = next_;
+    plan();
+  }
 
   void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
                     Outlet& outlet) override {
     latest_ = std::max(latest_, echo.serial + 1);
     const double offset_ms = has_measured_ ? rtt_offset_ms_ : 0;
-    timer_.sample(now_ms - echo.sent_ms + offset_ms);
     results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
     if (content.cumulative > cumulative_) {
       cumulative_ = content.cumulative;
-      timer_.expires_ms = cumulative_ < next_ ? now_ms + timer_.rto() : kNever;
+      timer_.expires_ms = is_done() ? kNever : now_ms + timer_.rto();
     }
-    for (; highest_ < echo.sequence; ++highest_) {
+    timer_.sample(now_ms - echo.sent_ms + offset_ms);
+    for (highest_ = std::max(highest_, cumulative_); highest_ < echo.sequence; ++highest_) {
       missing_.insert(highest_);
     }
     highest_ = std::max(highest_, echo.sequence + 1);
-    std::erase_if(missing_, [&](std::uint64_t packet) { return packet < cumulative_; });
     if (echo.serial >= begin_) {
       // By a clock that counts seconds, with another rounding that may be upwards.
       const double sent_s = echo.sent_ms / 1000;
@@ -732,23 +739,29 @@ class SlowNs2 final : public Body {
     } else {
       remy_.acknowledge_earlier_period();
     }
+    plan();
     act(now_ms, outlet);
   }
 
-  double next_ms() const override { return std::min(next_send_ms(), timer_.expires_ms); }
+  double next_ms() const override { return std::min(opportunity_ms_, timer_.expires_ms); }
 
   void act(double now_ms, Outlet& outlet) override {
+    if (timer_.expires_ms <= now_ms && cumulative_ == next_) {
+      timer_.expires_ms = kNever;
+    }
     if (timer_.expires_ms <= now_ms) {
       ++results_.timeouts;
       timer_.back_off();
       timer_.restart(now_ms);
-      missing_.erase(cumulative_);
       send(cumulative_, now_ms, outlet);
     }
-    while (next_send_ms() <= now_ms) {
-      const std::uint64_t packet = missing_.empty() ? next_ : *missing_.begin();
-      missing_.erase(packet);
-      send(packet, now_ms, outlet);
+    while (opportunity_ms_ <= now_ms) {
+      if (may_send()) {
+        const std::uint64_t packet = missing_.empty() ? next_ : *missing_.begin();
+        missing_.erase(packet);
+        send(packet, now_ms, outlet);
+      }
+      plan();
     }
   }
   bool is_done() const override { return cumulative_ >= data_end_; }
@@ -770,11 +783,12 @@ class SlowNs2 final : public Body {
   }
 
  private:
-  double next_send_ms() const {
+  bool may_send() const {
     const bool has_room = results_.packets_sent < latest_ + remy_.window_packets();
-    const bool has_more = !missing_.empty() || next_ < data_end_;
-    return has_room && has_more ? last_send_ms_ + remy_.intersend_ms() : kNever;
+    return has_room && (!missing_.empty() || next_ < data_end_);
   }
+  // After whatever but an expiry.
+  void plan() { opportunity_ms_ = may_send() ? last_send_ms_ + remy_.intersend_ms() : kNever; }
   void send(std::uint64_t packet, double now_ms, Outlet& outlet) {
     results_.packets_repeated += packet < next_ ? 1 : 0;
     next_ = std::max(next_, packet + 1);
@@ -802,6 +816,7 @@ class SlowNs2 final : public Body {
   std::uint64_t latest_ = 0;
   std::uint64_t begin_ = 0;
   double last_send_ms_ = -kNever;
+  double opportunity_ms_ = kNever;
   SlowReceiver receiver_;
 };
 

@@ -223,6 +223,17 @@ TEST(RetransmissionTimerTest, LinuxHoldsTheVariationToTheMinimum) {
   EXPECT_NEAR(timer.timeout_ms(), 350, 1e-9);
 }
 
+TEST(RetransmissionTimerTest, CountsWholeSecondsOfADistanceIfTold) {
+  RetransmissionTimer timer({.minimum_ms = 1, .varies_by_seconds = true});
+  timer.sample(800);
+  timer.sample(1600);
+  // RTTVAR = 3/4 * 400 + 1/4 * 0; SRTT = 7/8 * 800 + 1/8 * 1600 = 900.
+  EXPECT_EQ(timer.variation_ms(), 300);
+  EXPECT_EQ(timer.smoothed_ms(), 900);
+  timer.sample(3300);
+  EXPECT_EQ(timer.variation_ms(), 0.75 * 300 + 0.25 * 2000);
+}
+
 TEST_F(TransportTest, ALostRepetitionShowsByATimeoutOrByWhatLeftLater) {
   for (const bool finds : {false, true}) {
     heard = {};

@@ -121,20 +121,22 @@ def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
 
 @functools.cache
 def _points() -> list[Point]:
-    # What repairs come to depends on few timeouts.
+    # What repairs come to depends on few timeouts: as many runs as the benchmark makes.
     def runs(overflows: bool, senders: int, mbps: float) -> int:
-        return 16 if overflows or senders == 1 or mbps <= 1 else 4
+        if overflows:
+            return 64
+        return 16 if senders == 1 or mbps <= 1 else 4
 
     return ns2_points(runs, fastest_mbps=FASTEST_MBPS)
 
 
-#: Where ours is not within a tenth, and how much it is. At 2 ms the calibration table, made for
-#: 150 ms, fills a buffer of 30 packets, and what is handed on in order hangs on a twentieth of a
-#: millisecond (docs/protocols.md). The table for 10 to 280 ms loses nothing there; its thresholds
-#: tell apart how sums of times are rounded, of which only an average is simulated.
+#: Where ours is not within a tenth, and how much it is. The first two overflow their buffers, where
+#: what is handed on in order hangs on few timeouts (docs/protocols.md). The table for 10 to 280 ms
+#: loses nothing there; its thresholds tell apart how sums of times are rounded, of which only an
+#: average is simulated.
 _BEYOND = {
-    ("fig3-5bdp-senders-1to2", 11): 0.90,
-    ("fig4-rtt-150", 2): 1.39,
+    ("fig3-5bdp-senders-1to2", 11): 0.88,
+    ("fig4-rtt-150", 10): 0.87,
     ("fig4-rtt-10to280", 2): 1.17,
     ("fig4-rtt-10to280", 50): 0.85,
 }
@@ -154,7 +156,7 @@ def test_so_many_points_are_met_as_are_claimed() -> None:
     assert (errors <= 0.03).mean() >= 0.8
     assert np.mean([point.has_the_rtt for point in _points()]) >= 0.97
     assert (errors <= 0.1).mean() >= 0.96
-    assert (errors <= 0.2).mean() >= 0.99
+    assert (errors <= 0.2).all()
     full = np.array([abs(point.ratio - 1) for point in _points() if point.overflows])
     assert len(full) >= 10
     assert (full <= 0.1).mean() >= 0.7

@@ -10,12 +10,14 @@ namespace remy {
 namespace {
 
 // "granularity 0.1 s": RTO = srtt + max(0.1 s, 4 rttvar), at least 0.2 s; 1 s before the first
-// sample; doubled without a ceiling.
+// sample; doubled without a ceiling. ns-2's agent takes the distance of a sample from the smoothed
+// RTT, in seconds, for an integer: where RTTs differ by less than one, rttvar fades.
 constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
                                               .minimum_ms = 200,
                                               .maximum_ms = 1e300,
                                               .granularity_ms = 100,
-                                              .is_minimum_of_variation = false};
+                                              .is_minimum_of_variation = false,
+                                              .varies_by_seconds = true};
 
 // What a memory is told of a packet. ns-2 counts seconds, and adds them up hop by hop: what that
 // rounds away some published rules tell apart, whose thresholds of the RTT's ratio lie within 1e-13
@@ -60,17 +62,18 @@ void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, doubl
                            Outlet& outlet) {
   latest_serial_end_ = std::max(latest_serial_end_, echo.serial + 1);
   const double rtt_ms = now_ms - echo.sent_ms;
-  timer_.sample(rtt_ms + offset_ms_);
   results_.rtt.sampled(rtt_ms, now_ms);
+  // The timer starts anew with the timeout that expiries have doubled, where this is the first ACK
+  // since: only then is it computed afresh. It runs on where all is acknowledged but not all sent.
   if (content.cumulative > acknowledged_end_) {
     acknowledged_end_ = content.cumulative;
-    missing_.erase(missing_.begin(), missing_.lower_bound(acknowledged_end_));
-    if (acknowledged_end_ < next_sequence_) {
-      timer_.restart(now_ms);
-    } else {
+    if (is_done()) {
       timer_.stop();
+    } else {
+      timer_.restart(now_ms);
     }
   }
+  timer_.sample(rtt_ms + offset_ms_);
   find_missing(echo.sequence);
   if (echo.serial >= period_begin_) {
     const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms, echo.serial);
@@ -102,17 +105,22 @@ void Ns2Body::set_send_timer(double now_ms) {
 
 void Ns2Body::act(double now_ms, Outlet& outlet) {
   if (timer_.expiry_ms() <= now_ms) {
-    // The lowest packet not acknowledged leaves at once, window or not.
-    ++results_.timeouts;
-    timer_.back_off();
-    timer_.restart(now_ms);
-    missing_.erase(acknowledged_end_);
-    send(acknowledged_end_, now_ms, outlet);
-    set_send_timer(now_ms);
+    if (acknowledged_end_ == next_sequence_) {
+      timer_.stop();
+    } else {
+      // The lowest packet not acknowledged leaves at once, window or not, and whether or not it is
+      // to be sent again anyway; the next opportunity stays where it is.
+      ++results_.timeouts;
+      timer_.back_off();
+      timer_.restart(now_ms);
+      send(acknowledged_end_, now_ms, outlet);
+    }
   }
   // One packet an opportunity; without pacing there is always another.
   while (next_send_ms_ <= now_ms) {
-    send_next(now_ms, outlet);
+    if (has_room() && has_something()) {
+      send_next(now_ms, outlet);
+    }
     set_send_timer(now_ms);
   }
 }

@@ -19,6 +19,8 @@ struct RetransmissionTimeouts {
   bool damps_decreases = false;
   // A sample does not end the back-off, as in ns-2; end_back_off() does.
   bool keeps_back_off = false;
+  // A sample's distance from the smoothed RTT counts whole seconds alone.
+  bool varies_by_seconds = false;
 };
 
 // When to give a packet up (RFC 6298): smoothed RTT, its variation, and the timeout of these, which
@@ -89,11 +91,15 @@ class RetransmissionTimer {
       // Section 2.2: SRTT = R, RTTVAR = R / 2.
       has_sample_ = true;
       is_usual_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases &&
-                  !timeouts_.keeps_back_off;
+                  !timeouts_.keeps_back_off && !timeouts_.varies_by_seconds;
       smoothed_ms_ = rtt_ms;
       variation_ms_ = rtt_ms / 2;
     } else {
-      const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
+      double distance_ms = std::fabs(smoothed_ms_ - rtt_ms);
+      if (timeouts_.varies_by_seconds) {
+        distance_ms = std::floor(distance_ms / 1000) * 1000;
+      }
+      const double error = distance_ms - variation_ms_;
       const bool is_damped = timeouts_.damps_decreases && rtt_ms < smoothed_ms_ && error > 0;
       variation_ms_ += is_damped ? error / 32 : error / 4;
       smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;

@@ -212,8 +212,8 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
   return mean(mbps);
 }
 
-// Also where buffers overflow. Beyond come only the calibration table below 15 ms, far from the 150
-// ms that it was designed for, and where little is handed on in order.
+// Also where buffers overflow. Beyond a tenth come points where little is handed on in order, and
+// two of the table for 10 to 280 ms, whose thresholds tell how sums of times are rounded.
 TEST(Learnability, RemyCCsInTheNs2BodyHaveTheCurvesOfFigures2To4) {
   const char* const reference = reference_folder();
   if (reference == nullptr) {
