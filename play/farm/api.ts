@@ -89,14 +89,14 @@ export class Failure extends Error {
 let csrf = "";
 
 // What the server put into the page for whoever was signed in, so that nothing must be asked for
-// before it is drawn: who that is, and the newest jobs. Taken once.
-export function brought(): { session: Who; jobs: Update } | undefined {
+// before it is drawn: who that is, and the newest jobs; null where nobody is. Taken once.
+export function brought(): { session: Who; jobs: Update } | null | undefined {
   const place = document.getElementById("first");
   const text = place?.textContent?.trim();
   place?.remove();
   if (!text) return undefined;
-  const found = JSON.parse(text) as { session: Who; jobs: Update };
-  csrf = found.session.csrf;
+  const found = JSON.parse(text) as { session: Who; jobs: Update } | null;
+  if (found) csrf = found.session.csrf;
   return found;
 }
 

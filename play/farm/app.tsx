@@ -2,17 +2,17 @@
 
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { theme } from "../src/charts";
 import { useDark } from "../src/look";
 import { brought, type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
-import { ComparePage } from "./compare";
-import { JobPage } from "./job";
 import { JobList } from "./jobs";
 import { Link, useAddress } from "./routes";
 import { SubmitPage } from "./submit";
 import { several } from "./words";
 
 const WHO_EVERY_MS = 15_000;
+
+// Pages with charts, whose library takes a while to begin: not before one is looked at.
+type Charted = typeof import("./charted");
 
 function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }) {
   const [sentence, setSentence] = useState(trouble);
@@ -52,17 +52,20 @@ function evaluators({ evaluators: { kind, workers, busy, threads } }: Who): stri
 function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => void; jobs: Jobs; signedOut: (why: string) => void }) {
   const [version, setVersion] = useState(0);
   const dark = useDark();
-  const look = useMemo(() => theme(dark), [dark]);
+  const [charted, setCharted] = useState<Charted>();
+  const pages = useMemo(() => charted && { ...charted, look: charted.theme(dark) }, [charted, dark]);
   const address = useAddress();
   useLayoutEffect(() => {
     jobs.signedOut = () => signedOut("The session is over.");
     const leave = jobs.listen(() => setVersion((before) => before + 1));
-    jobs.open();
+    if (jobs.rows.size === 0) jobs.open();
     return () => {
       leave();
       jobs.close();
     };
   }, []);
+  // What came with the page is drawn before more of it comes.
+  useEffect(() => jobs.open(), []);
   useEffect(() => {
     // What workers there are, and what the token allows, may change.
     const timer = setInterval(() => {
@@ -74,10 +77,15 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
   useEffect(() => {
     if (first !== "jobs") document.title = "Jobs · remy-farm";
   }, [first]);
+  const isCharted = first === "compare" || (first === "jobs" && Boolean(second));
+  useLayoutEffect(() => {
+    if (isCharted) void import("./charted").then(setCharted);
+  }, [isCharted]);
   let page = <main><h1>Not found</h1><p>There is nothing at this address.</p></main>;
   if (!first) page = <JobList jobs={jobs} version={version} />;
   else if (first === "submit" && maySubmit(me)) page = <SubmitPage />;
-  else if (first === "compare") page = <ComparePage ids={address.searchParams.getAll("job")} jobs={jobs} version={version} look={look} />;
+  else if (isCharted && !pages) page = <main><p role="status">Loading</p></main>;
+  else if (pages && first === "compare") page = <pages.ComparePage ids={address.searchParams.getAll("job")} jobs={jobs} version={version} look={pages.look} />;
   else if (first === "play") {
     page = (
       <main class="playing">
@@ -96,8 +104,8 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
         <iframe key={shown} title={`The page of ${shown}`} sandbox="" src={`/studied/${encodeURIComponent(shown)}`} />
       </main>
     );
-  } else if (first === "jobs" && second) {
-    page = <JobPage key={second} id={second} jobs={jobs} who={me} look={look} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
+  } else if (pages && first === "jobs" && second) {
+    page = <pages.JobPage key={second} id={second} jobs={jobs} who={me} look={pages.look} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
   }
   return (
     <>
@@ -130,11 +138,11 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
 }
 
 function Page() {
-  const { jobs, session } = useMemo(() => {
+  const { jobs, session, isNobody } = useMemo(() => {
     const jobs = new Jobs();
     const found = brought();
     if (found) jobs.take(found.jobs);
-    return { jobs, session: found?.session };
+    return { jobs, session: found?.session, isNobody: found === null };
   }, []);
   const [me, setMe] = useState(session);
   const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
@@ -142,15 +150,16 @@ function Page() {
     let isHere = true;
     const begin = async (): Promise<void> => {
       // Where somebody is signed in, what is to be shown is on its way already.
-      jobs.open();
+      if (!isNobody) jobs.open();
       try {
         // A coordinator that asks for no token takes an empty one.
-        setMe(
-          await who().catch((error: Failure): Promise<Who> => {
-            jobs.close();
-            return error.status === 401 ? signIn("") : Promise.reject(error);
-          }),
-        );
+        const found = isNobody
+          ? signIn("")
+          : who().catch((error: Failure): Promise<Who> => {
+              jobs.close();
+              return error.status === 401 ? signIn("") : Promise.reject(error);
+            });
+        setMe(await found);
       } catch (error) {
         const { status, message } = error as Failure;
         if (status === 401 || status === 403) return setState({ needsSignIn: true, trouble: "" });

@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Epoch, call, type Jobs, type Row } from "./api";
-import { Sparkline } from "./curves";
 import { Link, navigate } from "./routes";
+import { Sparkline } from "./sparkline";
 import { count, duration, moment, money, score, shortMoment } from "./words";
 
 const ROW_PIXELS = 40;
@@ -119,8 +119,10 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
       .map(({ row }) => row);
   }, [version, text, state, order]);
   const states = [...new Set([...jobs.rows.values()].map((row) => row.state))].sort();
-  const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - BEYOND));
-  const to = Math.min(rows.length, Math.ceil((scrolled + innerHeight) / ROW_PIXELS) + BEYOND);
+  // The first screen is drawn without what is beyond it.
+  const beyond = jobs.isComplete ? BEYOND : 0;
+  const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - beyond));
+  const to = Math.min(rows.length, Math.ceil((scrolled + innerHeight) / ROW_PIXELS) + beyond);
   const compared = [...chosen].filter((id) => jobs.rows.has(id));
   const active = rows.filter((row) => row.state === "running");
   const head = (name: string, label = name, isWide = true): preact.JSX.Element => (

@@ -25,12 +25,22 @@ export function score(value: number | null, error?: number | null, signed = fals
   return error ? `${words} ± ${error.toFixed(digits)}` : words;
 }
 
-const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+// Day, year and time of day here. What Intl takes to begin would be more than all else that a
+// first screen takes, and the page is English.
+function parts(seconds: number): [string, string, string] {
+  const at = new Date(seconds * 1000);
+  const [, month, day, year] = at.toDateString().split(" ");
+  const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map((each) => String(each).padStart(2, "0"));
+  return [`${month} ${Number(day)}`, year, clock.join(":")];
+}
 
-export const moment = (seconds: number): string => (seconds > 0 ? moments.format(seconds * 1000) : "–");
+export const moment = (seconds: number): string => (seconds > 0 ? parts(seconds).join(", ") : "–");
 // To the minute, of this year or the last.
-export const shortMoment = (seconds: number): string => (seconds > 0 ? days.format(seconds * 1000) : "–");
+export function shortMoment(seconds: number): string {
+  if (seconds <= 0) return "–";
+  const [day, , clock] = parts(seconds);
+  return `${day}, ${clock.slice(0, 5)}`;
+}
 
 // In the coordinator's currency.
 export function money(value: number | null): string {

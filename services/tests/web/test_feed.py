@@ -35,6 +35,9 @@ class ScriptedClient:
         for number, job in enumerate(self._jobs):
             job.create_time.seconds = JOBS - number
 
+    def change(self, number: int) -> None:
+        self._jobs[number].revision += 1
+
     def list(self, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
         self.newest_asked.release()
         if self.error is not None:
@@ -120,6 +123,33 @@ def test_nothing_is_known_where_nobody_asks_or_the_coordinator_does_not_answer(
     assert feed.first(_DEADLINE_SECONDS) is None
     told = _told(feed)
     assert told.get(timeout=_DEADLINE_SECONDS)["kind"] in ("lost", "refused")
+
+
+def test_who_comes_back_soon_begins_with_what_was_known(client: ScriptedClient) -> None:
+    now = 0.0
+    feed = JobFeed(cast("DesignClient", client), clock=lambda: now)
+    client.may_answer_all.set()
+    before: queue.Queue[Tree] = queue.Queue()
+    feed.listen(before.put)
+    while len(before.get(timeout=_DEADLINE_SECONDS)["rows"]) < JOBS:
+        pass
+    feed.leave(before.put)
+    assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
+    now += 5
+    feed.expect()
+    newest = feed.first(0)
+    assert newest is not None
+    assert _is_screenful(newest)
+    told = _told(feed)
+    assert told.get_nowait() == newest
+    assert len(told.get_nowait()["rows"]) == JOBS
+    # And hears what has changed since.
+    client.change(0)
+    changed = told.get(timeout=_DEADLINE_SECONDS)
+    assert changed["kind"] == "changed"
+    assert [row["id"] for row in changed["rows"]] == ["job-0"]
+    assert not client.newest_asked.acquire(blocking=False)
+    feed.close()
 
 
 def test_what_is_known_is_forgotten_when_nobody_is_expected_any_more(

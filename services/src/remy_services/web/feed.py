@@ -40,7 +40,7 @@ _ACTIVE: Final = [
 _NEWEST: Final = 60
 # In which a browser draws these, before all others are asked for.
 _BEFORE_THE_REST_SECONDS: Final = 0.4
-# For as long it is asked for who is expected to listen.
+# For as long it is asked for who is expected; who comes back in it begins with what was known.
 _EXPECTED_SECONDS: Final = 10.0
 # A curve has no more pixels.
 _MOST_POINTS: Final = 4000
@@ -167,7 +167,7 @@ class JobFeed:
         # Who has come since something was asked for wants all, and at once.
         self._beginnings = 0
         self._is_due = False
-        self._expected_until = float("-inf")
+        self._expected_until = self._known_at = float("-inf")
 
     def expect(self) -> None:
         """Somebody is about to listen: what is told first is asked for already."""
@@ -182,11 +182,10 @@ class JobFeed:
             if not self._is_wanted():
                 self._begin()
             self._expected_until = float("-inf")
-            known = self._known()
-            if known is not None:
+            if (known := self._known()) is not None:
                 listener(known)
-            if known is not None and self._everything_at is not None and "more" in known:
-                listener({"kind": "jobs", "rows": list(self._rows.values())})
+                if self._everything_at is not None and "more" in known:
+                    listener({"kind": "jobs", "rows": list(self._rows.values())})
             if self._trouble is not None:
                 listener(self._trouble)
             self._listeners.append(listener)
@@ -213,6 +212,9 @@ class JobFeed:
         return bool(self._listeners) or self._clock() < self._expected_until
 
     def _begin(self) -> None:
+        if self._trouble is None and self._clock() - self._known_at < _EXPECTED_SECONDS:
+            self._wake.notify_all()
+            return
         # What was known is too old to go on from.
         self._everything_at, self._trouble, self._newest = None, None, None
         self._seen, self._rows = {}, {}
@@ -248,8 +250,10 @@ class JobFeed:
     def _run(self) -> None:
         while True:
             with self._lock:
-                while not self._is_wanted() and not self._is_closed:
-                    self._wake.wait()
+                if not self._is_wanted():
+                    self._wake.wait_for(lambda: self._is_wanted() or self._is_closed)
+                    # What is known still is drawn first.
+                    self._wait(_BEFORE_THE_REST_SECONDS)
                 if self._is_closed:
                     return
                 self._is_due = False
@@ -258,10 +262,10 @@ class JobFeed:
             self._ask(began, beginning)
             spent = self._clock() - began
             with self._lock:
-                self._wake.wait_for(
-                    lambda: self._is_due or self._is_closed,
-                    max(_EVERY_SECONDS, spent / _SHARE_OF_TIME),
-                )
+                self._wait(max(_EVERY_SECONDS, spent / _SHARE_OF_TIME))
+
+    def _wait(self, seconds: float) -> None:
+        self._wake.wait_for(lambda: self._is_due or self._is_closed, seconds)
 
     def _ask(self, now: float, beginning: int) -> None:
         wants_all = (
@@ -294,10 +298,10 @@ class JobFeed:
             rows = [job_row(job) for job in page.jobs]
             with self._lock:
                 self._newest = {"kind": "jobs", "rows": rows, "more": True}
+                self._known_at = self._clock()
                 self._tell(self._newest)
                 self._wake.notify_all()
-                if not self._is_closed:
-                    self._wake.wait(_BEFORE_THE_REST_SECONDS)
+                self._wait(_BEFORE_THE_REST_SECONDS)
 
     def _tell_trouble(self, trouble: Tree) -> None:
         with self._lock:
@@ -316,6 +320,7 @@ class JobFeed:
                 self._seen[job.id] = content
                 changed.append(job_row(job))
         is_first = self._everything_at is None
+        self._known_at = now
         if is_all:
             self._everything_at, self._newest = now, None
             self._wake.notify_all()

@@ -458,7 +458,8 @@ class FarmPage:
     async def _page(self, request: Request) -> Response:
         session = self._sessions.find(request.cookies.get(self._cookie))
         if session is None:
-            return HTMLResponse(b"".join(self._shell))
+            # Says that there is no need to ask who is signed in.
+            return HTMLResponse(b"null".join(self._shell))
         session.account.feed.expect()
         is_packed = takes_gzip(request)
         pieces = self._pieces(session)
@@ -469,17 +470,20 @@ class FarmPage:
         )
 
     async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
-        """The page, and in it what is shown first: that is asked for while the browser loads the
-        script, and needs no request of its own."""
+        """The page, and in it what is shown first, which needs no request of its own: where that
+        is not known yet, it is asked for while the browser loads the script."""
         head, tail = self._shell
-        yield head
-        info = session.account.known_info
-        jobs = await run_in_threadpool(session.account.feed.first, _FIRST_SECONDS)
+        info, feed = session.account.known_info, session.account.feed
+        jobs = feed.first(0)
+        if jobs is None:
+            yield head
+            head, jobs = b"", await run_in_threadpool(feed.first, _FIRST_SECONDS)
+        first = b""
         if jobs is not None and info is not None:
             found = {"session": self._who_tree(session, info), "jobs": jobs}
             # Within a script element only "<" can mean anything.
-            yield json.dumps(found, separators=(",", ":")).replace("<", "\\u003c").encode()
-        yield tail
+            first = json.dumps(found, separators=(",", ":")).replace("<", "\\u003c").encode()
+        yield head + first + tail
 
 
 async def _healthy(_: Request) -> Response:
