@@ -316,6 +316,11 @@ class TestWorkerJobs:
             ExitCode.NOT_ALLOWED,
             ExitCode.UNSUITABLE,
         ]
+        # And the runbook knows them by these numbers.
+        page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+        symptoms = page.partition("## When something is wrong")[2]
+        assert f"| workers end with {ExitCode.UNSUITABLE} | their log | another version" in symptoms
+        assert f"| workers end with {ExitCode.NOT_ALLOWED} | their log | the token" in symptoms
         assert disrupted == {
             "action": "Ignore",
             "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],

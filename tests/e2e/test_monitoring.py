@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import socket
 import subprocess
@@ -35,6 +36,9 @@ def test_every_component_is_scraped(farm: Farm, tmp_path: Path) -> None:
     with _prometheus(_scrapes(farm), tmp_path) as (address, process):
         wait_until(lambda: process.poll() is not None or _up(address) >= wanted, "both up")
         assert process.poll() is None, (tmp_path / "prometheus.log").read_text()
+        # A thread for each CPU that a worker asks for, however many its node has.
+        (threads,) = _found(address, "max(remy_farm_worker_threads)")
+        assert float(threads["value"][1]) == _asked_cpus(farm.workers_of(job))
     farm.cli("cancel", job)
 
 
@@ -112,11 +116,22 @@ def _prometheus(
         process.wait()
 
 
+def _asked_cpus(workers: list[dict[str, Any]]) -> int:
+    """CPUs that each of these pods asks for, as the kubelet tells them: rounded up."""
+    (text,) = {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in workers}
+    return math.ceil(float(text.rstrip("m")) / (1000 if text.endswith("m") else 1))
+
+
 def _up(address: str) -> set[str]:
     """Jobs of Prometheus whose last scrape succeeded."""
     try:
-        with urllib.request.urlopen(f"http://{address}/api/v1/query?query=up==1") as answer:
-            found = json.load(answer)["data"]["result"]
+        return {each["metric"]["job"] for each in _found(address, "up==1")}
     except OSError:
         return set()
-    return {each["metric"]["job"] for each in found}
+
+
+def _found(address: str, query: str) -> list[dict[str, Any]]:
+    """What there is of a query now."""
+    with urllib.request.urlopen(f"http://{address}/api/v1/query?query={query}") as answer:
+        found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+    return found
