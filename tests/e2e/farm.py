@@ -154,6 +154,17 @@ class Farm:
     def workers_of(self, job_id: str) -> list[dict[str, Any]]:
         return self.kubectl.pods(f"{WORKERS},remy-farm/job-id={job_id}")
 
+    @contextmanager
+    def forwarded(self, component: str, port: int) -> Iterator[int]:
+        """The port here that leads to one of the component's Service."""
+        forward, here = self._begin_forward(component, port)
+        try:
+            assert here is not None, f"no port-forward to the Service of {component}"
+            yield here
+        finally:
+            forward.terminate()
+            forward.communicate()
+
     def close(self) -> None:
         """Ends the port-forward; the next call makes another one."""
         forward, self._forward = self._forward, None
@@ -193,9 +204,26 @@ class Farm:
         return self._environment
 
     def _try_forward(self) -> bool:
-        service = f"service/{FULL_NAME}-coordinator"
+        forward, port = self._begin_forward("coordinator", 7390)
+        if port is None:
+            return False
+        self._forward = forward
+        authority = self._folder / "ca.crt"
+        authority.write_text(self.secret("tls", "ca.crt"))
+        self._environment = {
+            "REMY_FARM_COORDINATOR": f"localhost:{port}",
+            "REMY_FARM_TLS_CA": str(authority),
+            "REMY_FARM_PATIENCE": "10",
+        }
+        return True
+
+    def _begin_forward(self, component: str, port: int) -> tuple[subprocess.Popen[str], int | None]:
+        """kubectl's process, and the port here that it took; None: it could not, and has ended."""
         forward = subprocess.Popen(
-            ["kubectl", "-n", self.namespace, "port-forward", service, ":7390"],
+            [
+                *("kubectl", "-n", self.namespace, "port-forward"),
+                *(f"service/{FULL_NAME}-{component}", f":{port}"),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -205,16 +233,7 @@ class Farm:
         if match is None:
             forward.kill()
             forward.communicate()
-            return False
-        self._forward = forward
-        authority = self._folder / "ca.crt"
-        authority.write_text(self.secret("tls", "ca.crt"))
-        self._environment = {
-            "REMY_FARM_COORDINATOR": f"localhost:{match[1]}",
-            "REMY_FARM_TLS_CA": str(authority),
-            "REMY_FARM_PATIENCE": "10",
-        }
-        return True
+        return forward, None if match is None else int(match[1])
 
 
 def _place_of(job: dict[str, Any]) -> tuple[str, int]:
