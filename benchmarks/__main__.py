@@ -17,6 +17,7 @@ from benchmarks import (
     launcher,
     memory,
     ns2_points,
+    ns2_points_on_tcp,
     ns3,
     pages,
     ray_overhead,
@@ -34,6 +35,7 @@ FIGURES = {
     for module in (
         fidelity,
         ns2_points,
+        ns2_points_on_tcp,
         instructions,
         ns3,
         codecs,

@@ -39,7 +39,7 @@ class Point:
     """Mbit/s, senders or ms."""
     overflows: bool
     ratio: float
-    """Of our throughput in the body `ns2` to ns-2's."""
+    """Of our throughput to ns-2's."""
     rtt_ms: float
     ns2_rtt_ms: float
 
@@ -93,10 +93,10 @@ def on_and_off(on_ms: float, off_ms: float) -> evaluation_pb2.Traffic:
     return traffic
 
 
-def ns2_points(runs: Runs, fastest_mbps: float = float("inf")) -> list[Point]:
-    """All of Figures 2 to 4 where a table ran. Raises Unavailable."""
+def ns2_points(runs: Runs, fastest_mbps: float = float("inf"), body: str = "ns2") -> list[Point]:
+    """All of Figures 2 to 4 where a table ran, here on a body. Raises Unavailable."""
     return [
-        _point(curve, given, runs)
+        _point(curve, given, runs, body)
         for curve in learnability_goldens("learnability_curves")
         if curve["protocol"]["name"] == "remycc"
         for given in curve["points"]
@@ -104,7 +104,7 @@ def ns2_points(runs: Runs, fastest_mbps: float = float("inf")) -> list[Point]:
     ]
 
 
-def _point(curve: dict[str, Any], given: dict[str, Any], runs: Runs) -> Point:
+def _point(curve: dict[str, Any], given: dict[str, Any], runs: Runs, body: str) -> Point:
     network, x = curve["network"], given["x"]
     mbps, rtt_ms = network.get("link_mbps", x), network.get("base_rtt_ms", x)
     # Behind 5 bandwidth-delay products; of Figure 2 those of 148 ms.
@@ -122,7 +122,7 @@ def _point(curve: dict[str, Any], given: dict[str, Any], runs: Runs) -> Point:
         specimen.bottleneck.packet_bytes = PACKET_BYTES
         specimen.bottleneck.ack_bytes = _ACK_BYTES
         specimen.senders.add(
-            count=network.get("senders", x), traffic=on_and_off(1000, 1000), body={"name": "ns2"}
+            count=network.get("senders", x), traffic=on_and_off(1000, 1000), body={"name": body}
         )
         specimens.append(specimen)
     throughputs, delays_ms = run_tables([curve["protocol"]["table"]], specimens)

@@ -1,12 +1,18 @@
-"""The tables of docs/protocols.md: `python -m scripts.protocol_reference` writes them anew."""
+"""The tables of docs/protocols.md: `python -m scripts.protocol_reference` writes them anew.
+
+With a report of the C++ tests (`--gtest_output=json:REPORT.json`) also those of what they measure
+beside ns-2 and a kernel.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry
@@ -18,6 +24,7 @@ _SECTION: Final = re.compile(
     r"(?P<table><!-- table -->\n).*?(?P<end><!-- end -->)",
     re.MULTILINE | re.DOTALL,
 )
+_MEASURED: Final = re.compile(r"<!-- measured: (?P<table>\S+) -->\n.*?<!-- end -->", re.DOTALL)
 _CHAPTERS: Final = {
     Registry.PROTOCOL: "## Protocols",
     Registry.BODY: "## Bodies",
@@ -72,5 +79,34 @@ def filled(text: str) -> str:
     return page
 
 
+def with_measured(text: str, report: dict[str, Any]) -> str:
+    """The page with what the tests of a report have measured, ours and in parentheses the other.
+
+    Raises ValueError for a table of which the report has nothing.
+    """
+    cells: dict[str, dict[str, dict[str, str]]] = {}
+    for suite in report["testsuites"]:
+        for test in suite["testsuite"]:
+            for key, value in test.items():
+                if key.startswith("measured/"):
+                    _, table, row, column = key.split("/", 3)
+                    cells.setdefault(table, {}).setdefault(row, {})[column] = value
+
+    def measured(place: re.Match[str]) -> str:
+        rows = cells.get(place["table"])
+        if rows is None:
+            raise ValueError(f"the report has nothing beside {place['table']}")
+        columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+        lines = [["what", *columns], ["---"] * (len(columns) + 1)]
+        lines += [[name, *(row.get(each, "") for each in columns)] for name, row in rows.items()]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"<!-- measured: {place['table']} -->\n\n{table}\n\n<!-- end -->"
+
+    return _MEASURED.sub(measured, text)
+
+
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    page = filled(PAGE.read_text(encoding="utf-8"))
+    for report in sys.argv[1:]:
+        page = with_measured(page, json.loads(Path(report).read_text(encoding="utf-8")))
+    PAGE.write_text(page, encoding="utf-8")

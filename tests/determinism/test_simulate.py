@@ -1,4 +1,4 @@
-"""The native command and the one in Python are the same simulation."""
+"""The native command and the one in Python are the same simulation, on any CPU."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cpu_features import environment_with_features_off
 from benchmarks.programs import REMY_FARM, REMY_SIMULATE, network_flags, run_json
 from benchmarks.tables import write_eight_rules, write_flood
+from remy_simulator import registry
+from remy_simulator.registry import Registry
 
 _USUAL = {"senders": 4, "link_mbps": 15, "rtt_ms": 150, "on_ms": 1000, "off_ms": 800}
 _NETWORKS: dict[str, dict[str, float]] = {
@@ -31,3 +34,21 @@ def test_equal_flags_give_equal_digests(network: dict[str, float], tmp_path: Pat
     native, ours = run_json(REMY_SIMULATE, *flags), run_json(REMY_FARM, "simulate", *flags)
     assert native["digest"] == ours["digest"]
     assert native["packets_received"] == ours["packets_received"] > 0
+
+
+@pytest.mark.parametrize("queue", ["xcp", "red", "sfq-codel"])
+def test_cpu_features_change_no_protocol(queue: str) -> None:
+    """All variants beside each other, as far as the queue lets them."""
+    flags = ["simulate", "--queue", queue, "--link-mbps", "40", "--rtt-ms", "60", "--seconds", "20"]
+    flags += ["--buffer-packets", "200", "--on-bytes", "300e3", "--off-ms", "300"]
+    for entry in registry.entries(Registry.PROTOCOL).values():
+        if registry.IS_ALONE in entry.traits:
+            continue
+        if queue == "xcp" or registry.NEEDS_XCP_ROUTER not in entry.traits:
+            for variant in entry.variants:
+                flags += ["--sender", f"{entry.name},variant={variant.name}"]
+    here = run_json(REMY_FARM, *flags)
+    elsewhere = run_json(REMY_FARM, *flags, environment=environment_with_features_off())
+    assert len(here["senders"]) > 20
+    assert all(sender["packets_received"] > 0 for sender in here["senders"])
+    assert elsewhere["digest"] == here["digest"]

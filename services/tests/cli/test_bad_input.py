@@ -31,6 +31,7 @@ CASES = {
     "parameter of no number": (SIMULATE + " --sender cubic,beta=x", "'x'"),
     "parameter twice": (SIMULATE + " --sender cubic,beta=0.5,beta=0.6", "twice"),
     "too many senders": (SIMULATE + " --sender cubic=10001", "1 to 10000"),
+    "fewer senders than none": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
     "a protocol on datagrams": (SIMULATE + " --sender cubic,body=datagram", "on tcp"),
     "no such body": (SIMULATE + " --body udp", "datagram"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,16 @@ def test_the_page_has_what_there_is() -> None:
     """python -m scripts.protocol_reference writes its tables anew."""
     text = PAGE.read_text(encoding="utf-8")
     assert filled(text) == text
+
+
+def test_the_examples_of_the_page_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PAGE.parent.parent)
+    introduction = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
+    examples = re.findall(r"^ {4}remy-farm ((?:.*\\\n)*.*)$", introduction, re.MULTILINE)
+    assert len(examples) == 3
+    for example in examples:
+        result = run(*shlex.split(example.replace("\\\n", "")))
+        assert (result.exit_code, result.stderr) == (0, ""), example
 
 
 def test_protocols_are_listed(run: Any, run_json: RunJson) -> None:
@@ -60,6 +72,7 @@ def test_results_are_by_sender_and_by_kind(run: Any, run_json: RunJson, remycc_f
     ]
     for name in ("retransmissions", "timeouts", "marks", "flows_completed", "packets_in_order"):
         assert kinds[0][name] == senders[0][name] + senders[1][name]
+    assert set(kinds[0]) == set(senders[0]) - {"on_ms"} | {"senders"}
     cubic = senders[0]
     assert cubic["goodput_mbps"] == cubic["throughput_mbps"]
     assert cubic["packets_in_order"] <= cubic["packets_received"]

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/random.h"
+#include "measured_row.h"
 #include "network/network.h"
 #include "table/dna.h"
 
@@ -105,6 +106,16 @@ TEST_P(Sigcomm2013, Ns2HasTheSameThroughputAndDelay) {
       rtt_over_time_ms.push_back(each.body.rtt.mean_over_time_ms());
     }
   }
+  const std::string name = "`" + row.protocol.name + "` `" + row.protocol.variant + "` on `tcp` `" +
+                           row.body.variant + "`, `" + row.queue.name + "`";
+  const auto record = [&name](const char* column, double ours, double theirs) {
+    record_measured("ns-2", name, column, ours, theirs);
+  };
+  record("mean, Mbit/s", mean(mbps), row.mean_mbps);
+  record("median", median(mbps), row.median_mbps);
+  record("deviation", deviation(mbps), row.deviation_mbps);
+  record("RTT by packets, ms", mean(rtt_ms), row.rtt_ms);
+  record("by time", mean(rtt_over_time_ms), row.rtt_over_time_ms);
   EXPECT_NEAR(mean(mbps), row.mean_mbps, 0.05 * row.mean_mbps);
   EXPECT_NEAR(median(mbps), row.median_mbps, 0.1 * row.median_mbps);
   EXPECT_NEAR(deviation(mbps), row.deviation_mbps, std::max(0.15 * row.deviation_mbps, 0.03));

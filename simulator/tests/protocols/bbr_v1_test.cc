@@ -3,8 +3,10 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "measured_row.h"
 #include "network/network.h"
 #include "protocols/one_link.h"
 #include "protocols/windowed_filter.h"
@@ -280,8 +282,13 @@ TEST_P(BbrV1InTheKernel, DoesTheSame) {
     rtts += static_cast<double>(sender.delay_samples);
   }
   const double mbit_per_s = packets * 1500 * 8 / 1e3 / kDurationMs;
+  const std::string row = std::string("`bbr` `v1`, ") +
+                          (kernel.flows == 1 ? "one flow" : "two flows") +
+                          (kernel.loss > 0 ? " at 1 % loss" : "");
+  record_measured("kernel", row, "Mbit/s", mbit_per_s, kernel.mbit_per_s);
   EXPECT_NEAR(mbit_per_s, kernel.mbit_per_s, (kernel.loss > 0 ? 0.15 : 0.05) * kernel.mbit_per_s);
   if (kernel.rtt_ms > 0) {
+    record_measured("kernel", row, "RTT, ms", rtts_ms / rtts, kernel.rtt_ms);
     EXPECT_NEAR(rtts_ms / rtts, kernel.rtt_ms, 0.1 * kernel.rtt_ms);
   }
 }

@@ -64,6 +64,30 @@ TEST(Compound, IsRenoWhileMoreThanGammaPacketsAreQueued) {
   }
 }
 
+// Between gamma and the delay window it gives way in a round by what is queued, zeta being 1; of
+// the window in the paper, of the packets that left in the round before in the module.
+TEST(Compound, GivesWayByWhatIsQueued) {
+  for (const Choice& choice : {kPaper, kLinux}) {
+    AckClock clock(choice, 100);
+    settle(clock, 256);
+    for (int round = 0; round < 40; ++round) {
+      clock.round();
+    }
+    clock.set_rtt_ms(110);
+    clock.round();
+    double last = clock.window();
+    clock.round();
+    for (int round = 0; round < 3; ++round) {
+      const double before = clock.window();
+      const double queued = (choice.variant == "linux" ? last : before) * (1 - 100 / 110.0);
+      EXPECT_GT(queued, 30) << choice.variant;
+      clock.round();
+      EXPECT_NEAR(clock.window() - before, 1 - queued, 1) << choice.variant;
+      last = before;
+    }
+  }
+}
+
 // Equation 5: the whole window halves, Reno's part by itself and the other to what is left.
 TEST(Compound, HalvesTheWholeWindowAtALoss) {
   AckClock clock(kPaper, 100);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "measured_row.h"
 #include "protocols/ack_clock.h"
 #include "protocols/one_bottleneck.h"
 
@@ -285,13 +286,20 @@ double megabits_per_second(const NetworkResults& results) {
   return packets_in_order(results) * 12'000 / 40'000 / 1000;
 }
 
+void record_kernel(const char* flows, const char* column, double ours, double theirs) {
+  record_measured("kernel", std::string("`cubic` `linux`, ") + flows, column, ours, theirs);
+}
+
+void expect_kernel(const NetworkResults& results, const char* flows, double mbps, double rtt_ms) {
+  record_kernel(flows, "Mbit/s", megabits_per_second(results), mbps);
+  record_kernel(flows, "RTT, ms", mean_rtt_ms(results), rtt_ms);
+  EXPECT_NEAR(megabits_per_second(results) / mbps, 1, 0.05) << flows;
+  EXPECT_NEAR(mean_rtt_ms(results) / rtt_ms, 1, 0.1) << flows;
+}
+
 TEST(Cubic, OfLinuxHasTheRateAndTheRttOfTheKernel) {
-  const NetworkResults one = emulated_link({0}).run(40'000);
-  EXPECT_NEAR(megabits_per_second(one) / 14.81, 1, 0.05);
-  EXPECT_NEAR(mean_rtt_ms(one) / 715, 1, 0.1);
-  const NetworkResults two = emulated_link({0, 200}).run(40'200);
-  EXPECT_NEAR(megabits_per_second(two) / 14.85, 1, 0.05);
-  EXPECT_NEAR(mean_rtt_ms(two) / 754, 1, 0.1);
+  expect_kernel(emulated_link({0}).run(40'000), "one flow", 14.81, 715);
+  expect_kernel(emulated_link({0, 200}).run(40'200), "two flows", 14.85, 754);
 }
 
 // One packet in a hundred is lost: 1.3 Mbit/s.
@@ -302,6 +310,7 @@ TEST(Cubic, OfLinuxHasTheRateOfTheKernelWherePacketsAreLost) {
   for (std::uint64_t key = 0; key < 20; ++key) {
     sum += megabits_per_second(bottleneck.run(40'000, key));
   }
+  record_kernel("one flow at 1 % loss", "Mbit/s", sum / 20, 1.3);
   EXPECT_NEAR(sum / 20 / 1.3, 1, 0.15);
 }
 

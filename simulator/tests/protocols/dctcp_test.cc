@@ -129,5 +129,54 @@ TEST_P(DctcpOnALink, HoldsTheQueueBelowItsThresholdAndOnePacketAFlow) {
 
 INSTANTIATE_TEST_SUITE_P(Flows, DctcpOnALink, testing::Values(2, 4));
 
+// Alizadeh et al. 2010, section 4.1, "Multi-hop networks": ten senders cross a link of 10 Gbit/s
+// and one of 1 Gbit/s, twenty the first and ten the second; each has 1 Gbit/s of its own. Fair are
+// 50, 475 and 50 Mbit/s; the paper measured 46, 475 and 54.
+TEST(Dctcp, SharesTwoBottlenecksFairly) {
+  NetworkDescription network;
+  const auto add_link = [&network](double gigabits, double threshold) {
+    LinkDescription& link = network.links.emplace_back();
+    link.rate_packets_per_ms = gigabits * 1e6 / 12'000;
+    link.queue = {"threshold-marking", "", {{"threshold_packets", threshold}}};
+    return static_cast<std::uint32_t>(network.links.size() - 1);
+  };
+  const std::uint32_t fast = add_link(10, 65);
+  const std::uint32_t slow = add_link(1, 20);
+  const auto add_senders = [&](int count, const std::vector<std::uint32_t>& shared) {
+    for (int i = 0; i < count; ++i) {
+      SenderDescription& sender = network.senders.emplace_back();
+      sender.protocol = kDctcp;
+      sender.body = {"tcp", "", {}};
+      sender.traffic = {ExponentialTime{1e15}, 1};
+      sender.first_on_ms = 0.37 * static_cast<double>(network.senders.size());
+      sender.route.links = {add_link(1, 1000)};
+      sender.route.links.insert(sender.route.links.end(), shared.begin(), shared.end());
+      sender.route.return_delay_ms = 0.3;
+    }
+  };
+  add_senders(10, {fast, slow});
+  add_senders(20, {fast});
+  add_senders(10, {slow});
+  const NetworkResults before = run_network(network, {}, 100, 1);
+  const NetworkResults after = run_network(network, {}, 600, 1);
+  double megabits[3] = {};
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < network.senders.size(); ++i) {
+    const std::size_t group = i < 10 ? 0 : i < 30 ? 1 : 2;
+    const double packets = static_cast<double>(after.senders[i].body.packets_in_order -
+                                               before.senders[i].body.packets_in_order);
+    const double rate = packets * 12 / 500;
+    megabits[group] += rate / (group == 1 ? 20 : 10);
+    const double share = rate / (group == 1 ? 475 : 50);
+    sum += share;
+    squares += share * share;
+  }
+  EXPECT_NEAR(megabits[0], 46, 4.6);
+  EXPECT_NEAR(megabits[1], 475, 9.5);
+  EXPECT_NEAR(megabits[2], 54, 5.4);
+  EXPECT_GT(sum * sum / (40 * squares), 0.98);
+}
+
 }  // namespace
 }  // namespace remy

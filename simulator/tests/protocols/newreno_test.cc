@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "one_body.h"
+#include "protocols/ack_clock.h"
 #include "protocols/protocol.h"
 #include "senders/transport.h"
 
@@ -16,7 +17,7 @@ std::unique_ptr<Controller> make(const Choice& choice) {
 
 // The mean window over time, where one packet is lost 1/p packets after the last. The first cycles,
 // which come from slow start, do not count.
-double mean_window(const Choice& choice, double loss) {
+double mean_window_of_transport(const Choice& choice, double loss) {
   Transport body({}, make(choice));
   OneBody path(body);
   path.keeps_record = false;
@@ -43,17 +44,29 @@ double mean_window(const Choice& choice, double loss) {
 
 TEST(NewReno, MeanWindowIsTheRootOfThreeHalvesOverTheLossRate) {
   for (const double loss : {1e-3, 1e-4}) {
-    EXPECT_NEAR(mean_window({"newreno", "", {}}, loss) / std::sqrt(1.5 / loss), 1, 0.06) << loss;
+    EXPECT_NEAR(mean_window_of_transport({"newreno", "", {}}, loss) / std::sqrt(1.5 / loss), 1,
+                0.06)
+        << loss;
   }
   // Of a dozen packets the round trip of the recovery, and whole packets, take a seventh.
-  EXPECT_NEAR(mean_window({"newreno", "", {}}, 1e-2) / std::sqrt(1.5 / 1e-2), 0.86, 0.03);
+  EXPECT_NEAR(mean_window_of_transport({"newreno", "", {}}, 1e-2) / std::sqrt(1.5 / 1e-2), 0.86,
+              0.03);
+}
+
+// Of larger windows by the rule alone, as repairing takes the less of a cycle the longer it is.
+TEST(NewReno, MeanWindowIsThatOfTheFormulaHoweverLarge) {
+  for (const std::uint64_t packets_per_loss : {100'000U, 1'000'000U}) {
+    const double formula = std::sqrt(1.5 * static_cast<double>(packets_per_loss));
+    EXPECT_NEAR(mean_window({"newreno", "", {}}, 100, packets_per_loss, 1, 6) / formula, 1, 0.02)
+        << packets_per_loss;
+  }
 }
 
 TEST(Aimd, MeanWindowFollowsItsParameters) {
   for (const auto& [increase, decrease] : {std::pair{1.0, 0.5}, {0.5, 0.7}, {2.0, 0.8}}) {
     const double loss = 1e-4;
     const double expected = std::sqrt(increase * (1 + decrease) / (2 * (1 - decrease) * loss));
-    const double mean = mean_window(
+    const double mean = mean_window_of_transport(
         {"aimd", "", {{"increase_packets", increase}, {"decrease_factor", decrease}}}, loss);
     EXPECT_NEAR(mean / expected, 1, 0.05) << increase << " " << decrease;
   }
@@ -171,6 +184,19 @@ TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
   EXPECT_EQ(body.controller().window_packets(), window);
   path.run_to_the_end(1e5);
   EXPECT_TRUE(body.is_done());
+}
+
+TEST(RemyAimd, KeepsAPacketHoweverManyAreLost) {
+  AckClock clock({"remy-aimd", "", {}}, 100);
+  while (clock.window() < 32) {
+    clock.acknowledge();
+  }
+  for (const double window : {16.0, 8.0, 4.0, 2.0, 1.0, 1.0}) {
+    clock.wait(101);
+    clock.lose();
+    clock.acknowledge_now();
+    EXPECT_EQ(clock.window(), window);
+  }
 }
 
 }  // namespace

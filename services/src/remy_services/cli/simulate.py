@@ -475,7 +475,8 @@ class _Kind:
     def tree(self) -> dict[str, Any]:
         """For --json."""
         tree = asdict(self) | {"senders": len(self.senders)}
-        return {"kind": tree.pop("name"), **tree, **(tree.pop("transport") or {})}
+        transport = tree.pop("transport") or {}
+        return {"kind": tree.pop("name"), **tree, **transport}
 
 
 def _kinds(

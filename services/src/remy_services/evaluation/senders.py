@@ -17,7 +17,7 @@ MOST_SENDERS = 10_000
 
 _TCP = "tcp"
 _USUAL_QUEUE = "drop-tail"
-_COUNTED = re.compile("(.*)=([0-9]+)", re.DOTALL)
+_COUNTED = re.compile("(.*)=(-?[0-9]+)", re.DOTALL)
 #: Settings that are not parameters.
 _BODY, _BODY_VARIANT, _RTT = "body", "body_variant", "rtt_ms"
 
