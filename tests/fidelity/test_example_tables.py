@@ -89,8 +89,9 @@ def test_a_table_was_designed_from_its_example(name: str) -> None:
         for path in (_remycc(name).with_name("spec.yaml"), _EXAMPLES / f"{name}.yaml")
     )
     example.search.seed = designed.search.seed
-    # How long, and in how large steps.
-    for setting in ("steps", "step_size", "perturbation"):
+    # How long, in how large steps, how many of which refine, and how often they are compared.
+    schedule = ("steps", "step_size", "perturbation", "fine_share", "steps_per_epoch")
+    for setting in filter(designed.search.joint.HasField, schedule):
         setattr(example.search.joint, setting, getattr(designed.search.joint, setting))
     assert designed == example
 

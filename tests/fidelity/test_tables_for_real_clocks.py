@@ -35,8 +35,12 @@ def test_one_designed_with_exact_clocks_does() -> None:
     assert _score("general-purpose-delta1", 2, _JITTER) < exact - 0.5
 
 
-@pytest.mark.parametrize("senders", [1, 2, 4, 8, 16])
-def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(senders: int) -> None:
+@pytest.mark.parametrize(
+    ("senders", "most_delay"), [(1, 1.03), (2, 1.03), (4, 1.03), (8, 1.05), (16, 1.08)]
+)
+def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(
+    senders: int, most_delay: float
+) -> None:
     """They begin within a millisecond of each other, and take each other's queue for the path."""
     table = ROOT / "examples" / "remyccs" / "general-purpose-realistic" / "remycc.json"
     flags = network_flags(
@@ -48,5 +52,5 @@ def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(sender
         buffer_packets=1000,
     )
     measured = run_json(REMY_FARM, "simulate", *flags, "--jitter-ms", "0.12")
-    assert measured["throughput_over_link_rate"] >= 0.95
-    assert measured["delay_over_rtt"] <= 1.06
+    assert measured["throughput_over_link_rate"] >= 0.97
+    assert measured["delay_over_rtt"] <= most_delay
