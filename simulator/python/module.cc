@@ -295,7 +295,8 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds, con
 using TransportTuple =
     std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, std::vector<std::uint64_t>,
                std::vector<std::uint64_t>, std::vector<std::uint64_t>, std::vector<std::uint64_t>,
-               std::vector<std::uint64_t>, std::vector<std::uint64_t>, nb::bytes>;
+               std::vector<std::uint64_t>, std::vector<std::uint64_t>, nb::bytes, nb::bytes,
+               nb::bytes>;
 
 TransportTuple transport_columns(const OutcomeColumns& columns) {
   std::vector<NetworkSenderResults> senders = columns.network;
@@ -306,8 +307,12 @@ TransportTuple transport_columns(const OutcomeColumns& columns) {
   std::vector<std::uint64_t> flows;
   std::vector<std::uint64_t> packets;
   std::vector<double> times_ms;
+  std::vector<double> rtts_ms;
+  std::vector<double> rtts_over_time_ms;
   for (const NetworkSenderResults& sender : senders) {
     bodies.push_back(sender.body);
+    rtts_ms.push_back(sender.body.rtt.mean_ms());
+    rtts_over_time_ms.push_back(sender.body.rtt.mean_over_time_ms());
     flows.push_back(sender.flows.size());
     for (const FlowCompletion& flow : sender.flows) {
       packets.push_back(flow.packets);
@@ -322,7 +327,9 @@ TransportTuple transport_columns(const OutcomeColumns& columns) {
           integers(senders, &NetworkSenderResults::delay_samples),
           std::move(flows),
           std::move(packets),
-          column(times_ms)};
+          column(times_ms),
+          column(rtts_ms),
+          column(rtts_over_time_ms)};
 }
 
 // What Python code may set from any thread.
@@ -697,7 +704,7 @@ void bind_evaluation(nb::module_& module) {
       },
       "simulations"_a, "transports"_a = std::vector<std::vector<TransportRow>>(),
       "A digest of every sender's exact results, and of what a TransportColumns message says of it "
-      "beside.");
+      "beside, but for means of sampled RTTs.");
   module.def(
       "median",
       [](std::uint8_t axis, std::vector<std::uint32_t> buckets, std::vector<std::uint64_t> counts) {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
+from array import array
 from typing import Any
 
 import pytest
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import columns, registry
+from remy_simulator import columns, messages, registry
 from remy_simulator.objective import specimen_score
 
 _BY_BYTES = evaluation_pb2.Traffic(exponential_bytes={"mean_bytes": 150e3}, mean_off_ms=200.0)
@@ -86,7 +88,7 @@ def _mixed(**changes: Any) -> evaluation_pb2.EvaluationRequest:
 
 
 #: Of the specimens of `_mixed`.
-_SENDERS = 16
+_SENDERS = 17
 
 
 def _two_links(key: int) -> evaluation_pb2.Specimen:
@@ -262,6 +264,55 @@ def test_protocols_alone_need_no_table() -> None:
     assert min(memoryview(transport.completion_ms).cast("d")) > 70
 
 
+def test_rtts_are_means_of_what_a_sender_had_sampled() -> None:
+    """Cubic on tcp samples, a RemyCC on datagrams does not."""
+    request = _mixed()
+    outcome = remy_simulator.evaluate_columns(request)
+    transport = columns.specimen_outcomes(request, outcome)[1].transport
+    none, *sampled = messages.sampled_rtts_ms(transport)
+    assert none == (0.0, 0.0)
+    # Of the path, and of a queue of at most 30 packets and one in service.
+    longest_ms = 70 + 31 / 0.8
+    assert len(sampled) == 2
+    assert all(70 < each < longest_ms for pair in sampled for each in pair)
+    assert all(by_packets != over_time for by_packets, over_time in sampled)
+
+
+def test_a_message_from_before_there_were_sampled_rtts_reads() -> None:
+    request = _mixed()
+    outcome = remy_simulator.evaluate_columns(request)
+    old = evaluation_pb2.EvaluationOutcome.FromString(outcome.SerializeToString())
+    for name in ("sampled_rtt_ms", "sampled_rtt_over_time_ms"):
+        old.senders.transport.ClearField(name)
+    results = columns.specimen_outcomes(request, old)
+    assert messages.sampled_rtts_ms(results[1].transport) == [(0.0, 0.0)] * 3
+    assert [messages.transport_rows(each.transport) for each in results] == [
+        messages.transport_rows(each.transport)
+        for each in columns.specimen_outcomes(request, outcome)
+    ]
+    assert columns.digest(request, old) == columns.digest(request, outcome)
+
+
+@pytest.mark.parametrize("field", ["sampled_rtt_ms", "sampled_rtt_over_time_ms"])
+@pytest.mark.parametrize(
+    ("rtts_ms", "words"),
+    [
+        ([], "one entry for each of its 17 senders"),
+        ([90.0] * (_SENDERS - 1), "one entry for each of its 17 senders"),
+        ([90.0] * (_SENDERS - 1) + [-1.0], "an RTT that is not between 0"),
+        ([90.0] * (_SENDERS - 1) + [math.nan], "an RTT that is not between 0"),
+    ],
+)
+def test_impossible_rtts_are_refused(field: str, rtts_ms: list[float], words: str) -> None:
+    request = _mixed()
+    outcome = remy_simulator.evaluate_columns(request)
+    transport = outcome.senders.transport
+    assert len(getattr(transport, field)) == 8 * _SENDERS
+    setattr(transport, field, array("d", rtts_ms).tobytes())
+    with pytest.raises(remy_simulator.ImpossibleOutcome, match=words):
+        columns.check(request, outcome)
+
+
 @pytest.mark.parametrize(
     ("specimen", "words"),
     [
@@ -325,7 +376,7 @@ def test_impossible_results_are_refused(field: str, values: list[int]) -> None:
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     column = getattr(outcome.senders.transport, field)
-    assert len(column) >= _SENDERS or field == "flow_packets"
+    assert len(column) == _SENDERS or field == "flow_packets"
     del column[:]
     column.extend(values)
     with pytest.raises(remy_simulator.ImpossibleOutcome):

@@ -78,9 +78,11 @@ def test_results_are_by_sender_and_by_kind(run: Any, run_json: RunJson, remycc_f
     assert cubic["packets_in_order"] <= cubic["packets_received"]
     assert cubic["flows_completed"] > 3
     assert 80 < cubic["completion_ms_median"] <= cubic["completion_ms_percentile_99"]
-    assert kinds[0]["throughput_mbps"] == pytest.approx(
-        (senders[0]["throughput_mbps"] + senders[1]["throughput_mbps"]) / 2
-    )
+    for name in ("throughput_mbps", "sampled_rtt_ms", "sampled_rtt_over_time_ms"):
+        assert kinds[0][name] == pytest.approx((senders[0][name] + senders[1][name]) / 2)
+    assert min(cubic["sampled_rtt_ms"], cubic["sampled_rtt_over_time_ms"]) > 80
+    # A datagram's sender takes no samples.
+    assert senders[2]["sampled_rtt_ms"] is senders[2]["sampled_rtt_over_time_ms"] is None
     shown = run("simulate", *words).stdout
     assert "cubic" in shown
     assert "completion ms" in shown

@@ -28,7 +28,9 @@ NETWORK = {"link_mbps": 12.0, "rtt_ms": 100.0, "on_ms": 1000.0, "off_ms": 1000.0
 
 
 def _sample(run: int, sender: int, mbps: float, rtt_ms: float = 110.0) -> SenderSample:
-    return SenderSample(run, sender, sender, mbps, rtt_ms, 0.5, 1000, 110, 10, (5.0, 7.0))
+    # On a body that samples RTTs in the first run only.
+    sampled = (rtt_ms - 1, rtt_ms - 2) if run == 0 else (None, None)
+    return SenderSample(run, sender, sender, mbps, rtt_ms, 0.5, 1000, 110, 10, (5.0, 7.0), *sampled)
 
 
 def _cell(x: float | None, *samples: SenderSample, senders: int = 2) -> CellSamples:
@@ -47,6 +49,8 @@ CELL = _cell(None, _sample(0, 0, 2), _sample(0, 1, 4), _sample(1, 0, 6), _sample
     [
         (Measure.THROUGHPUT_MBPS, [2, 4, 6, 6]),
         (Measure.RTT_MS, [110, 110, 110, 150]),
+        (Measure.SAMPLED_RTT_MS, [109, 109]),
+        (Measure.SAMPLED_RTT_OVER_TIME_MS, [108, 108]),
         # A packet of 1500 bytes takes 1 ms.
         (Measure.QUEUEING_DELAY_MS, [9, 9, 9, 49]),
         (Measure.SMALLEST_OVER_LARGEST, [0.5, 1]),

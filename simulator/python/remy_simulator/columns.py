@@ -455,17 +455,19 @@ def _native_kind(kind: evaluation_pb2.SpecimenKind, traces: Traces) -> _native.S
     )
 
 
-# In the order of TransportColumns' fields: counts by sender, then of each flow.
-_COUNTS = tuple(field.name for field in evaluation_pb2.TransportColumns.DESCRIPTOR.fields)[:7]
+# In the order of the fields: counts by sender, then of each flow, then means by sender.
+_TRANSPORT = tuple(field.name for field in evaluation_pb2.TransportColumns.DESCRIPTOR.fields)
+_COUNTS, _MEANS = _TRANSPORT[:7], _TRANSPORT[9:]
 
 
 def _set_transport(
     columns: evaluation_pb2.TransportColumns, values: Sequence[Sequence[int] | bytes]
 ) -> None:
-    *counts, completion_ms = values
-    columns.completion_ms = bytes(completion_ms)
-    for name, numbers in zip((*_COUNTS, "flow_packets"), counts, strict=True):
-        getattr(columns, name).extend(numbers)
+    for name, column in zip(_TRANSPORT, values, strict=True):
+        if isinstance(column, bytes):
+            setattr(columns, name, column)
+        else:
+            getattr(columns, name).extend(column)
 
 
 class _TransportRows:
@@ -474,6 +476,9 @@ class _TransportRows:
     def __init__(self, columns: evaluation_pb2.TransportColumns) -> None:
         self._columns = columns
         self._flows_before = [0, *itertools.accumulate(columns.flows)]
+        # A message's bytes are copied whenever they are looked at.
+        self._completion_ms = columns.completion_ms
+        self._means = [(name, getattr(columns, name)) for name in _MEANS]
 
     def append_to(self, target: evaluation_pb2.TransportColumns, first: int, behind: int) -> None:
         """The senders from `first` up to, and without, `behind`."""
@@ -481,9 +486,10 @@ class _TransportRows:
             getattr(target, name).extend(getattr(self._columns, name)[first:behind])
         begin, end = self._flows_before[first], self._flows_before[behind]
         target.flow_packets.extend(self._columns.flow_packets[begin:end])
-        target.completion_ms += self._columns.completion_ms[
-            begin * _NUMBER_BYTES : end * _NUMBER_BYTES
-        ]
+        target.completion_ms += self._completion_ms[begin * _NUMBER_BYTES : end * _NUMBER_BYTES]
+        for name, column in self._means:
+            means = column[first * _NUMBER_BYTES : behind * _NUMBER_BYTES]
+            setattr(target, name, getattr(target, name) + means)
 
 
 # Outcomes
@@ -703,9 +709,11 @@ def _check_transport(
         return
     transport = columns.transport
     counts = [getattr(transport, name) for name in _COUNTS]
+    means = [getattr(transport, name) for name in _MEANS]
     flows = sum(transport.flows)
     if (
         any(len(values) != senders for values in counts)
+        or any(len(values) != senders * _NUMBER_BYTES for values in means)
         or len(transport.flow_packets) != flows
         or len(transport.completion_ms) != flows * _NUMBER_BYTES
     ):
@@ -723,6 +731,8 @@ def _check_transport(
     longest_ms = request.duration_ms * _TOLERANCE
     if not all(0.0 <= value <= longest_ms for value in _numbers(transport.completion_ms)):
         raise ImpossibleOutcome("the outcome has a flow that took longer than was simulated")
+    if not all(0.0 <= rtt_ms <= _LARGEST_DELAY_MS for each in means for rtt_ms in _numbers(each)):
+        raise ImpossibleOutcome("the outcome has an RTT that is not between 0 and what is possible")
 
 
 def _check_recording(

@@ -512,7 +512,7 @@ class RuleMemory(_message.Message):
     def __init__(self, rule: _Optional[int] = ..., signals: _Optional[_Iterable[_Union[SignalSummary, _Mapping]]] = ...) -> None: ...
 
 class TransportColumns(_message.Message):
-    __slots__ = ("packets_in_order", "packets_repeated", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms")
+    __slots__ = ("packets_in_order", "packets_repeated", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms")
     PACKETS_IN_ORDER_FIELD_NUMBER: _ClassVar[int]
     PACKETS_REPEATED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_MARKED_FIELD_NUMBER: _ClassVar[int]
@@ -522,6 +522,8 @@ class TransportColumns(_message.Message):
     FLOWS_FIELD_NUMBER: _ClassVar[int]
     FLOW_PACKETS_FIELD_NUMBER: _ClassVar[int]
     COMPLETION_MS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLED_RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLED_RTT_OVER_TIME_MS_FIELD_NUMBER: _ClassVar[int]
     packets_in_order: _containers.RepeatedScalarFieldContainer[int]
     packets_repeated: _containers.RepeatedScalarFieldContainer[int]
     packets_marked: _containers.RepeatedScalarFieldContainer[int]
@@ -531,7 +533,9 @@ class TransportColumns(_message.Message):
     flows: _containers.RepeatedScalarFieldContainer[int]
     flow_packets: _containers.RepeatedScalarFieldContainer[int]
     completion_ms: bytes
-    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_repeated: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ...) -> None: ...
+    sampled_rtt_ms: bytes
+    sampled_rtt_over_time_ms: bytes
+    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_repeated: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ...) -> None: ...
 
 class SpecimenOutcome(_message.Message):
     __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "rule_uses", "rule_memory", "transport")

@@ -36,6 +36,8 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MEASURES: Mapping[Measure, str] = {
     Measure.THROUGHPUT_MBPS: "throughput, Mbit/s",
     Measure.RTT_MS: "RTT, ms",
+    Measure.SAMPLED_RTT_MS: "RTT sampled, ms",
+    Measure.SAMPLED_RTT_OVER_TIME_MS: "RTT sampled, over time, ms",
     Measure.QUEUEING_DELAY_MS: "queueing delay, ms",
     Measure.OBJECTIVE: "ln(throughput / fair share) - ln(RTT / base RTT)",
     Measure.OBJECTIVE_OVER_LINK: "ln(throughput / link rate) - ln(RTT / base RTT)",

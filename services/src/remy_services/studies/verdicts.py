@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.measures import measure_senders
+from remy_services.evaluation.measures import measure_senders, present
 from remy_services.files import FileError
 from remy_services.studies.cells import (
     Cell,
@@ -42,7 +42,7 @@ from remy_services.studies.study import (
     StudyRow,
 )
 from remy_simulator import log2
-from remy_simulator.messages import transport_rows
+from remy_simulator.messages import sampled_rtts_ms, transport_rows
 
 _BITS_PER_BYTE = 8
 _MS_PER_SECOND = 1000.0
@@ -65,6 +65,8 @@ class SenderSample:
     sent: int
     lost: int
     completions_ms: tuple[float, ...]
+    sampled_rtt_ms: float | None = None
+    sampled_rtt_over_time_ms: float | None = None
 
 
 #: What was seen of a run over time: matrices have a row for each time.
@@ -116,7 +118,11 @@ class CellSamples:
             case Measure.THROUGHPUT_MBPS:
                 return [each.throughput_mbps for each in samples if each.on_fraction > 0]
             case Measure.RTT_MS:
-                return [each.rtt_ms for each in samples if each.rtt_ms is not None]
+                return present(each.rtt_ms for each in samples)
+            case Measure.SAMPLED_RTT_MS:
+                return present(each.sampled_rtt_ms for each in samples)
+            case Measure.SAMPLED_RTT_OVER_TIME_MS:
+                return present(each.sampled_rtt_over_time_ms for each in samples)
             case Measure.QUEUEING_DELAY_MS:
                 lone_ms = self.lone_rtt_ms
                 return [each.rtt_ms - lone_ms for each in samples if each.rtt_ms is not None]
@@ -396,11 +402,12 @@ def samples_of(
     counts = sender_counts(cell.row.senders, cell.network)
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
-    flows = (
-        [tuple(time for _, time in each) for _, each in transport_rows(outcome.transport)]
-        if outcome.HasField("transport")
-        else [()] * len(measures)
-    )
+    flows: list[tuple[float, ...]] = [()] * len(measures)
+    rtts_ms = [(0.0, 0.0)] * len(measures)
+    if outcome.HasField("transport"):
+        rows = transport_rows(outcome.transport)
+        flows = [tuple(time for _, time in each) for _, each in rows]
+        rtts_ms = sampled_rtts_ms(outcome.transport)
     rate = packet_bytes(cell.network) * _BITS_PER_BYTE / _MS_PER_SECOND
     return [
         SenderSample(
@@ -414,6 +421,8 @@ def samples_of(
             sent=outcome.packets_sent[sender],
             lost=outcome.packets_lost[sender],
             completions_ms=flows[sender],
+            sampled_rtt_ms=rtts_ms[sender][0] or None,
+            sampled_rtt_over_time_ms=rtts_ms[sender][1] or None,
         )
         for sender, each in enumerate(measures)
     ]
