@@ -392,14 +392,18 @@ def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[tuple[int, int, int
     return list(zip(columns.throughput_packets, columns.delay_samples, columns.flows, strict=True))
 
 
-def sampled_rtts_ms(columns: evaluation_pb2.TransportColumns) -> list[tuple[float, float]]:
-    """Means of the RTTs that each sender had sampled, by packets and over time: 0 where it took
-    none, or where a message is of a simulator that did not say it."""
+def sampled_rtts_ms(
+    columns: evaluation_pb2.TransportColumns,
+) -> list[tuple[float | None, float | None]]:
+    """Means of the RTTs that each sender had sampled, by packets and over time: None where it took
+    no samples, or where a message is of a simulator that did not say it."""
     by_packets, over_time = (
         memoryview(column or bytes(8 * len(columns.flows))).cast("d")
         for column in (columns.sampled_rtt_ms, columns.sampled_rtt_over_time_ms)
     )
-    return list(zip(by_packets, over_time, strict=True))
+    return [
+        (each or None, other or None) for each, other in zip(by_packets, over_time, strict=True)
+    ]
 
 
 _MEASURES: Final = {

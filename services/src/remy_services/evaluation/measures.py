@@ -11,14 +11,8 @@ import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.specification import draw_specimen_columns
 from remy_services.specification.networks import given_tables
-from remy_simulator import RuleTable, columns, log2
-from remy_simulator.messages import (
-    from_native,
-    packet_bytes,
-    sampled_rtts_ms,
-    tallies,
-    transport_rows,
-)
+from remy_simulator import RuleTable, columns, log2, messages
+from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
 from remy_simulator.objective import specimen_score
 
 # The designer sees only its objective; these are the quantities of the papers' plots, computed from
@@ -76,7 +70,7 @@ def measure_transport(
 ) -> TransportMeasures:
     """Of these senders together: sums, and means of goodputs and sampled RTTs."""
     rows = [transport_rows(outcome.transport)[sender] for sender in senders]
-    rtts_ms = [sampled_rtts_ms(outcome.transport)[sender] for sender in senders]
+    rtts_ms = [messages.sampled_rtts_ms(outcome.transport)[sender] for sender in senders]
     in_order, repeated, marked, timeouts = (
         [counts[place] for counts, _ in rows] for place in range(4)
     )
@@ -95,8 +89,8 @@ def measure_transport(
         completion_ms_mean=mean(times),
         completion_ms_median=median(times),
         completion_ms_percentile_99=times[(99 * len(times) - 1) // 100] if times else None,
-        sampled_rtt_ms=mean([by_packets for by_packets, _ in rtts_ms if by_packets > 0]),
-        sampled_rtt_over_time_ms=mean([over_time for _, over_time in rtts_ms if over_time > 0]),
+        sampled_rtt_ms=mean(present(by_packets for by_packets, _ in rtts_ms)),
+        sampled_rtt_over_time_ms=mean(present(over_time for _, over_time in rtts_ms)),
     )
 
 

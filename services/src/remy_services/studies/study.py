@@ -58,11 +58,11 @@ class Measure(StrEnum):
     THROUGHPUT_MBPS = "throughput_mbps"
     #: Of a sender: mean over its ACKs of each packet's own.
     RTT_MS = "rtt_ms"
+    #: The same, less what a lone packet takes.
+    QUEUEING_DELAY_MS = "queueing_delay_ms"
     #: Of a sender that samples RTTs: mean over packets handed on of the latest sample; over time.
     SAMPLED_RTT_MS = "sampled_rtt_ms"
     SAMPLED_RTT_OVER_TIME_MS = "sampled_rtt_over_time_ms"
-    #: The same, less what a lone packet takes.
-    QUEUEING_DELAY_MS = "queueing_delay_ms"
     #: ln(mean throughput / expected fair share) - ln(mean RTT / RTT without queueing).
     OBJECTIVE = "objective"
     #: ln(mean throughput / link rate) - ln(mean RTT / RTT without queueing).

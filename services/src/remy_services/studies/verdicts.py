@@ -117,20 +117,14 @@ class CellSamples:
         match measure:
             case Measure.THROUGHPUT_MBPS:
                 return [each.throughput_mbps for each in samples if each.on_fraction > 0]
-            case Measure.RTT_MS:
-                return present(each.rtt_ms for each in samples)
-            case Measure.SAMPLED_RTT_MS:
-                return present(each.sampled_rtt_ms for each in samples)
-            case Measure.SAMPLED_RTT_OVER_TIME_MS:
-                return present(each.sampled_rtt_over_time_ms for each in samples)
+            case Measure.RTT_MS | Measure.SAMPLED_RTT_MS | Measure.SAMPLED_RTT_OVER_TIME_MS:
+                return present(getattr(each, measure) for each in samples)
             case Measure.QUEUEING_DELAY_MS:
-                lone_ms = self.lone_rtt_ms
-                return [each.rtt_ms - lone_ms for each in samples if each.rtt_ms is not None]
+                return [each - self.lone_rtt_ms for each in self.values(Measure.RTT_MS, group)]
             case Measure.ALONE_OVER_SHARED:
-                ratios = (
+                return present(
                     _alone_over_shared(each, self.network["rtt_ms"]) for each in self.recordings
                 )
-                return [ratio for ratio in ratios if ratio is not None]
             case Measure.RECORDED_JAIN:
                 runs = (jain_by_records(each, 1) for each in self.recordings)
                 return [math.fsum(found) / len(found) for found in runs if found]
@@ -145,11 +139,7 @@ class CellSamples:
             case Measure.OBJECTIVE | Measure.OBJECTIVE_OVER_LINK:
                 return self._objective(measure, group)
             case _:
-                return [
-                    value
-                    for run in _by_run(samples)
-                    if (value := self._of_run(measure, run)) is not None
-                ]
+                return present(self._of_run(measure, run) for run in _by_run(samples))
 
     def _convergence_s(self, recording: Recorded) -> float:
         time_s = recording["time_ms"] / _MS_PER_SECOND
@@ -402,12 +392,8 @@ def samples_of(
     counts = sender_counts(cell.row.senders, cell.network)
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
-    flows: list[tuple[float, ...]] = [()] * len(measures)
-    rtts_ms = [(0.0, 0.0)] * len(measures)
-    if outcome.HasField("transport"):
-        rows = transport_rows(outcome.transport)
-        flows = [tuple(time for _, time in each) for _, each in rows]
-        rtts_ms = sampled_rtts_ms(outcome.transport)
+    flows = [tuple(time for _, time in each) for _, each in transport_rows(outcome.transport)]
+    rtts_ms = sampled_rtts_ms(outcome.transport)
     rate = packet_bytes(cell.network) * _BITS_PER_BYTE / _MS_PER_SECOND
     return [
         SenderSample(
@@ -420,9 +406,9 @@ def samples_of(
             packets=round(each.throughput_mbps * each.on_ms / rate),
             sent=outcome.packets_sent[sender],
             lost=outcome.packets_lost[sender],
-            completions_ms=flows[sender],
-            sampled_rtt_ms=rtts_ms[sender][0] or None,
-            sampled_rtt_over_time_ms=rtts_ms[sender][1] or None,
+            completions_ms=flows[sender] if flows else (),
+            sampled_rtt_ms=rtts_ms[sender][0] if rtts_ms else None,
+            sampled_rtt_over_time_ms=rtts_ms[sender][1] if rtts_ms else None,
         )
         for sender, each in enumerate(measures)
     ]
