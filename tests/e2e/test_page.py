@@ -61,12 +61,12 @@ def test_the_page_has_the_farms_certificate_and_asks_who_one_is(
     authority.write_text(farm.secret("tls", "ca.crt"), encoding="utf-8")
     trusted = ssl.create_default_context(cafile=str(authority))
     answers = {}
-    for path in ("/health", "/api/jobs"):
+    for path in ("/health", "/api/updates"):
         connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=trusted)
         connection.request("GET", path)
         answers[path] = connection.getresponse().status
         connection.close()
-    assert answers == {"/health": 200, "/api/jobs": 401}
+    assert answers == {"/health": 200, "/api/updates": 401}
 
 
 def test_a_design_is_watched_and_paused_in_a_browser_and_outlives_its_coordinator(
