@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.conftest import Figures
 from tests.e2e.designs import write_spec
 from tests.e2e.farm import COORDINATOR, FULL_NAME, Farm, Unreachable
 from tests.e2e.settings import needs_cluster
-from tests.live.pages import CHROMIUM, needs_chromium
+from tests.live.pages import chromium, needs_chromium
 from tests.waiting import wait_until
 
 pytestmark = [needs_cluster, needs_chromium]
@@ -26,10 +26,8 @@ _DEADLINE_MS = 180_000
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +43,7 @@ def port(farm: Farm) -> Iterator[int]:
 
 
 def _signed_in(browser: Browser, farm: Farm, port: int, role: str) -> Any:
-    # Chromium has no option for an authority; the certificate is tested below.
+    # Chromium takes no authority from a flag; the first test holds the certificate to the farm's.
     page = browser.new_context(ignore_https_errors=True).new_page()
     page.set_default_timeout(_DEADLINE_MS)
     page.goto(f"https://localhost:{port}")

@@ -28,7 +28,7 @@ def test_what_is_claimed_comes_out(figure: str, tmp_path: Path) -> None:
     if figure != "sigcomm2013/figure-9":
         assert verdict["finding"] == "reproduced", verdict
         return
-    # Of 32 runs all are ahead (docs/networks.md); of these four throughput is a hundredth behind.
+    # Of 32 runs all claims hold (docs/networks.md); of these four throughput is a hundredth behind.
     *ahead, few, many = verdict["expectations"]
     assert all(each["holds"] for each in (*ahead, many)), verdict
     assert few["measured"] >= 0.98

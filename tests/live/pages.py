@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.resources
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 _AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
@@ -18,6 +20,16 @@ needs_chromium = pytest.mark.skipif(
     CHROMIUM is None,
     reason="Debian's chromium is not installed (scripts/bootstrap test); CHROMIUM may name another",
 )
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window."""
+    with sync_playwright() as playwright:
+        # Tests in containers run as root, for whom Chromium has no sandbox.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def violations(page: Page) -> list[tuple[str, list[str]]]:
