@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -200,8 +203,9 @@ def test_recorded_links_deliver_what_the_simulator_does(
     link = Link(mean_rate_mbps(str(path)), 100.0, trace=str(path), semantics=semantics)
     window = RuleTable([0], [([], (0.0, 1e6, 0.0))])
     row = predict(window, link, Workload(1, seconds=10.0), jitter_ms=0.0, seed=1)
-    # In Cellsim's semantics half of the RTT lies before the queue; the other half is the way back.
-    comes_ms = 50.0 if semantics == "cellsim" else 0.0
+    # Behind the handshake. In Cellsim's semantics half of the RTT lies before the queue; the other
+    # half is the way back.
+    comes_ms = 150.0 if semantics == "cellsim" else 100.0
     busy = [left for _, left, _ in schedule(link, [(comes_ms, 1500)] * 4000) if left <= 9_900]
     assert row.total_mbps * 10 / 0.012 == pytest.approx(len(busy), rel=0.01)
 
@@ -332,6 +336,34 @@ def test_losses_are_sent_again(emulator: Path) -> None:
     lossy = replace(LINK, loss=0.05)
     run = measure_once(emulator, lossy, Workload(1, seconds=3.0), "reno", seed=1)
     assert run.retransmissions > 0
+
+
+_MEASURING = """
+import sys
+from pathlib import Path
+from remy_services.kernel.measuring import Link, Workload, measure_once
+measure_once(Path(sys.argv[1]), Link(10.0, 40.0), Workload(1, seconds=60.0), "reno", seed=1)
+"""
+
+
+@needs_kernel
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_who_is_ended_leaves_no_namespaces_to_the_next(
+    emulator: Path, number: signal.Signals
+) -> None:
+    words = [sys.executable, "-c", _MEASURING, str(emulator)]
+    with subprocess.Popen(words, start_new_session=True) as process:
+        mine = f"remy-{process.pid}-*"
+        deadline = time.monotonic() + 60
+        while len(list(Path("/run/netns").glob(mine))) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait() == (143 if number == signal.SIGTERM else -number)
+    if number == signal.SIGKILL:
+        assert list(Path("/run/netns").glob(mine))
+        measure_once(emulator, LINK, Workload(1, seconds=1.0), "reno", seed=1)
+    assert not list(Path("/run/netns").glob(mine))
 
 
 @needs_kernel

@@ -7,6 +7,8 @@ import datetime
 import ipaddress
 import json
 import os
+import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import IO, Any, Final
 
 from cryptography import x509
@@ -33,10 +36,12 @@ from remy_services.remycc import RemyCC
 from remy_services.specification.traces import read_trace
 from remy_simulator import RuleTable, columns
 
+_SIDES: Final = ("senders", "receivers")
+_NAMESPACE: Final = re.compile(rf"remy-(\d+)-(?:{'|'.join(_SIDES)})")
 _PORT: Final = 5001
 _HTTPS_PORT: Final = 5443
 # Least, first and largest, as tcp(7) has them.
-_SOCKET_BUFFER_BYTES: Final = "4096 131072 67108864"
+_SOCKET_BUFFER_BYTES: Final = "4096 16777216 67108864"
 _SENDER, _RECEIVER = "10.77.0.1", "10.77.0.2"
 _BITS_PER_PACKET: Final = 12_000
 _MS_PER_SECOND: Final = 1000.0
@@ -230,11 +235,21 @@ def build_emulator(folder: Path) -> Path:
     return program
 
 
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
 @contextmanager
 def _namespaces() -> Iterator[tuple[str, str]]:
-    """Two of our own, gone at the end."""
-    names = tuple(f"remy-{os.getpid()}-{side}" for side in ("senders", "receivers"))
+    """Two of our own, gone at the end, which SIGTERM is as well. Those of processes that were
+    killed are removed before."""
+    for found in Path("/run/netns").glob("remy-*-*"):
+        owner = _NAMESPACE.fullmatch(found.name)
+        if owner is not None and not Path("/proc", owner[1]).exists():
+            _ip("netns", "delete", found.name)
+    names = tuple(f"remy-{os.getpid()}-{side}" for side in _SIDES)
     with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _end))
         for name in names:
             _ip("netns", "add", name)
             stack.callback(_ip, "netns", "delete", name)
@@ -259,7 +274,8 @@ def _set_up(senders: str, receivers: str, load: Workload) -> None:
         _ip("-n", name, "route", "replace", *subnet, *quick)
         if not load.offloads:
             _ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
-        # Sockets would be the bottleneck of long, quick links: Linux gives them some 6 MB at most.
+        # Sockets would be the bottleneck of long, quick links: Linux gives them some 6 MB at most,
+        # and receivers begin with 64 kB, which become twice as much an RTT.
         for setting in ("tcp_rmem", "tcp_wmem"):
             write = f"echo {_SOCKET_BUFFER_BYTES} >/proc/sys/net/ipv4/{setting}"
             _ip("netns", "exec", name, "sh", "-c", write)
@@ -438,7 +454,8 @@ def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, s
         if number == load.flows:
             group.protocol.name = SIMULATED[str(load.competitor)]
         group.traffic.always.SetInParent()
-        group.first_on_ms = number * load.apart_seconds * _MS_PER_SECOND
+        # A connection has its first packet on the way one RTT after it was asked for.
+        group.first_on_ms = number * load.apart_seconds * _MS_PER_SECOND + link.rtt_ms
     traces = []
     if link.trace is not None:
         traces = [follow_trace(specimen, link.trace, link.semantics, ends=link.trace_ends)]
