@@ -455,7 +455,7 @@ class _Draws:
         import numpy as np
 
         if not is_varied(distribution):
-            return np.full(self.count, quantile(distribution, 0.0))
+            return np.full(self.count, distribution.exact)
         return quantiles(distribution, self._uniform(quantity))
 
     def _uniform(self, quantity: int) -> Numbers:
