@@ -125,7 +125,10 @@ def test_nothing_is_known_where_nobody_asks_or_the_coordinator_does_not_answer(
     assert told.get(timeout=_DEADLINE_SECONDS)["kind"] in ("lost", "refused")
 
 
-def test_who_comes_back_soon_begins_with_what_was_known(client: ScriptedClient) -> None:
+@pytest.mark.parametrize("away_seconds", [5.0, 300.0])
+def test_who_comes_back_soon_begins_with_what_was_known(
+    client: ScriptedClient, away_seconds: float
+) -> None:
     now = 0.0
     feed = JobFeed(cast("DesignClient", client), clock=lambda: now)
     client.may_answer_all.set()
@@ -135,7 +138,7 @@ def test_who_comes_back_soon_begins_with_what_was_known(client: ScriptedClient) 
         pass
     feed.leave(before.put)
     assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
-    now += 5
+    now += away_seconds
     feed.expect()
     newest = feed.first(0)
     assert newest is not None

@@ -40,8 +40,10 @@ _ACTIVE: Final = [
 _NEWEST: Final = 60
 # In which a browser draws these, before all others are asked for.
 _BEFORE_THE_REST_SECONDS: Final = 0.4
-# For as long it is asked for who is expected; who comes back in it begins with what was known.
+# For as long it is asked for who is expected.
 _EXPECTED_SECONDS: Final = 10.0
+# Who comes back in it sees at once what was known, and half a second later what is so now.
+_KEPT_SECONDS: Final = 600.0
 # A curve has no more pixels.
 _MOST_POINTS: Final = 4000
 _MOST_ENTRIES: Final = 1000
@@ -212,7 +214,7 @@ class JobFeed:
         return bool(self._listeners) or self._clock() < self._expected_until
 
     def _begin(self) -> None:
-        if self._trouble is None and self._clock() - self._known_at < _EXPECTED_SECONDS:
+        if self._trouble is None and self._clock() - self._known_at < _KEPT_SECONDS:
             self._wake.notify_all()
             return
         # What was known is too old to go on from.

@@ -70,6 +70,9 @@ _DRAWING_SECONDS: Final = 0.2
 #: uvicorn ticks ten times a second.
 _TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
+#: A browser that is given the page without jobs draws it so first, which takes longer than a
+#: coordinator that is there.
+_IN_ONE_PIECE_SECONDS: Final = 0.1
 #: A script waits for the whole page: what takes longer it asks for itself.
 _FIRST_SECONDS: Final = 0.4
 
@@ -474,7 +477,7 @@ class FarmPage:
         is not known yet, it is asked for while the browser loads the script."""
         head, tail = self._shell
         info, feed = session.account.known_info, session.account.feed
-        jobs = feed.first(0)
+        jobs = feed.first(0) or await run_in_threadpool(feed.first, _IN_ONE_PIECE_SECONDS)
         if jobs is None:
             yield head
             head, jobs = b"", await run_in_threadpool(feed.first, _FIRST_SECONDS)
