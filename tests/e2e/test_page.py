@@ -93,6 +93,8 @@ def test_a_design_is_watched_and_paused_in_a_browser_and_outlives_its_coordinato
     figures(f"paused and resumed in a browser, its coordinator lost at step {before}")
     farm.cli("cancel", job)
     expect(viewer.locator("header.job .state")).to_have_text("cancelled", timeout=_DEADLINE_MS)
+    # A farm of another backend would not know them.
+    wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
 def _resumed(farm: Farm, job: str, resume: Any) -> bool:
