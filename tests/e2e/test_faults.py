@@ -193,6 +193,8 @@ def _have_one_home(farm: Farm) -> str:
     if _home(farm) != {home}:
         farm.kubectl("delete", "pod", "-l", COORDINATOR)
         farm.kubectl("wait", "pod", "-l", COORDINATOR, "--for=condition=Ready", "--timeout=180s")
+        # What leads to the one before leads nowhere.
+        farm.close()
     run(["kubectl", "uncordon", *others])
     run(["kubectl", "cordon", home])
     return home
