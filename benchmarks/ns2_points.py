@@ -22,8 +22,8 @@ _ACK_BYTES = 50
 _SECONDS = 100.0
 #: A rate of Figure 2 above which a run takes long, Mbit/s.
 FASTEST_MBPS = 100.0
-_RUNS = 64
-_RUNS_OF_FAST = 8
+_RUNS = 256
+_RUNS_OF_FAST = 16
 #: How many runs a point has, by whether a buffer overflows, senders, and the link's rate in Mbit/s.
 Runs = Callable[[bool, int, float], int]
 _MOST_RTT_MS = 2.0

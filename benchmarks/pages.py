@@ -102,7 +102,9 @@ def measure() -> list[Row]:
     if _CHROMIUM is None:
         raise Unavailable("Debian's chromium is not installed; CHROMIUM may name another")
     with _browser() as browser:
-        return [*_packets(browser), _frames(browser), *_jobs(browser)]
+        rows = [*_packets(browser), _frames(browser)]
+    with _browser() as browser:
+        return [*rows, *_jobs(browser)]
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
 
 @functools.cache
 def _points() -> list[Point]:
-    # What repairs come to depends on few timeouts: as many runs as the benchmark makes.
+    # What repairs come to depends on few timeouts: a quarter of the runs that the benchmark makes.
     def runs(overflows: bool, senders: int, mbps: float) -> int:
         if overflows:
             return 64

@@ -70,11 +70,9 @@ _DRAWING_SECONDS: Final = 0.2
 #: uvicorn ticks ten times a second.
 _TICKS_BETWEEN_LOOKS: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
-#: A browser that is given the page without jobs draws it so first, which takes longer than a
-#: coordinator that is there.
-_IN_ONE_PIECE_SECONDS: Final = 0.1
-#: A script waits for the whole page: what takes longer it asks for itself.
-_FIRST_SECONDS: Final = 0.4
+#: For so long the page waits for its jobs, since a browser draws what it is given without them;
+#: and so long in all, since a script waits for the whole page, and asks for what takes longer.
+_IN_ONE_PIECE_SECONDS, _FIRST_SECONDS = 0.1, 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -473,11 +471,10 @@ class FarmPage:
         )
 
     async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
-        """The page, and in it what is shown first, which needs no request of its own: where that
-        is not known yet, it is asked for while the browser loads the script."""
+        """The page and in it what it shows first, in two pieces where that takes a while."""
         head, tail = self._shell
         info, feed = session.account.known_info, session.account.feed
-        jobs = feed.first(0) or await run_in_threadpool(feed.first, _IN_ONE_PIECE_SECONDS)
+        jobs = await run_in_threadpool(feed.first, _IN_ONE_PIECE_SECONDS)
         if jobs is None:
             yield head
             head, jobs = b"", await run_in_threadpool(feed.first, _FIRST_SECONDS)
