@@ -239,6 +239,11 @@ def _end(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
+def _remove(namespace: Path) -> None:
+    if namespace.exists():
+        _ip("netns", "delete", namespace.name)
+
+
 @contextmanager
 def _namespaces() -> Iterator[tuple[str, str]]:
     """Two of our own, gone at the end, which SIGTERM is as well. Those of processes that were
@@ -246,13 +251,13 @@ def _namespaces() -> Iterator[tuple[str, str]]:
     for found in Path("/run/netns").glob("remy-*-*"):
         owner = _NAMESPACE.fullmatch(found.name)
         if owner is not None and not Path("/proc", owner[1]).exists():
-            _ip("netns", "delete", found.name)
+            _remove(found)
     names = tuple(f"remy-{os.getpid()}-{side}" for side in _SIDES)
     with ExitStack() as stack:
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _end))
         for name in names:
+            stack.callback(_remove, Path("/run/netns", name))
             _ip("netns", "add", name)
-            stack.callback(_ip, "netns", "delete", name)
             _ip("-n", name, "link", "set", "lo", "up")
         yield names[0], names[1]
 
