@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -28,10 +26,10 @@ from remy_services.jobs.progress import QueueLimits
 from remy_services.remycc import read_remycc
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
+from tests.live.pages import CHROMIUM, chromium
 from tests.live.stages import NativeStage, WasmStage, table_numbers
 
 _TABLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
-_CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 #: Seed; 100 Mbit/s in packets of 1500 bytes a ms, 80 ms, two BDPs, no loss.
 _LINK = [1.0, 100 / 12, 80.0, 1333.0, 0.0]
 #: Jitter, and mean on and off times that nobody is left to.
@@ -99,22 +97,12 @@ _INTERACTIVE = """() => {
 
 def measure() -> list[Row]:
     """One row a question."""
-    if _CHROMIUM is None:
+    if CHROMIUM is None:
         raise Unavailable("Debian's chromium is not installed; CHROMIUM may name another")
-    with _browser() as browser:
+    with chromium() as browser:
         rows = [*_packets(browser), _frames(browser)]
-    with _browser() as browser:
+    with chromium() as browser:
         return [*rows, *_jobs(browser)]
-
-
-@contextmanager
-def _browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def _packets(browser: Any) -> Iterator[Row]:

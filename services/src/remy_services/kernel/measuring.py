@@ -13,11 +13,10 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import IO, Any, Final
 
 from cryptography import x509
@@ -32,12 +31,12 @@ from remy_services.evaluation.topologies import follow_trace
 from remy_services.files import FileError
 from remy_services.kernel.differential import c_compiler
 from remy_services.kernel.fixed_point import SOURCES
+from remy_services.kernel.running import RunError, ip
 from remy_services.remycc import RemyCC
 from remy_services.specification.traces import read_trace
 from remy_simulator import RuleTable, columns
 
-_SIDES: Final = ("senders", "receivers")
-_NAMESPACE: Final = re.compile(rf"remy-(\d+)-(?:{'|'.join(_SIDES)})")
+_NAMESPACE: Final = re.compile(r"remy-(\d+)-(?:senders|receivers)")
 _PORT: Final = 5001
 _HTTPS_PORT: Final = 5443
 # Least, first and largest, as tcp(7) has them.
@@ -217,12 +216,6 @@ def jain(shares: Sequence[float]) -> float:
     return sum(shares) ** 2 / squares if squares else 0.0
 
 
-def _ip(*words: str) -> None:
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise MeasureError(f"'ip {' '.join(words)}' failed: {done.stderr.strip()}")
-
-
 def build_emulator(folder: Path) -> Path:
     """Compiles kernel/link_emulator.c. Raises MeasureError or ReplayError."""
     program = folder / "link_emulator"
@@ -235,31 +228,29 @@ def build_emulator(folder: Path) -> Path:
     return program
 
 
-def _end(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _remove(namespace: Path) -> None:
-    if namespace.exists():
-        _ip("netns", "delete", namespace.name)
+def _remove_namespaces() -> None:
+    """Those of this process and of killed ones, which another measurement may remove first."""
+    for found in Path("/run/netns").glob("remy-*-*"):
+        owner = _NAMESPACE.fullmatch(found.name)
+        if owner and (owner[1] == str(os.getpid()) or not Path("/proc", owner[1]).exists()):
+            with suppress(RunError):
+                ip("netns", "delete", found.name)
 
 
 @contextmanager
 def _namespaces() -> Iterator[tuple[str, str]]:
-    """Two of our own, gone at the end, which SIGTERM is as well. Those of processes that were
-    killed are removed before."""
-    for found in Path("/run/netns").glob("remy-*-*"):
-        owner = _NAMESPACE.fullmatch(found.name)
-        if owner is not None and not Path("/proc", owner[1]).exists():
-            _remove(found)
-    names = tuple(f"remy-{os.getpid()}-{side}" for side in _SIDES)
-    with ExitStack() as stack:
-        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _end))
-        for name in names:
-            stack.callback(_remove, Path("/run/netns", name))
-            _ip("netns", "add", name)
-            _ip("-n", name, "link", "set", "lo", "up")
-        yield names[0], names[1]
+    """Two of our own, gone at the end, which SIGTERM is as well."""
+    _remove_namespaces()
+    senders, receivers = (f"remy-{os.getpid()}-{side}" for side in ("senders", "receivers"))
+    ended = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        for name in (senders, receivers):
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        yield senders, receivers
+    finally:
+        _remove_namespaces()
+        signal.signal(signal.SIGTERM, ended)
 
 
 def _line(stream: IO[str] | None, program: str) -> str:
@@ -272,18 +263,17 @@ def _line(stream: IO[str] | None, program: str) -> str:
 
 def _set_up(senders: str, receivers: str, load: Workload) -> None:
     for name, address in ((senders, _SENDER), (receivers, _RECEIVER)):
-        _ip("-n", name, "address", "add", f"{address}/24", "dev", "remy0")
-        _ip("-n", name, "link", "set", "remy0", "mtu", "1500", "txqueuelen", "10000", "up")
+        ip("-n", name, "address", "add", f"{address}/24", "dev", "remy0")
+        ip("-n", name, "link", "set", "remy0", "mtu", "1500", "txqueuelen", "10000", "up")
         quick = [] if load.delayed_acks else ["quickack", "1"]
         subnet = ["10.77.0.0/24", "dev", "remy0", "src", address]
-        _ip("-n", name, "route", "replace", *subnet, *quick)
+        ip("-n", name, "route", "replace", *subnet, *quick)
         if not load.offloads:
-            _ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
-        # Sockets would be the bottleneck of long, quick links: Linux gives them some 6 MB at most,
-        # and receivers begin with 64 kB, which become twice as much an RTT.
+            ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
+        # Linux's own would hold up long, quick links: 64 kB, doubled each RTT, and at most 6 MB.
         for setting in ("tcp_rmem", "tcp_wmem"):
             write = f"echo {_SOCKET_BUFFER_BYTES} >/proc/sys/net/ipv4/{setting}"
-            _ip("netns", "exec", name, "sh", "-c", write)
+            ip("netns", "exec", name, "sh", "-c", write)
 
 
 def _certificate(folder: Path) -> tuple[str, str]:
@@ -415,13 +405,9 @@ def measure(
     """Medians over `repeats` runs; one that was disturbed is repeated, and kept if all attempts
     were. Raises MeasureError."""
     kept: list[Measured] = []
-    rejected = 0
     for repeat in range(repeats):
-        attempts = [
-            measure_once(emulator, link, load, algorithm, seed=seed + repeat),
-        ]
+        attempts = [measure_once(emulator, link, load, algorithm, seed=seed + repeat)]
         while attempts[-1].is_disturbed and len(attempts) < _ATTEMPTS:
-            rejected += 1
             late_us = attempts[-1].late_99_us
             what = f"{algorithm}, {load.flows} flows, {load.title}"
             say(f"{what}: disturbed ({late_us:.0f} us late), again")

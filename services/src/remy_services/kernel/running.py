@@ -93,7 +93,8 @@ def _start_of(pid: int) -> str:
     return "" if words[0] in "ZX" else words[19]
 
 
-def _ip(*words: str, netns: str | None) -> str:
+def ip(*words: str, netns: str | None = None) -> str:
+    """What iproute2 prints, in a network namespace if one is named. Raises RunError."""
     prefix = [] if netns is None else ["-n", netns]
     try:
         done = subprocess.run(["ip", *prefix, *words], capture_output=True, text=True, check=False)
@@ -111,13 +112,13 @@ def _default(netns: str | None, value: str | None = None) -> str:
             _SYSCTL.write_text(value)
         return _SYSCTL.read_text().strip()
     script = f"cat {_SYSCTL}" if value is None else f"echo {value} > {_SYSCTL} && cat {_SYSCTL}"
-    return _ip("netns", "exec", netns, "sh", "-c", script, netns=None)
+    return ip("netns", "exec", netns, "sh", "-c", script)
 
 
 def _route(scope: Scope) -> str:
     """The one route to a prefix, as `ip route` has it."""
     assert scope.route is not None
-    lines = _ip("route", "show", "exact", scope.route, netns=scope.netns).splitlines()
+    lines = ip("route", "show", "exact", scope.route, netns=scope.netns).splitlines()
     if len(lines) != 1:
         raise RunError(f"there are {len(lines)} routes to {scope.route}; one is needed")
     if "congctl" in lines[0].split():
@@ -133,9 +134,9 @@ def _put_back(state: RunRecord) -> None:
                 _default(state.netns, state.default_before)
     if state.route_before is not None and state.route is not None:
         with suppress(FileError):
-            now = _ip("route", "show", "exact", state.route, netns=state.netns)
+            now = ip("route", "show", "exact", state.route, netns=state.netns)
             if f"congctl {state.name}" in now:
-                _ip("route", "change", *state.route_before.split(), netns=state.netns)
+                ip("route", "change", *state.route_before.split(), netns=state.netns)
 
 
 def _path(name: str) -> Path:
@@ -240,7 +241,7 @@ def running(
                 _default(scope.netns, name)
             if state.route_before is not None:
                 words = [*state.route_before.split(), "congctl", name]
-                _ip("route", "change", *words, netns=scope.netns)
+                ip("route", "change", *words, netns=scope.netns)
             is_kept = pin is not None
             yield state
         except PermissionError as error:

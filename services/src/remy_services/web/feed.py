@@ -214,14 +214,12 @@ class JobFeed:
         return bool(self._listeners) or self._clock() < self._expected_until
 
     def _begin(self) -> None:
-        if self._trouble is None and self._clock() - self._known_at < _KEPT_SECONDS:
-            self._wake.notify_all()
-            return
-        # What was known is too old to go on from.
-        self._everything_at, self._trouble, self._newest = None, None, None
-        self._seen, self._rows = {}, {}
-        self._beginnings += 1
-        self._is_due = True
+        if self._trouble is not None or self._clock() - self._known_at >= _KEPT_SECONDS:
+            # What was known is too old to go on from.
+            self._everything_at, self._trouble, self._newest = None, None, None
+            self._seen, self._rows = {}, {}
+            self._beginnings += 1
+            self._is_due = True
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
             self._thread.start()
