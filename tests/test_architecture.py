@@ -154,7 +154,8 @@ OPTIONAL = {
     "services/src/remy_services/web/assets.py": 100,
     "services/src/remy_services/web/feed.py": 345,
     "services/src/remy_services/web/guard.py": 150,
-    "services/src/remy_services/web/server.py": 600,
+    "services/src/remy_services/web/handlers.py": 245,
+    "services/src/remy_services/web/server.py": 400,
     "services/src/remy_services/web/sessions.py": 190,
 }
 

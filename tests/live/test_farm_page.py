@@ -522,6 +522,34 @@ def test_what_is_shown_first_comes_with_the_page(seen: Farm, running: job_pb2.Jo
     expect(page.get_by_label("Your token")).to_be_visible()
 
 
+def brought(page: str) -> Any:
+    """What comes with a page, to be shown first."""
+    (text,) = re.findall(r'<script type="application/json" id="first">(.*?)</script>', page)
+    return json.loads(text)
+
+
+def test_nobody_needs_to_sign_in_where_no_token_is_asked_for(
+    server: PageServer, tmp_path: Path
+) -> None:
+    with RunningServer(settings_for(tmp_path, threads=1)) as farm:
+        farm.client().submit(ENDLESS, name="first")
+        open_to_all = PageServer(farm.address)
+        _, headers, page = open_to_all.ask("GET", "/", Sec_Fetch_Dest="document")
+        found = brought(page)
+        assert [row["name"] for row in found["jobs"]["rows"]] == ["first"]
+        cookie = headers["Set-Cookie"].split(";")[0]
+        status, _, answer = open_to_all.ask("GET", "/api/session", Cookie=cookie)
+        assert (status, answer["csrf"]) == (200, found["session"]["csrf"])
+        # What is no browser's page begins no session.
+        _, headers, page = open_to_all.ask("GET", "/")
+        assert (headers["Set-Cookie"], brought(page)) == (None, None)
+    for asked in (open_to_all, server):
+        # A coordinator that is gone, and one that wants a token.
+        _, headers, page = asked.ask("GET", "/", Sec_Fetch_Dest="document")
+        assert (headers["Set-Cookie"], brought(page)) == (None, None)
+    assert open_to_all.stop() == 0
+
+
 def test_files_are_kept_by_browsers_under_the_address_of_their_version(server: PageServer) -> None:
     _, headers, page = server.ask("GET", "/")
     assert headers["Cache-Control"] == "no-store"

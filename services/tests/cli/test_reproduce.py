@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,10 @@ def test_figures_are_made_and_made_again_with_the_same_bytes(
     assert files_of(tmp_path / "a") == made
     reproduce("b", 1)
     assert files_of(tmp_path / "b") == made
+    # As the page says that it is checked.
+    command = "LC_ALL=C sha256sum */*.csv | sha256sum"
+    printed = subprocess.check_output(command, shell=True, cwd=tmp_path / "b", text=True)
+    assert printed.split()[0] == first["data_sha256"] == again["data_sha256"]
     for name in ("curves", "ellipses", "bars"):
         assert made[f"small/{name}.png"].startswith(b"\x89PNG")
         assert b"<svg" in made[f"small/{name}.svg"]
@@ -104,6 +110,7 @@ def test_pages_say_what_came_out_and_why_not(studies: Path, tmp_path: Path, run:
     text = page.read_text(encoding="utf-8")
     assert "remy-farm reproduce --quick --evidence docs/evidence.md" in text
     assert "Of 4 figures and tables 1 are reproduced, 2 differ, and" in text
+    assert re.search(r"^    [0-9a-f]{64}$", text, re.MULTILINE)
     assert "not reproducible because its data is lost" in text
     # A bar in a cell would be the end of it.
     assert "the number \\| is made up" in text

@@ -201,10 +201,12 @@ def _write_markdown(
 
 
 def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
+    from remy_services.studies.page import data_digest
     from remy_services.studies.verdicts import quantity_name
 
     return {
         "quick": quick,
+        "data_sha256": data_digest(results),
         "cells_simulated": runner.simulated,
         "cells_found": runner.found,
         "figures": [

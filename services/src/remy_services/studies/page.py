@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import html
 import io
 from collections import Counter
@@ -77,6 +78,18 @@ def write_figure(folder: Path, result: FigureResult) -> list[str]:
         write_file(place / f"{study.name}{suffix}", content)
         names.append(f"{study.study}/{study.name}{suffix}")
     return names
+
+
+def data_digest(results: Sequence[FigureResult]) -> str:
+    """SHA-256 of all data together: what `LC_ALL=C sha256sum */*.csv | sha256sum` prints where
+    `write_figure` wrote them."""
+    files = {
+        f"{result.study.study}/{result.study.name}.csv": to_csv(result).encode()
+        for result in results
+        if result.rows
+    }
+    lines = [f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _number(value: float | None) -> str:
@@ -240,6 +253,11 @@ def markdown_page(
         "reason for a difference says by what run it was tested, or that it was not.",
         "",
         counts_sentence(results),
+        "",
+        "Whoever runs the command again has the same bytes, on workers too. The SHA-256 of all",
+        "data, as `LC_ALL=C sha256sum */*.csv | sha256sum` prints it in the folder of `--out`:",
+        "",
+        f"    {data_digest(results)}",
         "",
     ]
     for title, file in pictures:

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import grpc
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -31,11 +30,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
 from remy_rpc.settings import Address, SettingsError
-from remy_services.analysis.job_wording import job_tree
-from remy_services.analysis.live_page import BUILT, live_page, table_tree
-from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import (
     BadRequest,
@@ -45,21 +40,12 @@ from remy_services.client.status import (
     Unreachable,
 )
 from remy_services.files import FileError, read_file
-from remy_services.remycc import RemyCC, from_json
-from remy_services.specification import SpecError, parse_spec, to_yaml
 from remy_services.web.assets import asset, encoding, packed, shell, takes_gzip
-from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
-from remy_services.web.guard import (
-    POLICY_OF_LIVE,
-    POLICY_OF_STUDIES,
-    SAFE,
-    Guard,
-    RequestRefused,
-    is_same,
-)
+from remy_services.web.feed import Tree
+from remy_services.web.guard import POLICY_OF_STUDIES, SAFE, Guard, RequestRefused, is_same
+from remy_services.web.handlers import HANDLERS, Handler, Login, decoded
 from remy_services.web.sessions import Sessions, SignedIn
 
-_MOST_COMPARED: Final = 16
 #: Updates that a browser may be behind before it is told to begin anew.
 _MOST_BEHIND: Final = 200
 #: With all its pictures.
@@ -92,206 +78,6 @@ class PageSettings:
     code: str | None = field(default=None, repr=False)
 
 
-class _Login(msgspec.Struct, forbid_unknown_fields=True):
-    #: A token, or the server's code; empty where the coordinator asks for none.
-    token: str = ""
-
-
-class _Submission(msgspec.Struct, forbid_unknown_fields=True):
-    text: str
-    name: str = ""
-    priority: int = 0
-    validate_only: bool = False
-
-
-class _Fork(msgspec.Struct, forbid_unknown_fields=True):
-    epoch: int | None = None
-    name: str = ""
-    settings: list[str] = []
-    priority: int | None = None
-
-
-class _Extension(msgspec.Struct, forbid_unknown_fields=True):
-    """As `remy-farm extend` takes it; what is None stays as it is."""
-
-    epochs: int | None = None
-    rules: int | None = None
-    steps: int | None = None
-    cpu_seconds: float | None = None
-    wall_seconds: float | None = None
-    epochs_without_gain: int | None = None
-    joint_steps: int | None = None
-    priority: int | None = None
-
-
-_Handler = Callable[[SignedIn, Request, bytes], Any]
-
-
-def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
-    """Checked here first, so that the problems are those that `validate` prints, one by one."""
-    given = _decoded(body, _Submission)
-    try:
-        spec = parse_spec(given.text)
-    except SpecError as error:
-        return {"problems": [str(each) for each in error.violations]}
-    request = messages.SubmitJobRequest(
-        spec=spec, name=given.name, priority=given.priority, validate_only=given.validate_only
-    )
-    job = session.account.client.submit(request)
-    if given.validate_only:
-        return {"problems": [], "complete": to_yaml(spec)}
-    session.account.feed.hurry()
-    return {"problems": [], "job": job_row(job)}
-
-
-def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
-    job = session.account.client.get(request.path_params["job"])
-    tree = job_tree(job)
-    text = to_yaml(job.spec) if job.HasField("spec") else ""
-    return {"row": job_row(job), "job": tree, "yaml": text}
-
-
-def _history(session: SignedIn, request: Request, _: bytes) -> Tree:
-    after = _number(request, "after") or 0
-    return history_tree(session.account.client, request.path_params["job"], after)
-
-
-def _epochs(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
-    return epochs_tree(session.account.client, request.path_params["job"])
-
-
-def _table(session: SignedIn, request: Request, _: bytes) -> Tree:
-    remycc = _remycc(session.account.client, request.path_params["job"], _number(request, "epoch"))
-    return table_tree(remycc)
-
-
-def _change(session: SignedIn, request: Request, body: bytes) -> Tree:
-    client, job = session.account.client, request.path_params["job"]
-    match request.path_params["action"]:
-        case "pause":
-            changed = client.pause(job)
-        case "resume":
-            changed = client.resume(job)
-        case "cancel":
-            changed = client.cancel(job)
-        case "fork":
-            changed = _fork(client, job, _decoded(body, _Fork))
-        case "extend":
-            changed = _extend(client, job, _decoded(body, _Extension))
-        case action:
-            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{action[:40]!r} cannot be done to a job")
-    session.account.feed.hurry()
-    return {"job": job_row(changed)}
-
-
-def _fork(client: DesignClient, job: str, given: _Fork) -> job_pb2.Job:
-    settings = [each.strip() for each in given.settings if each.strip()]
-    return client.fork(
-        messages.ForkJobRequest(
-            job=job,
-            epoch=given.epoch,
-            name=given.name,
-            settings=settings,
-            priority=given.priority,
-        )
-    )
-
-
-def _extend(client: DesignClient, job: str, given: _Extension) -> job_pb2.Job:
-    budgets = {
-        name: value
-        for name, value in msgspec.structs.asdict(given).items()
-        if value is not None and name not in ("joint_steps", "priority")
-    }
-    stop = None
-    if budgets:
-        stop = spec_pb2.Stop()
-        stop.CopyFrom(client.get(job).spec.stop)
-        for name, value in budgets.items():
-            setattr(stop, name, value)
-    return client.extend(job, stop=stop, joint_steps=given.joint_steps, priority=given.priority)
-
-
-def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
-    jobs = request.query_params.getlist("job")
-    if not 2 <= len(jobs) <= _MOST_COMPARED:
-        raise RequestRefused(
-            HTTPStatus.BAD_REQUEST, f"{len(jobs)} jobs were named; 2 to {_MOST_COMPARED} may be"
-        )
-    client = session.account.client
-    response = client.compare(jobs)
-    return {
-        "jobs": [job_row(job) for job in response.jobs],
-        "differences": [
-            {"path": each.path, "values": list(each.values)} for each in response.differences
-        ],
-        "epochs": [epochs_tree(client, job.id) for job in response.jobs],
-    }
-
-
-def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
-    return {"markdown": (BUILT / "spec.md").read_text(encoding="utf-8")}
-
-
-def _live(session: SignedIn, request: Request, _: bytes) -> Response:
-    """The live network with the tables of jobs, each named as JOB or JOB:EPOCH."""
-    wanted = request.query_params.getlist("table")
-    if not 1 <= len(wanted) <= _MOST_COMPARED:
-        raise RequestRefused(
-            HTTPStatus.BAD_REQUEST, f"{len(wanted)} tables were named; 1 to {_MOST_COMPARED} may be"
-        )
-    client = session.account.client
-    remyccs = {}
-    for each in wanted:
-        job, _colon, epoch = each.partition(":")
-        shown = client.get(job)
-        number = _whole(epoch, "an epoch") if epoch else None
-        label = f"{shown.name}, epoch {number}" if epoch else shown.name
-        remyccs[f"{label} ({shown.id})" if label in remyccs else label] = _remycc(
-            client, shown.id, number
-        )
-    return HTMLResponse(live_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE})
-
-
-def _lines(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
-    return [
-        {
-            "worker": each.worker_id,
-            "host": each.host,
-            "time": each.unix_seconds,
-            "level": each.level,
-            "text": each.text,
-        }
-        for each in session.account.client.worker_lines(request.path_params["job"])
-    ]
-
-
-def _remycc(client: DesignClient, job: str, epoch: int | None) -> RemyCC:
-    response = client.remycc(job, epoch=epoch, file_format=messages.REMY_CC_FORMAT_JSON)
-    return RemyCC.from_message(from_json(response.content))
-
-
-def _decoded(body: bytes, kind: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(body or b"{}", type=kind)
-    except msgspec.MsgspecError as error:
-        sentence = f"the request cannot be read: {error}"
-        raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence) from error
-
-
-def _number(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    return None if text is None else _whole(text, name)
-
-
-def _whole(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise RequestRefused(
-            HTTPStatus.BAD_REQUEST, f"{name} is {text[:40]!r}, but must be a whole number"
-        )
-    return int(text)
-
-
 class FarmPage:
     """The application. `cookie` is the name of the session's; `is_secure` says whether browsers
     come by TLS; `studies` are folders of pages that are shown besides."""
@@ -310,19 +96,7 @@ class FarmPage:
         self._cookie = cookie
         self._is_secure = is_secure
         self._shell = shell()
-        handlers: dict[str, tuple[_Handler, list[str]]] = {
-            "/api/jobs": (_submit, ["POST"]),
-            "/api/jobs/{job}": (_job, ["GET"]),
-            "/api/jobs/{job}/history": (_history, ["GET"]),
-            "/api/jobs/{job}/epochs": (_epochs, ["GET"]),
-            "/api/jobs/{job}/table": (_table, ["GET"]),
-            "/api/jobs/{job}/lines": (_lines, ["GET"]),
-            "/api/jobs/{job}/{action}": (_change, ["POST"]),
-            "/api/compare": (_compare, ["GET"]),
-            "/api/reference": (_reference, ["GET"]),
-            "/live": (_live, ["GET"]),
-            "/studied/{name}": (self._study, ["GET"]),
-        }
+        handlers = {**HANDLERS, "/studied/{name}": (self._study, ["GET"])}
         routes = [
             Route("/health", _healthy),
             Route("/assets/{name}", asset),
@@ -362,17 +136,19 @@ class FarmPage:
             )
         return session
 
-    async def _handle(self, handler: _Handler, request: Request) -> Response:
+    async def _handle(self, handler: Handler, request: Request) -> Response:
         session = self._session(request)
         body = await request.body()
         answer = await run_in_threadpool(handler, session, request, body)
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     async def _sign_in(self, request: Request) -> Response:
-        given: _Login = _decoded(await request.body(), _Login)
+        given: Login = decoded(await request.body(), Login)
         session, info = await run_in_threadpool(self._sessions.open, given.token)
         session.account.feed.expect()
-        response = JSONResponse(self._who_tree(session, info))
+        return self._with_cookie(session, JSONResponse(self._who_tree(session, info)))
+
+    def _with_cookie(self, session: SignedIn, response: Response) -> Response:
         response.set_cookie(
             self._cookie,
             session.name,
@@ -458,17 +234,32 @@ class FarmPage:
 
     async def _page(self, request: Request) -> Response:
         session = self._sessions.find(request.cookies.get(self._cookie))
+        if session is None and request.headers.get("sec-fetch-dest") == "document":
+            session = await self._newcomer()
         if session is None:
             # Says that there is no need to ask who is signed in.
             return HTMLResponse(b"null".join(self._shell))
         session.account.feed.expect()
         is_packed = takes_gzip(request)
         pieces = self._pieces(session)
-        return StreamingResponse(
+        page = StreamingResponse(
             packed(pieces) if is_packed else pieces,
             media_type="text/html",
             headers=encoding(is_packed),
         )
+        return self._with_cookie(session, page)
+
+    async def _newcomer(self) -> SignedIn | None:
+        """A session for a browser that nobody is signed in with, where the coordinator asks for no
+        token, and says so at once; else the page's script asks."""
+        opening = asyncio.create_task(run_in_threadpool(self._sessions.open, ""))
+        # What came too late is nobody's trouble.
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({opening}, timeout=_FIRST_SECONDS)
+        if not opening.done() or opening.exception() is not None:
+            return None
+        session, _ = opening.result()
+        return session
 
     async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
         """The page and in it what it shows first, in two pieces where that takes a while."""

@@ -1,0 +1,242 @@
+"""What a browser that is signed in may ask for: each call of the page's API, by the calls to the
+coordinator that the command line makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.v1 import job_pb2, spec_pb2
+from remy_services.analysis.job_wording import job_tree
+from remy_services.analysis.live_page import BUILT, live_page, table_tree
+from remy_services.client.design_client import DesignClient
+from remy_services.remycc import RemyCC, from_json
+from remy_services.specification import SpecError, parse_spec, to_yaml
+from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
+from remy_services.web.guard import POLICY_OF_LIVE, RequestRefused
+from remy_services.web.sessions import SignedIn
+
+_MOST_COMPARED: Final = 16
+#: Is given the session, the request and its body; a tree or a response.
+Handler = Callable[[SignedIn, Request, bytes], Any]
+
+
+class Login(msgspec.Struct, forbid_unknown_fields=True):
+    """Who wants to sign in."""
+
+    #: A token, or the server's code; empty where the coordinator asks for none.
+    token: str = ""
+
+
+class _Submission(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    name: str = ""
+    priority: int = 0
+    validate_only: bool = False
+
+
+class _Fork(msgspec.Struct, forbid_unknown_fields=True):
+    epoch: int | None = None
+    name: str = ""
+    settings: list[str] = []
+    priority: int | None = None
+
+
+class _Extension(msgspec.Struct, forbid_unknown_fields=True):
+    """As `remy-farm extend` takes it; what is None stays as it is."""
+
+    epochs: int | None = None
+    rules: int | None = None
+    steps: int | None = None
+    cpu_seconds: float | None = None
+    wall_seconds: float | None = None
+    epochs_without_gain: int | None = None
+    joint_steps: int | None = None
+    priority: int | None = None
+
+
+def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
+    """Checked here first, so that the problems are those that `validate` prints, one by one."""
+    given = decoded(body, _Submission)
+    try:
+        spec = parse_spec(given.text)
+    except SpecError as error:
+        return {"problems": [str(each) for each in error.violations]}
+    request = messages.SubmitJobRequest(
+        spec=spec, name=given.name, priority=given.priority, validate_only=given.validate_only
+    )
+    job = session.account.client.submit(request)
+    if given.validate_only:
+        return {"problems": [], "complete": to_yaml(spec)}
+    session.account.feed.hurry()
+    return {"problems": [], "job": job_row(job)}
+
+
+def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
+    job = session.account.client.get(request.path_params["job"])
+    tree = job_tree(job)
+    text = to_yaml(job.spec) if job.HasField("spec") else ""
+    return {"row": job_row(job), "job": tree, "yaml": text}
+
+
+def _history(session: SignedIn, request: Request, _: bytes) -> Tree:
+    after = _number(request, "after") or 0
+    return history_tree(session.account.client, request.path_params["job"], after)
+
+
+def _epochs(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+    return epochs_tree(session.account.client, request.path_params["job"])
+
+
+def _table(session: SignedIn, request: Request, _: bytes) -> Tree:
+    remycc = _remycc(session.account.client, request.path_params["job"], _number(request, "epoch"))
+    return table_tree(remycc)
+
+
+def _change(session: SignedIn, request: Request, body: bytes) -> Tree:
+    client, job = session.account.client, request.path_params["job"]
+    match request.path_params["action"]:
+        case "pause":
+            changed = client.pause(job)
+        case "resume":
+            changed = client.resume(job)
+        case "cancel":
+            changed = client.cancel(job)
+        case "fork":
+            changed = _fork(client, job, decoded(body, _Fork))
+        case "extend":
+            changed = _extend(client, job, decoded(body, _Extension))
+        case action:
+            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{action[:40]!r} cannot be done to a job")
+    session.account.feed.hurry()
+    return {"job": job_row(changed)}
+
+
+def _fork(client: DesignClient, job: str, given: _Fork) -> job_pb2.Job:
+    settings = [each.strip() for each in given.settings if each.strip()]
+    return client.fork(
+        messages.ForkJobRequest(
+            job=job,
+            epoch=given.epoch,
+            name=given.name,
+            settings=settings,
+            priority=given.priority,
+        )
+    )
+
+
+def _extend(client: DesignClient, job: str, given: _Extension) -> job_pb2.Job:
+    budgets = {
+        name: value
+        for name, value in msgspec.structs.asdict(given).items()
+        if value is not None and name not in ("joint_steps", "priority")
+    }
+    stop = None
+    if budgets:
+        stop = spec_pb2.Stop()
+        stop.CopyFrom(client.get(job).spec.stop)
+        for name, value in budgets.items():
+            setattr(stop, name, value)
+    return client.extend(job, stop=stop, joint_steps=given.joint_steps, priority=given.priority)
+
+
+def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
+    jobs = request.query_params.getlist("job")
+    if not 2 <= len(jobs) <= _MOST_COMPARED:
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{len(jobs)} jobs were named; 2 to {_MOST_COMPARED} may be"
+        )
+    client = session.account.client
+    response = client.compare(jobs)
+    return {
+        "jobs": [job_row(job) for job in response.jobs],
+        "differences": [
+            {"path": each.path, "values": list(each.values)} for each in response.differences
+        ],
+        "epochs": [epochs_tree(client, job.id) for job in response.jobs],
+    }
+
+
+def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
+    return {"markdown": (BUILT / "spec.md").read_text(encoding="utf-8")}
+
+
+def _live(session: SignedIn, request: Request, _: bytes) -> Response:
+    """The live network with the tables of jobs, each named as JOB or JOB:EPOCH."""
+    wanted = request.query_params.getlist("table")
+    if not 1 <= len(wanted) <= _MOST_COMPARED:
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{len(wanted)} tables were named; 1 to {_MOST_COMPARED} may be"
+        )
+    client = session.account.client
+    remyccs = {}
+    for each in wanted:
+        job, _colon, epoch = each.partition(":")
+        shown = client.get(job)
+        number = _whole(epoch, "an epoch") if epoch else None
+        label = f"{shown.name}, epoch {number}" if epoch else shown.name
+        remyccs[f"{label} ({shown.id})" if label in remyccs else label] = _remycc(
+            client, shown.id, number
+        )
+    return HTMLResponse(live_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE})
+
+
+def _lines(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+    return [
+        {
+            "worker": each.worker_id,
+            "host": each.host,
+            "time": each.unix_seconds,
+            "level": each.level,
+            "text": each.text,
+        }
+        for each in session.account.client.worker_lines(request.path_params["job"])
+    ]
+
+
+def _remycc(client: DesignClient, job: str, epoch: int | None) -> RemyCC:
+    response = client.remycc(job, epoch=epoch, file_format=messages.REMY_CC_FORMAT_JSON)
+    return RemyCC.from_message(from_json(response.content))
+
+
+def decoded(body: bytes, kind: type[Any]) -> Any:
+    """A request's body. Raises RequestRefused."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.MsgspecError as error:
+        sentence = f"the request cannot be read: {error}"
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence) from error
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    return None if text is None else _whole(text, name)
+
+
+def _whole(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise RequestRefused(
+            HTTPStatus.BAD_REQUEST, f"{name} is {text[:40]!r}, but must be a whole number"
+        )
+    return int(text)
+
+
+#: By path, what it may be called with.
+HANDLERS: Final[Mapping[str, tuple[Handler, list[str]]]] = {
+    "/api/jobs": (_submit, ["POST"]),
+    "/api/jobs/{job}": (_job, ["GET"]),
+    "/api/jobs/{job}/history": (_history, ["GET"]),
+    "/api/jobs/{job}/epochs": (_epochs, ["GET"]),
+    "/api/jobs/{job}/table": (_table, ["GET"]),
+    "/api/jobs/{job}/lines": (_lines, ["GET"]),
+    "/api/jobs/{job}/{action}": (_change, ["POST"]),
+    "/api/compare": (_compare, ["GET"]),
+    "/api/reference": (_reference, ["GET"]),
+    "/live": (_live, ["GET"]),
+}
