@@ -22,8 +22,11 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
+CPUS = len(os.sched_getaffinity(0))
 #: The C++ tests are run in so many processes.
-SHARDS = min(8, os.cpu_count() or 1)
+SHARDS = min(8, CPUS)
+#: And the Python tests: one of them waits, mostly, for a process that it has started.
+PYTHON_PROCESSES = CPUS + 1
 # What the newest release promised; `make proto-baseline` writes it.
 BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = (
@@ -142,7 +145,7 @@ def python() -> Outcome:
     """The Python tests of every member, and those that cross members."""
     report = fresh_report("python")
     # Neighbouring tests stay in one process, which starts once what they have in common.
-    spread = ("-n", "auto", "--dist", "worksteal")
+    spread = ("-n", str(PYTHON_PROCESSES), "--dist", "worksteal")
     status = loudly(("pytest", "-q", *spread, f"--junitxml={report}", *PYTHON_TESTS))
     outcome = read_report("Python", report, status)
     if report.exists():
