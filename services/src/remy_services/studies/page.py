@@ -254,7 +254,7 @@ def markdown_page(
         "",
         counts_sentence(results),
         "",
-        "Whoever runs the command again has the same bytes, on workers too. The SHA-256 of all",
+        "Whoever runs the command again has the same bytes. The SHA-256 of all",
         "data, as `LC_ALL=C sha256sum */*.csv | sha256sum` prints it in the folder of `--out`:",
         "",
         f"    {data_digest(results)}",
