@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import RunSettings
+from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.transport.grpc import SimulatorIdentity
@@ -32,6 +35,7 @@ from services.tests.coordinator.test_traces import upload
 from services.tests.coordinator.test_transfer import export_archive, import_archive
 from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.studies.test_cells import ROW
+from tests.waiting import wait_until
 
 _NETWORK = {"link_mbps": 8, "rtt_ms": 20, "on_ms": 500, "off_ms": 500, "senders": 2}
 
@@ -153,6 +157,39 @@ def test_one_of_higher_priority_goes_first(tmp_path: Path) -> None:
         client.until_final(high)
         events = client.history(low)
     assert any("gave way" in each.state_changed.message for each in events)
+
+
+def test_behind_a_long_part_others_are_evaluated_and_nothing_spins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated, turns = set(), []
+    evaluate, wait = EvaluationRun._evaluate, EvaluationRun._wait
+
+    async def noted(run: EvaluationRun, number: int, kept: KeptParts) -> Any:
+        outcome = await evaluate(run, number, kept)
+        evaluated.add(number)
+        return outcome
+
+    async def counted(run: EvaluationRun) -> None:
+        turns.append(run)
+        await wait(run)
+
+    monkeypatch.setattr(EvaluationRun, "_evaluate", noted)
+    monkeypatch.setattr(EvaluationRun, "_wait", counted)
+    # Two for the runs of the long part.
+    settings = settings_for(tmp_path, threads=3)
+    run_settings = RunSettings(checkpoint_seconds=0.0)
+    with RunningServer(replace(settings, farm=replace(settings.farm, runs=run_settings))) as server:
+        client = server.client()
+        job = submit_evaluation(client, [small_request(0, seconds=1e9), *_SMALL, *_LONG])
+        parts = 1 + len(_SMALL) + len(_LONG)
+        wait_until(lambda: evaluated == set(range(1, parts)))
+        before = len(turns)
+        time.sleep(0.5)
+        # There is nothing to do but to wait for the first.
+        assert len(turns) - before < 10
+        client.call("CancelJob", messages.CancelJobRequest(job=job.id))
+        assert client.until_final(job.id).state == CANCELLED
 
 
 def test_a_restart_evaluates_nothing_twice(tmp_path: Path) -> None:

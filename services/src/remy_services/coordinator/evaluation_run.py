@@ -135,21 +135,26 @@ class EvaluationRun(JobRun):
     def _begin(self, kept: KeptParts) -> None:
         """Has the next parts evaluated, as many as there is somebody for."""
         threads = self._evaluator.info().threads
-        most = min(threads + _PARTS_BEYOND_THREADS, _MOST_PARTS_AT_ONCE)
+        free = min(threads + _PARTS_BEYOND_THREADS, _MOST_PARTS_AT_ONCE) - len(self._running())
         first = self._handle.job.progress.step
-        for number in range(first, min(first + most, len(self._packets))):
-            if number not in self._tasks:
-                self._tasks[number] = asyncio.create_task(self._evaluate(number, kept))
+        # Behind a part that takes long others are evaluated, and wait for it.
+        to_come = range(first, min(first + _MOST_PARTS_AT_ONCE, len(self._packets)))
+        for number in [each for each in to_come if each not in self._tasks][: max(free, 0)]:
+            self._tasks[number] = asyncio.create_task(self._evaluate(number, kept))
+
+    def _running(self) -> set[asyncio.Task[_Outcome]]:
+        return {task for task in self._tasks.values() if not task.done()}
 
     async def _wait(self) -> None:
         """Returns when something has changed, a part has been evaluated, or a commit is due."""
         change = asyncio.create_task(self.changed.wait())
-        running = {task for task in self._tasks.values() if not task.done()}
         due = None
-        if len(running) < len(self._tasks):
+        if self._ready():
             due = max(self._saved_at + self._settings.checkpoint_seconds - time.monotonic(), 0.0)
         try:
-            await asyncio.wait({change, *running}, timeout=due, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {change, *self._running()}, timeout=due, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             change.cancel()
         self.changed.clear()
