@@ -441,6 +441,19 @@ def test_only_the_page_itself_may_ask(server: PageServer, running: job_pb2.Job) 
     assert server.ask("GET", f"/api/jobs/{running.id}", **headers)[0] == 401
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/api/compare?job=one", "1 jobs were named; 2 to 16 may be"),
+        ("/live", "0 tables were named; 1 to 16 may be"),
+        ("/live?" + "&".join(["table=one"] * 17), "17 tables were named; 1 to 16 may be"),
+    ],
+)
+def test_so_many_are_shown_beside_each_other(server: PageServer, path: str, why: str) -> None:
+    status, _, answer = server.ask("GET", path, **server.sign_in(Role.VIEWER))
+    assert (status, answer) == (400, {"error": why})
+
+
 def test_browsers_are_told_what_they_may_do(server: PageServer) -> None:
     _, headers, _ = server.ask("POST", "/api/session", {"token": TOKENS[Role.VIEWER]})
     attributes = {each.strip().lower() for each in headers["Set-Cookie"].split(";")[1:]}

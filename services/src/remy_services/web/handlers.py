@@ -147,13 +147,8 @@ def _extend(client: DesignClient, job: str, given: _Extension) -> job_pb2.Job:
 
 
 def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
-    jobs = request.query_params.getlist("job")
-    if not 2 <= len(jobs) <= _MOST_COMPARED:
-        raise RequestRefused(
-            HTTPStatus.BAD_REQUEST, f"{len(jobs)} jobs were named; 2 to {_MOST_COMPARED} may be"
-        )
     client = session.account.client
-    response = client.compare(jobs)
+    response = client.compare(_named(request, "job", least=2))
     return {
         "jobs": [job_row(job) for job in response.jobs],
         "differences": [
@@ -169,14 +164,9 @@ def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
 
 def _live(session: SignedIn, request: Request, _: bytes) -> Response:
     """The live network with the tables of jobs, each named as JOB or JOB:EPOCH."""
-    wanted = request.query_params.getlist("table")
-    if not 1 <= len(wanted) <= _MOST_COMPARED:
-        raise RequestRefused(
-            HTTPStatus.BAD_REQUEST, f"{len(wanted)} tables were named; 1 to {_MOST_COMPARED} may be"
-        )
     client = session.account.client
     remyccs = {}
-    for each in wanted:
+    for each in _named(request, "table", least=1):
         job, _colon, epoch = each.partition(":")
         shown = client.get(job)
         number = _whole(epoch, "an epoch") if epoch else None
@@ -212,6 +202,15 @@ def decoded(body: bytes, kind: type[Any]) -> Any:
     except msgspec.MsgspecError as error:
         sentence = f"the request cannot be read: {error}"
         raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence) from error
+
+
+def _named(request: Request, name: str, *, least: int) -> list[str]:
+    """What the address has of that name, and not too many of them."""
+    named = request.query_params.getlist(name)
+    if not least <= len(named) <= _MOST_COMPARED:
+        sentence = f"{len(named)} {name}s were named; {least} to {_MOST_COMPARED} may be"
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence)
+    return named
 
 
 def _number(request: Request, name: str) -> int | None:
