@@ -53,6 +53,7 @@ COLORS = {
     "returned": "#1fa8a8",
     "withdrawn": "#9fa7b3",
     "done_elsewhere": "#c0d8ff",
+    "divided": "#5fb8c9",
     "conflict": "#a0c4a0",
     "fenced": "#2b7a8c",
     "unavailable": "#d44a3a",

@@ -121,6 +121,6 @@ def _leases_ended_early() -> timeseries.Panel:
         no_value="none",
         colored=[
             *("lost", "silent", "goodbye", "returned"),
-            *("bad_result", "quarantined", "withdrawn", "done_elsewhere"),
+            *("bad_result", "quarantined", "withdrawn", "done_elsewhere", "divided"),
         ],
     )

@@ -151,7 +151,7 @@ class JobActivity:
 DEPARTURES = ("goodbye", "idle", "lost", "quarantined", "signal", "silent", "spot_interruption")
 LEASE_ENDS = (
     *("lost", "goodbye", "silent", "returned"),
-    *("bad result", "quarantined", "withdrawn", "done elsewhere"),
+    *("bad result", "quarantined", "withdrawn", "done elsewhere", "divided"),
 )
 _FLAWS = ("digest", "encoding", "impossible")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -160,6 +161,61 @@ def test_a_deadly_task_takes_twelve_workers_at_most_where_many_vanish(seed: int)
     ended = _run_while_workers_vanish(fleet, seed, _DEADLY_SPECIMEN)
     assert isinstance(fleet.ended[number], Quarantine)
     assert 3 < ended <= _LONG_TASKS.most_ended_workers
+
+
+#: What was expected to take two seconds and a half takes three minutes.
+_SLOWNESS = 70.0
+
+
+def _run_slowly(
+    fleet: SimulatedFleet, workers: int, end_some: Callable[[SimulatedFleet], None]
+) -> int:
+    """Runs for an hour at most with so many slow workers; how many were replaced."""
+    joined = 0
+    while fleet.now < 3600.0 and not fleet.idle():
+        while len(fleet.workers) < workers:
+            fleet.join(f"worker-{joined}")
+            fleet.workers[f"worker-{joined}"].slowness = _SLOWNESS
+            joined += 1
+        fleet.advance(0.5)
+        for name in list(fleet.workers):
+            fleet.answer_what_is_done(name)
+        end_some(fleet)
+    return joined - workers
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("parting", [SimulatedFleet.end, SimulatedFleet.leave])
+def test_what_takes_longer_than_workers_stay_is_done_in_pieces(
+    workers: int, parting: Callable[[SimulatedFleet, str], None]
+) -> None:
+    fleet = SimulatedFleet(_LONG_TASKS)
+    number = fleet.submit(Share("job"), numbered_request(1, 52))
+
+    def end_the_oldest_each_minute(fleet: SimulatedFleet) -> None:
+        if fleet.now % 60 == 0:
+            parting(fleet, next(iter(fleet.workers)))
+
+    assert _run_slowly(fleet, workers, end_the_oldest_each_minute) > 0
+    assert isinstance(fleet.ended[number], Completion)
+
+
+def test_what_ends_its_worker_late_is_found_in_pieces() -> None:
+    """The whole ends one worker, the piece that has it another; alone it ends three."""
+    fleet = SimulatedFleet(_LONG_TASKS)
+    number = fleet.submit(Share("job"), numbered_request(1, 52))
+
+    def end_who_is_late_with_it(fleet: SimulatedFleet) -> None:
+        for name, worker in list(fleet.workers.items()):
+            for assignment, done_at in list(worker.tasks.values())[:1]:
+                if _DEADLY_SPECIMEN in assignment.slice.specimens and fleet.now > done_at - 1.0:
+                    fleet.end(name)
+
+    # And one more, which had a copy of the whole and goes on with a piece of it at once.
+    assert 5 <= _run_slowly(fleet, 3, end_who_is_late_with_it) <= 6
+    end = fleet.ended[number]
+    assert isinstance(end, Quarantine)
+    assert specimen_count(end.request) == 1
 
 
 def test_goodbyes_are_no_failures() -> None:

@@ -23,7 +23,9 @@ What the scheduler promises:
 
  * An evaluation ends once: with its outcome, or with a reason, and after `withdraw` with nothing.
  * A task whose worker left is given out again at once, and one whose worker fell silent after
-   `lease_seconds`. A task that runs for long is given to an idle worker too.
+   `lease_seconds`. A task that runs for long is given to an idle worker too. One that had taken
+   much longer than expected when its worker left is done in pieces: it may take longer than
+   workers stay.
  * Jobs of higher priority go first; among equals, CPU time is shared by weight.
  * The first intact answer to a task holds. Where a second one comes, of a task that was lent twice,
    the two are compared by their hashes, and the job fails if they differ.

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,8 @@ class SchedulerSettings:
     chance_of_losses: float = 1e-6
     #: and one that ended so many in any case.
     most_ended_workers: int = 12
+    #: A task that was late when its worker left is divided into so many.
+    pieces: int = 16
     #: Who was silent for so long before its connection broke went with its machine: a process that
     #: ends alone is missed at once.
     sign_of_life_seconds: float = 10.0
@@ -147,7 +150,7 @@ class Counts:
     #: By job: workers that left without a goodbye while they had something of it.
     workers_lost: Counter[str] = field(default_factory=Counter)
     #: Leases that ended without a good answer, by reason: "lost" (its stream), "goodbye", "silent",
-    #: "returned", "bad result", "quarantined", "withdrawn", "done elsewhere".
+    #: "returned", "bad result", "quarantined", "withdrawn", "done elsewhere", "divided".
     leases_ended: Counter[str] = field(default_factory=Counter)
     #: Results that failed their checks, by what was wrong.
     bad_results: Counter[str] = field(default_factory=Counter)
@@ -196,6 +199,8 @@ class Lease:
     issued_at: float
     #: CPU seconds that the task was expected to take.
     seconds: float
+    #: From when on it has taken much longer than it was expected to.
+    late_at: float
     #: False once nobody waits for the answer: the task is done, or the copy is counted as lost.
     active: bool = True
 
@@ -228,6 +233,8 @@ class Task:
     impossible: dict[bytes, str] = field(default_factory=dict)
     #: The answer that holds.
     accepted: Answer | None = None
+    #: Whether pieces of it are done in its place.
+    divided: bool = False
 
     @property
     def active(self) -> int:
@@ -241,7 +248,26 @@ class Task:
     @property
     def closed(self) -> bool:
         """Whether no answer is waited for any more."""
-        return self.accepted is not None or self.evaluation.closed
+        return self.accepted is not None or self.divided or self.evaluation.closed
+
+    def pieces(self, most: int) -> list[Task]:
+        """Up to so many tasks that cover it."""
+        rows, columns = self.slice.candidates, self.slice.specimens
+        number = min(most, max(len(rows), len(columns)))
+        if len(columns) >= len(rows):
+            slices = [Slice(rows, each) for each in _cut(columns, number)]
+        else:
+            slices = [Slice(each, columns) for each in _cut(rows, number)]
+        return [
+            Task(self.evaluation, each, self.packets * each.simulations / self.slice.simulations)
+            for each in slices
+        ]
+
+
+def _cut(numbers: range, pieces: int) -> list[range]:
+    size = len(numbers)
+    ends = [size * piece // pieces for piece in range(pieces + 1)]
+    return [numbers[first:end] for first, end in pairwise(ends)]
 
 
 @dataclass(eq=False, slots=True)

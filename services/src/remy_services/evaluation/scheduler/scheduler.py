@@ -146,12 +146,7 @@ class TaskScheduler:
         evaluation.closed = True
         for task in (*evaluation.open, *evaluation.done):
             self._cancel_copies(task, reason)
-            for lease in task.leases.values():
-                # Who has left cannot answer any more.
-                worker = self._registry.workers.get(lease.worker_id)
-                if worker is None or lease.lease_id not in worker.held:
-                    del self._leases[lease.lease_id]
-            task.leases.clear()
+            self._drop_leases(task)
         self._queue.remove(evaluation)
 
     # Workers: they come, go, fall silent, or are ended by what they were given
@@ -229,7 +224,9 @@ class TaskScheduler:
         self._registry.remove(worker)
         for lease in worker.held.values():
             self._end_lease(lease, reason)
-            if lease.task.evaluation.closed:
+            if _took_too_long(lease, worker):
+                self._divide(lease.task)
+            if lease.task.evaluation.closed or lease.task.divided:
                 self._leases.pop(lease.lease_id, None)
 
     def _blame(self, worker: Worker, now: float) -> None:
@@ -244,6 +241,8 @@ class TaskScheduler:
         host = worker.facts.host if is_watched else ""
         for lease in [lease for lease in running if lease.task.ended] or running:
             task = lease.task
+            if _took_too_long(lease, worker):
+                continue
             # However soon it ended, it might have as well as long as the task would have taken.
             seconds = max(now - lease.issued_at, lease.seconds)
             task.ended[worker.facts.worker_id] = EndedWorker(host, seconds)
@@ -482,6 +481,29 @@ class TaskScheduler:
             self._counts.leases_ended[reason] += 1
             self._want(lease.task)
 
+    def _divide(self, task: Task) -> None:
+        """Has a task that takes longer than workers stay done in pieces.
+
+        The other copies are ended as well: their workers may leave no later.
+        """
+        task.divided = True
+        self._queue.take_out(task)
+        self._cancel_copies(task, "divided")
+        self._drop_leases(task)
+        del task.evaluation.open[task]
+        for piece in task.pieces(self.settings.pieces):
+            task.evaluation.open[piece] = None
+            self._queue.put_back(piece)
+
+    def _drop_leases(self, task: Task) -> None:
+        """Nobody is asked for it any more; who still has it will answer."""
+        for lease in task.leases.values():
+            # Who has left cannot answer any more.
+            worker = self._registry.workers.get(lease.worker_id)
+            if worker is None or lease.lease_id not in worker.held:
+                del self._leases[lease.lease_id]
+        task.leases.clear()
+
     def _cancel_copies(self, task: Task, reason: str) -> None:
         """Nobody waits for the task any more: its workers need not go on."""
         for lease in task.leases.values():
@@ -588,8 +610,9 @@ class TaskScheduler:
         evaluation, settings = task.evaluation, self.settings
         job = self._queue.job_of(evaluation)
         seconds = task.packets * job.cost.seconds_per_packet
-        lease = Lease(next(self._lease_ids), task, worker.facts.worker_id, now, seconds)
         before = len(worker.held) // worker.facts.threads
+        late_at = now + settings.hedge_seconds + settings.hedge_factor * seconds * (1 + before)
+        lease = Lease(next(self._lease_ids), task, worker.facts.worker_id, now, seconds, late_at)
         self._leases[lease.lease_id] = task.leases[lease.lease_id] = lease
         worker.held[lease.lease_id] = lease
         worker.credits -= 1
@@ -597,8 +620,7 @@ class TaskScheduler:
         if task not in evaluation.open:
             self._counts.queue_times.add(now - evaluation.arrived_at)
         evaluation.open[task] = None
-        late = settings.hedge_seconds + settings.hedge_factor * seconds * (1 + before)
-        heapq.heappush(self._hedge_times, (now + late, lease.lease_id, lease))
+        heapq.heappush(self._hedge_times, (late_at, lease.lease_id, lease))
         self._counts.tasks_assigned += 1
         if hedge:
             self._counts.hedged_tasks += 1
@@ -680,6 +702,12 @@ class TaskScheduler:
         rate = self._queue.job_of(evaluation).cost.seconds_per_packet
         seconds = evaluation.slicer.packets * rate
         return 1 + int(seconds / self.settings.longest_task_seconds)
+
+
+def _took_too_long(lease: Lease, worker: Worker) -> bool:
+    """Whether a worker that leaves was there for much longer than its task was to take."""
+    task = lease.task
+    return worker.heard_at > lease.late_at and task.slice.simulations > 1 and not task.closed
 
 
 def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
