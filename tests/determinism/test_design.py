@@ -12,7 +12,7 @@ import pytest
 from benchmarks.cpu_features import environment_with_features_off
 from benchmarks.programs import REMY_FARM, run_json
 from remy_farm.v1 import progress_pb2
-from remy_services.driver.run import DesignResult, DesignRun
+from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.specification import load_spec
 from tests.fleet.designs import SEARCHES, short_spec_text
 
@@ -40,9 +40,10 @@ class Design:
             environment=environment,
         )
 
-    def finish(self, *, threads: int) -> DesignResult:
-        """Goes on with the design to its end, in this process and without a report."""
-        return DesignRun(load_spec(self._spec), self.out, threads=threads, resume=True).run()
+    def go_on(self, *, threads: int, max_steps: int | None = None) -> DesignResult:
+        """Goes on with the design, in this process and without a report."""
+        spec = with_budget(load_spec(self._spec), max_steps=max_steps)
+        return DesignRun(spec, self.out, threads=threads, resume=True).run()
 
     def remycc(self) -> bytes:
         """The published tables."""
@@ -68,12 +69,17 @@ def test_stopped_after_every_step_it_is_the_same_design(spec: Path, tmp_path: Pa
 
     by_steps = Design(spec, tmp_path / "by-steps")
     for step in range(1, steps):
-        # Another number of threads each time.
-        stopped = by_steps.run(f"--max-steps={step}", threads=1 + step % 2)
-        assert (stopped["reason"], stopped["steps"]) == ("steps", step)
+        # Another number of threads each time; a process of its own, with its report, every third.
+        threads = 1 + step % 2
+        if step % 3 == 1:
+            stopped = by_steps.run(f"--max-steps={step}", threads=threads)
+            assert (stopped["reason"], stopped["steps"]) == ("steps", step)
+        else:
+            here = by_steps.go_on(threads=threads, max_steps=step)
+            assert (here.reason, here.steps) == (progress_pb2.STOP_REASON_STEPS, step)
 
         once = by_steps.copy(f"from-step-{step}")
-        finished = once.finish(threads=2 - step % 2)
+        finished = once.go_on(threads=2 - step % 2)
         assert finished.reason not in (None, progress_pb2.STOP_REASON_STEPS)
         assert finished.steps == steps
         assert once.remycc() == whole.remycc(), f"stopped after step {step}"

@@ -70,11 +70,7 @@ class NetworkSample:
     def trial(self, table: RuleTable) -> Trial:
         """The table on every specimen."""
         return try_table(
-            self.spec,
-            table,
-            seed=self.seed,
-            specimens=self.specimens,
-            evaluate=self.evaluate,
+            self.spec, table, seed=self.seed, specimens=self.specimens, evaluate=self.evaluate
         )
 
     def scores(self, before: Trial, after: Trial) -> PairedScores:

@@ -303,12 +303,7 @@ def plot_members(records: Sequence[MemberRecord]) -> bytes:
         )
     for place, here in numbers.items():
         axes.annotate(
-            ", ".join(here),
-            place,
-            xytext=(6, 5),
-            textcoords="offset points",
-            fontsize=9,
-            color=INK,
+            ", ".join(here), place, xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK
         )
     if 0 < len(records) <= _MOST_NAMES:
         figure.legend(

@@ -208,9 +208,7 @@ def _write(
 
 
 def _print(
-    curves: Sequence[SeedCurve],
-    thresholds: Sequence[float],
-    published: tuple[PublishedScore, ...],
+    curves: Sequence[SeedCurve], thresholds: Sequence[float], published: tuple[PublishedScore, ...]
 ) -> None:
     rows = PlainTable("seed", "CPU-s", "wall-s", "rules", *SCORE_HEAD)
     for curve in curves:

@@ -248,13 +248,7 @@ CAMPAIGN_PNG = "campaign.png"
 
 
 def design_campaign(
-    members: Sequence[Member],
-    out: Path,
-    *,
-    threads: int,
-    resume: bool,
-    quiet: bool,
-    as_json: bool,
+    members: Sequence[Member], out: Path, *, threads: int, resume: bool, quiet: bool, as_json: bool
 ) -> bool:
     """Designs the members that are not finished, each in its own folder of `out`, and compares all.
 

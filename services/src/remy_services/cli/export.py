@@ -25,13 +25,7 @@ from remy_services.cli.evaluate import SUMMARY_HEAD, summary_cells, summary_tree
 from remy_services.files import write_file
 from remy_services.kernel.fixed_point import IntegerTable, header
 from remy_services.kernel.linux import ebpf_files, write_ebpf
-from remy_services.remycc import (
-    RemyCC,
-    RemyCCError,
-    check_remycc_name,
-    read_remycc,
-    write_remycc,
-)
+from remy_services.remycc import RemyCC, RemyCCError, check_remycc_name, read_remycc, write_remycc
 from remy_services.specification import load_spec_of_one_table
 
 DEADBAND = click.IntRange(0, 1_000_000)

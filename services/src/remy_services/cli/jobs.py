@@ -127,10 +127,7 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
     print_table(table)
 
 
-_FORMATS = {
-    ".json": messages.REMY_CC_FORMAT_JSON,
-    ".dna": messages.REMY_CC_FORMAT_DNA,
-}
+_FORMATS = {".json": messages.REMY_CC_FORMAT_JSON, ".dna": messages.REMY_CC_FORMAT_DNA}
 
 
 @click.command("fetch")
@@ -139,9 +136,7 @@ _FORMATS = {
     "--epoch E", "The table of this epoch instead of the best so far.", click.IntRange(0, 2**32 - 1)
 )
 @option(
-    "--table NAME",
-    "Which of several tables that are designed together.",
-    show_default="the first",
+    "--table NAME", "Which of several tables that are designed together.", show_default="the first"
 )
 @option("--out -o FILE", "A .json file, or of absolute rules a .dna file.", FILE, required=True)
 @connected

@@ -43,11 +43,7 @@ class OnFarm:
     priority: int
 
     def simulate(
-        self,
-        name: str,
-        parts: Sequence[CellBatch],
-        runner: CellRunner,
-        shown: Meter,
+        self, name: str, parts: Sequence[CellBatch], runner: CellRunner, shown: Meter
     ) -> None:
         """Has the runner take what these parts come to, once all of them are there.
 
@@ -141,11 +137,7 @@ def on_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def simulate_missing(
-    farm: OnFarm | None,
-    name: str,
-    batches: Iterable[CellBatch],
-    runner: CellRunner,
-    shown: Meter,
+    farm: OnFarm | None, name: str, batches: Iterable[CellBatch], runner: CellRunner, shown: Meter
 ) -> None:
     """Has a farm simulate what is not there yet, if there is a farm."""
     parts = [] if farm is None else runner.requests(batches)

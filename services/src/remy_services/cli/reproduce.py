@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -377,16 +378,21 @@ def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
     return Entrant(name, words, time_unit_ms)
 
 
-def _rivals() -> list[Entrant]:
-    from remy_services.evaluation.senders import REMYCC, parse_sender
+def rival_protocols() -> list[Entrant]:
+    """Whom every table is compared with, without tables of others."""
+    from remy_services.evaluation.senders import parse_sender
     from remy_services.studies.league import Entrant
+
+    return [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
+
+
+def _rivals() -> list[Entrant]:
     from remy_services.studies.networks import reference_folder
 
-    rivals = [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
-    folder = reference_folder()
+    rivals, folder = rival_protocols(), reference_folder()
     if folder is not None:
         name, file = _PUBLISHED
-        rivals.append(Entrant(name, parse_sender(f"{REMYCC}{folder / 'remyccs' / file}")))
+        rivals.append(replace(entrant_of(str(folder / "remyccs" / file)), name=name))
     return rivals
 
 

@@ -52,12 +52,7 @@ from remy_services.evaluation.senders import (
     bottleneck,
     check_usual_body,
 )
-from remy_services.evaluation.topologies import (
-    SEMANTICS,
-    Topology,
-    follow_trace,
-    read_topology,
-)
+from remy_services.evaluation.topologies import SEMANTICS, Topology, follow_trace, read_topology
 from remy_services.files import write_file
 from remy_services.remycc import read_remycc
 from remy_services.specification.networks import typical_measurement

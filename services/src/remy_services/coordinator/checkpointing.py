@@ -15,14 +15,7 @@ from remy_services.driver.loop import DesignSession
 from remy_services.driver.pareto import throughput_delay
 from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.jobs.progress import RateMeter, cost, follow, measure
-from remy_services.jobs.states import (
-    CANCELLED,
-    CANCELLING,
-    PAUSED,
-    PENDING,
-    SUCCEEDED,
-    Draft,
-)
+from remy_services.jobs.states import CANCELLED, CANCELLING, PAUSED, PENDING, SUCCEEDED, Draft
 from remy_services.stores.contract import RefusedSnapshot, Snapshot, StoreError, retire_snapshots
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native

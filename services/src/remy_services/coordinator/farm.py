@@ -360,10 +360,7 @@ class Farm:
     """What calls are answered from."""
 
     def __init__(
-        self,
-        environment: Environment,
-        evaluator: SharedEvaluator,
-        settings: FarmSettings,
+        self, environment: Environment, evaluator: SharedEvaluator, settings: FarmSettings
     ) -> None:
         """The farm does not close the evaluator."""
         self.environment = environment

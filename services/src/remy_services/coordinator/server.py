@@ -25,12 +25,7 @@ from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Environment, now, until_available
-from remy_services.coordinator.maintenance import (
-    BackgroundTask,
-    BackupWriter,
-    StoreWatch,
-    Threads,
-)
+from remy_services.coordinator.maintenance import BackgroundTask, BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
 from remy_services.evaluation.dispatcher import LoadTrace

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from remy_farm.completion import FIRST_EDITION, edition_of
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_services.specification.links import KILOBITS_PER_PACKET
-from remy_services.specification.networks import (
-    Model,
-    extent,
-    outline,
-    quantile,
-)
+from remy_services.specification.networks import Model, extent, outline, quantile
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import (

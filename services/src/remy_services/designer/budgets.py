@@ -31,12 +31,7 @@ def exhausted(stop: spec_pb2.Stop, elapsed: Elapsed) -> progress_pb2.StopReason 
 
 
 def seconds_left(
-    stop: spec_pb2.Stop,
-    elapsed: Elapsed,
-    *,
-    steps: float,
-    epochs: int,
-    share_done: float | None,
+    stop: spec_pb2.Stop, elapsed: Elapsed, *, steps: float, epochs: int, share_done: float | None
 ) -> float | None:
     """A guess at the wall time, in seconds, until the first budget is used up.
 

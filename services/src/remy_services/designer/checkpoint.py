@@ -110,9 +110,7 @@ def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
 
 def _seal(payload: bytes) -> bytes:
     return checkpoint_pb2.SealedCheckpoint(
-        format_version=FORMAT_VERSION,
-        checkpoint=payload,
-        sha256=hashlib.sha256(payload).digest(),
+        format_version=FORMAT_VERSION, checkpoint=payload, sha256=hashlib.sha256(payload).digest()
     ).SerializeToString(deterministic=True)
 
 
@@ -132,9 +130,7 @@ def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.
 
 
 def check_same_design(
-    saved: checkpoint_pb2.Checkpoint,
-    expected: checkpoint_pb2.Checkpoint,
-    digests: Sequence[str],
+    saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint, digests: Sequence[str]
 ) -> None:
     """Raises CheckpointError unless `saved` is a record of the design that `expected` begins, which
     may go by any of the digests."""

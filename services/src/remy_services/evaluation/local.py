@@ -25,9 +25,7 @@ _WORKER = "local"
 # which is long enough for the event loop to be late.
 _TASKS_PER_THREAD = 4
 _SETTINGS = SchedulerSettings(
-    lease_seconds=math.inf,
-    longest_task_seconds=0.1,
-    shortest_task_seconds=0.002,
+    lease_seconds=math.inf, longest_task_seconds=0.1, shortest_task_seconds=0.002
 )
 
 _Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]

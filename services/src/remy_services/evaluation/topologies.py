@@ -16,12 +16,7 @@ from typing import Any, Final
 from remy_farm.completion import complete
 from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.evaluation.measures import link_rate_packets_per_ms, unloaded_paths
-from remy_services.evaluation.senders import (
-    MOST_SENDERS,
-    USUAL_PACKET_BYTES,
-    Words,
-    parse_sender,
-)
+from remy_services.evaluation.senders import MOST_SENDERS, USUAL_PACKET_BYTES, Words, parse_sender
 from remy_services.specification.checking import check, load_tree
 from remy_services.specification.enclosures import enclose_trace, recording_of
 from remy_services.specification.links import distributions, link_message, names_of

@@ -16,12 +16,7 @@ from remy_services.files import FileError, read_file
 from remy_services.kernel.fixed_point import IntegerTable, UnsuitableTable
 from remy_services.remycc import start_rule
 from remy_services.specification.links import KILOBITS_PER_PACKET
-from remy_services.specification.networks import (
-    extent,
-    models,
-    outline,
-    quantile,
-)
+from remy_services.specification.networks import extent, models, outline, quantile
 from remy_simulator import RuleTable
 
 BTF: Final = Path("/sys/kernel/btf/vmlinux")
@@ -283,12 +278,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
 
 
 def check_scores(
-    table: RuleTable,
-    spec: spec_pb2.DesignSpec,
-    *,
-    seed: int,
-    specimens: int,
-    evaluate: Evaluate,
+    table: RuleTable, spec: spec_pb2.DesignSpec, *, seed: int, specimens: int, evaluate: Evaluate
 ) -> CheckResult:
     """The score on the design's networks with clocks that are exact, and with jitter."""
     scores: dict[str, float | None] = {}

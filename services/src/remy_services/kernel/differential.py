@@ -17,13 +17,7 @@ from typing import Final
 
 from remy_farm.v1 import rule_table_pb2
 from remy_services.files import FileError
-from remy_services.kernel.fixed_point import (
-    RATIO_BITS,
-    SOURCES,
-    TIME_BITS,
-    UNREACHED,
-    IntegerTable,
-)
+from remy_services.kernel.fixed_point import RATIO_BITS, SOURCES, TIME_BITS, UNREACHED, IntegerTable
 from remy_services.remycc import start_rule
 from remy_simulator import RuleTable, power, uniforms
 from remy_simulator.messages import USUAL_AXES

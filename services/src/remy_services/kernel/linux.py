@@ -58,11 +58,7 @@ def check_name(name: str) -> None:
 
 
 def ebpf_files(
-    table: IntegerTable,
-    name: str,
-    *,
-    spec: spec_pb2.DesignSpec | None = None,
-    deadband_us: int = 0,
+    table: IntegerTable, name: str, *, spec: spec_pb2.DesignSpec | None = None, deadband_us: int = 0
 ) -> dict[str, str]:
     """The exported files by name: a pure function of the arguments. `spec` is what the table was
     designed for, None if that is not known. Raises KernelExportError for the name."""

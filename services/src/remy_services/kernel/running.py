@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_services.files import FileError, read_file
-from remy_services.kernel.libbpf import (
-    FOR_ALL,
-    PRIVILEGED,
-    LoadedObject,
-    read_counters,
-)
+from remy_services.kernel.libbpf import FOR_ALL, PRIVILEGED, LoadedObject, read_counters
 from remy_services.kernel.linux import OBJECT, compile_ebpf, read_manifest
 
 #: Where it is written down what runs, for the next start to clean up.

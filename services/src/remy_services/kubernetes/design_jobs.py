@@ -67,11 +67,7 @@ def _phase(state: job_pb2.JobState) -> str:
     return name_of(state).capitalize()
 
 
-PHASES: Final = (
-    *(_phase(state) for state in TRANSITIONS),
-    REFUSED,
-    MISSING,
-)
+PHASES: Final = (*(_phase(state) for state in TRANSITIONS), REFUSED, MISSING)
 FINALIZER: Final = "remy-farm.dev/cancel"
 #: Field managers: of what the coordinator adds to objects, and of the objects that it makes.
 MANAGER: Final = "remy-farm-coordinator"

@@ -76,9 +76,7 @@ def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
 
 
 def enclose(
-    spec: spec_pb2.DesignSpec,
-    files: Files,
-    keep: Callable[[RecordedLink], None] = keep_recording,
+    spec: spec_pb2.DesignSpec, files: Files, keep: Callable[[RecordedLink], None] = keep_recording
 ) -> Iterator[Violation]:
     """Reads the files that a specification names, and writes into it what takes their place; `keep`
     is given the recordings. Where there are no files it may not name any."""

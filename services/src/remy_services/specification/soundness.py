@@ -34,11 +34,7 @@ _PLAIN_QUEUE: Final = "drop-tail"
 _MARKING_QUEUE: Final = "threshold-marking"
 #: Loads whose on periods have a length in time.
 _BY_TIME: Final = ("exponential_time", "always", "intervals")
-_KINDS: Final = {
-    "queue": Registry.QUEUE,
-    "body": Registry.BODY,
-    "protocol": Registry.PROTOCOL,
-}
+_KINDS: Final = {"queue": Registry.QUEUE, "body": Registry.BODY, "protocol": Registry.PROTOCOL}
 
 
 def network_is_sound(

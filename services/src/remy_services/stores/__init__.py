@@ -17,10 +17,7 @@ from remy_services.stores.sqlite import SqliteStore
 
 
 def open_store(
-    url: str,
-    *,
-    accept_data_loss: bool = False,
-    environment: Mapping[str, str] = os.environ,
+    url: str, *, accept_data_loss: bool = False, environment: Mapping[str, str] = os.environ
 ) -> CheckpointStore:
     """The store at this URL; one that is new is empty.
 

@@ -99,11 +99,7 @@ def put_archive(store: CheckpointStore, archive: job_pb2.JobArchive) -> str:
 
 
 def import_job(
-    store: CheckpointStore,
-    data: bytes,
-    *,
-    job_id: str | None = None,
-    limit_bytes: int = MOST_BYTES,
+    store: CheckpointStore, data: bytes, *, job_id: str | None = None, limit_bytes: int = MOST_BYTES
 ) -> str:
     """Makes a job of a file's content, under another id if one is given; returns the id.
 

@@ -127,12 +127,7 @@ Others = Mapping[str, OtherSimulator]
 
 
 def cells_of(
-    study: FigureStudy,
-    row: StudyRow,
-    tables: Tables,
-    *,
-    quick: bool,
-    others: Others | None = None,
+    study: FigureStudy, row: StudyRow, tables: Tables, *, quick: bool, others: Others | None = None
 ) -> Iterator[Cell]:
     """Of a row, by what is varied, then by run. Every row has the same draws in the same run; where
     some are in another simulator, times on and off as given times."""

@@ -326,10 +326,7 @@ def _shade_ranges(axes: Axes, rows: Sequence[StudyRow], styles: Mapping[str, Sty
         )
 
 
-_CURVES_OF = {
-    ("cubic", "drop-tail"): "cubic",
-    ("cubic", "sfq-codel"): "cubic-sfqcodel",
-}
+_CURVES_OF = {("cubic", "drop-tail"): "cubic", ("cubic", "sfq-codel"): "cubic-sfqcodel"}
 
 
 def _published(

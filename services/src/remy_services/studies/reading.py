@@ -257,7 +257,4 @@ def amount_of(fields: Fields, field: str, check: Check, *, many: bool) -> Amount
 
 
 PER_CENT = re.compile(r"([0-9.]+) ?%")
-RUNS: Check = (
-    lambda value: 1 <= value <= _MOST_RUNS and value == int(value),
-    f"1 to {_MOST_RUNS}",
-)
+RUNS: Check = (lambda value: 1 <= value <= _MOST_RUNS and value == int(value), f"1 to {_MOST_RUNS}")

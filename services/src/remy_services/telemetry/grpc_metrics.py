@@ -84,9 +84,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
                     instruments.series(catalogue.GRPC_DURATION, *names)
 
     async def intercept_service(
-        self,
-        continuation: Continuation,
-        handler_call_details: grpc.HandlerCallDetails,
+        self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> Handler | None:
         handler = await continuation(handler_call_details)
         if handler is None:

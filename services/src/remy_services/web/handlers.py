@@ -122,11 +122,7 @@ def _fork(client: DesignClient, job: str, given: _Fork) -> job_pb2.Job:
     settings = [each.strip() for each in given.settings if each.strip()]
     return client.fork(
         messages.ForkJobRequest(
-            job=job,
-            epoch=given.epoch,
-            name=given.name,
-            settings=settings,
-            priority=given.priority,
+            job=job, epoch=given.epoch, name=given.name, settings=settings, priority=given.priority
         )
     )
 

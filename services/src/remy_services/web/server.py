@@ -32,13 +32,7 @@ from starlette.routing import Route
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, SettingsError
 from remy_services.client.settings import ConnectionSettings
-from remy_services.client.status import (
-    BadRequest,
-    NotAllowed,
-    Refused,
-    ServiceError,
-    Unreachable,
-)
+from remy_services.client.status import BadRequest, NotAllowed, Refused, ServiceError, Unreachable
 from remy_services.files import FileError, read_file
 from remy_services.web.assets import asset, encoding, packed, shell, takes_gzip
 from remy_services.web.feed import Tree
@@ -117,11 +111,7 @@ class FarmPage:
                 Middleware(Guard, hosts=frozenset(hosts), is_secure=is_secure),
                 Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6),
             ],
-            exception_handlers={
-                RequestRefused: _said,
-                ServiceError: _failed,
-                SettingsError: _said,
-            },
+            exception_handlers={RequestRefused: _said, ServiceError: _failed, SettingsError: _said},
         )
 
     def _session(self, request: Request) -> SignedIn:

@@ -46,11 +46,7 @@ from remy_services.specification.networks import designs
 from remy_services.specification.traces import check_recording
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
-from remy_services.stores.recordings import (
-    MOST_RECORDING_BYTES,
-    claim_recording,
-    put_recording,
-)
+from remy_services.stores.recordings import MOST_RECORDING_BYTES, claim_recording, put_recording
 from remy_simulator.messages import from_native, to_native
 
 

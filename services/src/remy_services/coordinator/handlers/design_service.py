@@ -75,9 +75,7 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
             return await changes.receive_job(self._changeable(), request_iterator)
 
     async def SubmitEvaluation(
-        self,
-        request_iterator: AsyncIterator[messages.SubmitEvaluationRequest],
-        context: _Context,
+        self, request_iterator: AsyncIterator[messages.SubmitEvaluationRequest], context: _Context
     ) -> messages.SubmitEvaluationResponse:
         with self._stream():
             return await evaluations.submit_evaluation(self._changeable(), request_iterator)

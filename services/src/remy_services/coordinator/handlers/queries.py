@@ -167,9 +167,7 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
         case _:
             raise bad_field("format", f"is number {request.format}, which is no format")
     return messages.GetRemyCCResponse(
-        content=content,
-        sha256=hashlib.sha256(content).digest(),
-        rules=remycc.table.rule_count,
+        content=content, sha256=hashlib.sha256(content).digest(), rules=remycc.table.rule_count
     )
 
 
@@ -185,8 +183,7 @@ async def compare_jobs(
         differences, [handle.job.spec for handle in handles]
     )
     return messages.CompareJobsResponse(
-        jobs=[farm.shown(handle, with_spec=False) for handle in handles],
-        differences=rows,
+        jobs=[farm.shown(handle, with_spec=False) for handle in handles], differences=rows
     )
 
 

@@ -32,10 +32,7 @@ _RULES_ON_TRIAL = 8
 
 
 def most_used_on_trial(
-    table: RuleTable,
-    outcome: evaluation_pb2.EvaluationOutcome,
-    *,
-    mended: bool = False,
+    table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome, *, mended: bool = False
 ) -> Trials:
     """The most-used rules, each at the medians of the memory values that triggered it."""
     memory = memory_summaries(outcome)

@@ -188,9 +188,7 @@ def in_units_of_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sizes(
-    request: evaluation_pb2.EvaluationRequest,
-    differences: NDArray[np.float64],
-    spread: float,
+    request: evaluation_pb2.EvaluationRequest, differences: NDArray[np.float64], spread: float
 ) -> NDArray[np.float64]:
     """By specimen: the difference, limited, over the standard deviation of the perturbation."""
     scale = request.candidates[0].perturbation.scale

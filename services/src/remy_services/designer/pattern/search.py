@@ -332,10 +332,7 @@ class ValidateTable(Validate["PatternStrategy", PatternState]):
         self, strategy: PatternStrategy, state: PatternState, record: progress_pb2.EpochRecord
     ) -> PatternState:
         after = replace(
-            state,
-            epochs_since_split=state.epochs_since_split + 1,
-            races=0,
-            changed_rules=(),
+            state, epochs_since_split=state.epochs_since_split + 1, races=0, changed_rules=()
         )
         if not record.comparison.accepted and state.best is not None:
             after = replace(after, current=PatternTable(state.best.table, state.best_steps))

@@ -103,8 +103,7 @@ class FairOrder:
         job.place += 1
         self._entries += 1
         heapq.heappush(
-            self._line,
-            (-job.share.priority, job.virtual_seconds, self._entries, job.place, job),
+            self._line, (-job.share.priority, job.virtual_seconds, self._entries, job.place, job)
         )
 
 

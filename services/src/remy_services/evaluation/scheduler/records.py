@@ -251,23 +251,15 @@ class Task:
         return self.accepted is not None or self.divided or self.evaluation.closed
 
     def pieces(self, most: int) -> list[Task]:
-        """Up to so many tasks that cover it."""
+        """Up to so many tasks that cover it, cut along the longer side."""
         rows, columns = self.slice.candidates, self.slice.specimens
-        number = min(most, max(len(rows), len(columns)))
-        if len(columns) >= len(rows):
-            slices = [Slice(rows, each) for each in _cut(columns, number)]
-        else:
-            slices = [Slice(each, columns) for each in _cut(rows, number)]
-        return [
-            Task(self.evaluation, each, self.packets * each.simulations / self.slice.simulations)
-            for each in slices
-        ]
-
-
-def _cut(numbers: range, pieces: int) -> list[range]:
-    size = len(numbers)
-    ends = [size * piece // pieces for piece in range(pieces + 1)]
-    return [numbers[first:end] for first, end in pairwise(ends)]
+        longer = max(columns, rows, key=len)
+        number = min(most, len(longer))
+        ends = [len(longer) * piece // number for piece in range(number + 1)]
+        cuts = [longer[first:end] for first, end in pairwise(ends)]
+        slices = [Slice(rows, cut) if longer is columns else Slice(cut, columns) for cut in cuts]
+        packets = self.packets / self.slice.simulations
+        return [Task(self.evaluation, each, packets * each.simulations) for each in slices]
 
 
 @dataclass(eq=False, slots=True)

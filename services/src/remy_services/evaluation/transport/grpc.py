@@ -91,12 +91,7 @@ class SimulatorIdentity:
     @property
     def sha256(self) -> bytes:
         """Of all digests: equal where results are."""
-        digests = (
-            self.digest,
-            self.scale_free_digest,
-            self.signals_digest,
-            self.protocols_digest,
-        )
+        digests = (self.digest, self.scale_free_digest, self.signals_digest, self.protocols_digest)
         return hashlib.sha256(" ".join(digests).encode()).digest()
 
 

@@ -289,9 +289,7 @@ class RedisServer:
         with translated(self.shown):
             facts = read_facts(self._client, self.shown)
         promise = guarantee(
-            facts,
-            replicas=self._address.replicas,
-            has_failover=self._address.service is not None,
+            facts, replicas=self._address.replicas, has_failover=self._address.service is not None
         )
         if not promise.durability.durable and not self._accept_data_loss:
             raise StoreError(

@@ -159,9 +159,7 @@ class RedisStore:
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
         check_commit(commit)
         status, *more = self._server.write(
-            server.COMMIT,
-            self._keys.of(job_id),
-            [token, revision, *_change(revision, commit)],
+            server.COMMIT, self._keys.of(job_id), [token, revision, *_change(revision, commit)]
         )
         if status == b"conflict":
             raise conflict(job_id, revision, int(more[0]))
