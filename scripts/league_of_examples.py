@@ -1,0 +1,164 @@
+"""Writes examples/remyccs/league.md: how every table there does in the league.
+
+Each is compared by itself with the protocols of `remy-farm league`, without tables of others. What
+was simulated is kept in build/league-of-examples; a table that is as it was costs a second.
+
+    .venv/bin/python scripts/league_of_examples.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from remy_services.cli.common import local_evaluator
+from remy_services.cli.reproduce import entrant_of, rival_protocols
+from remy_services.files import write_file
+from remy_services.studies.cells import CellRunner, CellStore
+from remy_services.studies.league import (
+    Entrant,
+    LeagueSet,
+    SetResult,
+    plan_set,
+    play_set,
+    read_set,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples" / "remyccs"
+PAGE = FOLDER / "league.md"
+
+
+def tables() -> list[Path]:
+    """Of all examples."""
+    return sorted(FOLDER.glob("*/remycc*.json"))
+
+
+def sets() -> list[LeagueSet]:
+    """All of the league's."""
+    return [read_set(path) for path in sorted((ROOT / "examples" / "league").glob("*.yaml"))]
+
+
+class League:
+    """Plays sets, the protocols once and each table by itself."""
+
+    def __init__(self, runner: CellRunner, leagues: Sequence[LeagueSet]) -> None:
+        self._runner = runner
+        self.protocols = [self._play(league, rival_protocols()) for league in leagues]
+
+    def of(self, table: Path) -> list[SetResult]:
+        """How a table does beside the protocols, set by set; it is the last entrant."""
+        return [self._beside(protocols, entrant_of(str(table))) for protocols in self.protocols]
+
+    def _play(self, league: LeagueSet, entrants: Sequence[Entrant]) -> SetResult:
+        plan = plan_set(league, entrants, quick=False)
+        return play_set(plan, self._runner, lambda _: None)
+
+    def _beside(self, protocols: SetResult, entrant: Entrant) -> SetResult:
+        own = self._play(protocols.league, [entrant])
+        places = [
+            replace(place, scores={**place.scores, **mine.scores})
+            for place, mine in zip(protocols.places, own.places, strict=True)
+        ]
+        return replace(protocols, entrants=[*protocols.entrants, entrant], places=places)
+
+
+def row_of(table: Path, results: Sequence[SetResult]) -> str:
+    """A table's line of winning rates, by the digest of what it is."""
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()[:12]
+    return _line(f"[{_name(table)}]({table.parent.name})", f"`{digest}`", *_rates(results))
+
+
+def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetResult]) -> str:
+    """All of it, as Markdown."""
+    columns = len(protocols)
+    lines = [
+        "# The tables in the league",
+        "",
+        "How each table of this folder does on the networks of `examples/league`, compared by",
+        "itself with Cubic, NewReno, BBR v1 and v3, Copa and Vivace: on what share of a set's",
+        "networks its score is within the set's margin of the best one's. Most were designed for",
+        "other networks than these, and to be among their like: beside Cubic (`ccbench-2`) they",
+        "have little. Written by",
+        "",
+        "    .venv/bin/python scripts/league_of_examples.py",
+        "",
+        "| set | networks | what is on them |",
+        "|---|---|---|",
+        *(_line(each.league.name, len(each.places), each.league.title) for each in protocols),
+        "",
+        "## Winning rates",
+        "",
+        _line("table", "SHA-256", *(each.league.name for each in protocols)),
+        "|---|---|" + "---|" * columns,
+        *(row_of(table, found) for table, found in results.items()),
+        "",
+        "The protocols among themselves:",
+        "",
+        _line("protocol", *(each.league.name for each in protocols)),
+        "|---|" + "---|" * columns,
+        *(_line(each.name, *_rates(protocols, each.name)) for each in protocols[0].entrants),
+        "",
+        "## Where each is farthest behind",
+        "",
+        "Among its like or alone, without others' flows. `remy-farm league TABLE` names more, and",
+        "how to simulate them.",
+        "",
+        _line("table", "set", "network", "score over the best one's"),
+        "|---|---|---|---|",
+        *(_worst_line(table, found) for table, found in results.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _name(table: Path) -> str:
+    which = table.stem.removeprefix("remycc").removeprefix("-")
+    return f"{table.parent.name}, {which}" if which else table.parent.name
+
+
+def _rates(results: Sequence[SetResult], entrant: str | None = None) -> list[str]:
+    """Of the last entrant, unless another one is named."""
+    return [
+        f"{each.winning_rate(each.entrants[-1].name if entrant is None else entrant):.0%}"
+        for each in results
+    ]
+
+
+def _worst_line(table: Path, results: Sequence[SetResult]) -> str:
+    entrant = results[0].entrants[-1].name
+    behind = [
+        (place.relative(entrant), result.league.name, place.name)
+        for result in results
+        if result.league.rival is None
+        for place in result.places
+    ]
+    relative, league, network = min(behind)
+    return _line(_name(table), league, network, f"{relative:.2g}")
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def main() -> None:
+    """Simulates what is missing and writes the page."""
+    # What everybody has, with or without tables of others.
+    os.environ.pop("REMY_REFERENCE_DIR", None)
+    kept = ROOT / "build" / "league-of-examples" / "cells.db"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    threads = len(os.sched_getaffinity(0))
+    with local_evaluator(threads) as evaluator, closing(CellStore(kept)) as store:
+        league = League(CellRunner(evaluator.evaluate, store), sets())
+        results = {}
+        for table in tables():
+            results[table] = league.of(table)
+            print(row_of(table, results[table]), flush=True)
+    write_file(PAGE, page(results, league.protocols))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""examples/remyccs/league.md speaks of the tables that are there, and says what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from remy_services.cli.common import local_evaluator
+from remy_services.studies.cells import CellRunner, CellStore
+from scripts.league_of_examples import PAGE, League, row_of, sets, tables
+
+#: Sets whose networks take seconds, and the tables that are compared on them again.
+_SETS = ("completion-times", "starvation")
+_TABLES = ("general-purpose-delta1", "general-purpose-realistic", "generalist-remembering")
+
+
+def _rows(heading: str) -> dict[str, list[str]]:
+    """The cells of the table below a heading, by the first one."""
+    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row for row in rows}
+
+
+def test_each_table_as_it_is_has_a_line() -> None:
+    rates = _rows("Winning rates")
+    for table in tables():
+        name, digest = row_of(table, []).strip("| ").split(" | ")
+        assert rates[name][1] == digest, "scripts/league_of_examples.py was not run since"
+    assert len(_rows("Where each is farthest behind")) == len(tables()) + 1
+
+
+@pytest.fixture(scope="module")
+def league(tmp_path_factory: pytest.TempPathFactory) -> Iterator[League]:
+    """The sets that are played again, by the protocols."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        local_evaluator(1) as evaluator,
+        closing(CellStore(tmp_path_factory.mktemp("league") / "cells.db")) as store,
+    ):
+        patch.delenv("REMY_REFERENCE_DIR", raising=False)
+        chosen = [each for each in sets() if each.name in _SETS]
+        yield League(CellRunner(evaluator.evaluate, store), chosen)
+
+
+@pytest.mark.parametrize("table", [each for each in tables() if each.parent.name in _TABLES])
+def test_what_it_says_comes_out(table: Path, league: League) -> None:
+    rates = _rows("Winning rates")
+    columns = [rates["table"].index(name) for name in _SETS]
+    name, _, *again = row_of(table, league.of(table)).strip("| ").split(" | ")
+    assert [rates[name][column] for column in columns] == again
