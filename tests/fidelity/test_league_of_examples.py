@@ -10,6 +10,7 @@ import pytest
 
 from remy_services.cli.common import local_evaluator
 from remy_services.studies.cells import CellRunner, CellStore
+from scripts import league_traces
 from scripts.league_of_examples import PAGE, League, row_of, sets, tables
 
 #: Sets whose networks take seconds, and the tables that are compared on them again.
@@ -52,3 +53,8 @@ def test_what_it_says_comes_out(table: Path, league: League) -> None:
     columns = [rates["table"].index(name) for name in _SETS]
     name, _, *again = row_of(table, league.of(table)).strip("| ").split(" | ")
     assert [rates[name][column] for column in columns] == again
+
+
+def test_the_recordings_are_what_their_script_writes() -> None:
+    written = {path.name: path.read_text() for path in league_traces.FOLDER.iterdir()}
+    assert written == league_traces.traces()
