@@ -524,8 +524,16 @@ def test_what_is_shown_first_comes_with_the_page(seen: Farm, running: job_pb2.Jo
     """Without a request of its own: those for it fail here."""
     page = seen.page
     page.route("**/api/**", lambda route: route.abort())
-    page.goto(page.url)
-    expect(page.locator(f"tr[data-job='{running.id}']")).to_contain_text("endless")
+    row = page.locator(f"tr[data-job='{running.id}']")
+
+    def shown() -> bool:
+        # What comes with a page may be from before the job, or too late for it.
+        page.goto(page.url)
+        expect(page.locator(".who")).to_contain_text("admin-1")
+        return row.count() > 0
+
+    wait_until(shown, "a page with its jobs")
+    expect(row).to_contain_text("endless")
     expect(page.locator(".who")).to_contain_text("admin-1")
     expect(page.locator(".trouble")).to_contain_text("cannot be reached")
     page.unroute("**/api/**")
@@ -541,14 +549,20 @@ def brought(page: str) -> Any:
     return json.loads(text)
 
 
+def brought_with_jobs(server: PageServer) -> tuple[Any, Any] | None:
+    """A page's headers and what comes with it; None where its jobs take too long for that."""
+    _, headers, page = server.ask("GET", "/", Sec_Fetch_Dest="document")
+    found = brought(page)
+    return (headers, found) if found and found["jobs"] else None
+
+
 def test_nobody_needs_to_sign_in_where_no_token_is_asked_for(
     server: PageServer, tmp_path: Path
 ) -> None:
     with RunningServer(settings_for(tmp_path, threads=1)) as farm:
         farm.client().submit(ENDLESS, name="first")
         open_to_all = PageServer(farm.address)
-        _, headers, page = open_to_all.ask("GET", "/", Sec_Fetch_Dest="document")
-        found = brought(page)
+        headers, found = wait_until(lambda: brought_with_jobs(open_to_all), "a page with its jobs")
         assert [row["name"] for row in found["jobs"]["rows"]] == ["first"]
         cookie = headers["Set-Cookie"].split(";")[0]
         status, _, answer = open_to_all.ask("GET", "/api/session", Cookie=cookie)
