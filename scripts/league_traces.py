@@ -1,19 +1,18 @@
 """Writes the recordings of examples/league/traces, which stand for Pantheon's.
 
 Deliveries of three of its paths are a Poisson process of a packet's rate (mahimahi's whole
-milliseconds, 30 s that begin again), and two let ACKs through once in a while.
+milliseconds, 30 s that begin again), and two let ACKs through at some times only.
 
     .venv/bin/python scripts/league_traces.py
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from remy_services.files import write_file
-from remy_simulator import mix
+from remy_simulator import log, mix
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "league" / "traces"
 _SECONDS = 30
@@ -25,7 +24,10 @@ _RATES_MBPS = {"nepal.trace": 0.57, "mexico.trace": 2.64, "colombia.trace": 3.04
 def traces() -> Mapping[str, str]:
     """What each file holds."""
     found = {name: _poisson(rate) for name, rate in _RATES_MBPS.items()}
-    return found | {"ack-each-100-ms.trace": "100\n", "ten-acks-each-200-ms.trace": 10 * "200\n"}
+    return found | {
+        "acks-each-100-ms.trace": "100\n",
+        "ten-times-acks-each-200-ms.trace": 10 * "200\n",
+    }
 
 
 def _poisson(rate_mbps: float) -> str:
@@ -34,9 +36,9 @@ def _poisson(rate_mbps: float) -> str:
     times_ms: list[int] = []
     now_ms, count = 0.0, 0
     while True:
-        # In (0, 1): the same numbers everywhere.
+        # In (0, 1).
         uniform = (mix(round(1000 * rate_mbps), count) + 0.5) / 2**64
-        now_ms -= mean_ms * math.log(uniform)
+        now_ms -= mean_ms * log(uniform)
         count += 1
         if now_ms > 1000 * _SECONDS:
             # The last line is the trace's length.

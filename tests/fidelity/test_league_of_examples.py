@@ -20,7 +20,7 @@ _TABLES = ("general-purpose-delta1", "general-purpose-realistic", "generalist-re
 
 def _rows(heading: str) -> dict[str, list[str]]:
     """The cells of the table below a heading, by the first one."""
-    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition(f"# {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: row for row in rows}
@@ -31,18 +31,24 @@ def test_each_table_as_it_is_has_a_line() -> None:
     for table in tables():
         name, digest = row_of(table, []).strip("| ").split(" | ")
         assert rates[name][1] == digest, "scripts/league_of_examples.py was not run since"
-    assert len(_rows("Where each is farthest behind")) == len(tables()) + 1
+    behind = list(_rows("Where each is farthest behind"))[1:]
+    assert [f"[{name}]" for name in behind] == [
+        name.partition("(")[0] for name in list(rates)[1 : len(tables()) + 1]
+    ]
+
+
+def test_it_speaks_of_the_sets_as_they_are() -> None:
+    rows = list(_rows("The tables in the league").values())[1:]
+    assert rows == [
+        [each.name, str(len(each.networks(quick=False))), each.title] for each in sets()
+    ]
 
 
 @pytest.fixture(scope="module")
 def league(tmp_path_factory: pytest.TempPathFactory) -> Iterator[League]:
     """The sets that are played again, by the protocols."""
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        local_evaluator(1) as evaluator,
-        closing(CellStore(tmp_path_factory.mktemp("league") / "cells.db")) as store,
-    ):
-        patch.delenv("REMY_REFERENCE_DIR", raising=False)
+    kept = tmp_path_factory.mktemp("league") / "cells.db"
+    with local_evaluator(1) as evaluator, closing(CellStore(kept)) as store:
         chosen = [each for each in sets() if each.name in _SETS]
         yield League(CellRunner(evaluator.evaluate, store), chosen)
 

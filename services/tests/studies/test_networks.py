@@ -131,6 +131,18 @@ def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
     assert cell.values(Measure.RTT_MS)[0] >= 20
 
 
+def test_a_recording_of_one_s_own_is_beside_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the command is called."""
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "some.down").write_text("1\n2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path.root)
+    text = _RECORDED.replace("published/some.down", "traces/some.down")
+    study = parse_study(text, str(tmp_path / "small.yaml"), study="small", name="figure")
+    assert not plan_figure(study, tmp_path, quick=True).left_out
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "sentence"),
     [

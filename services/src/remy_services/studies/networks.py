@@ -23,12 +23,10 @@ from remy_services.evaluation.topologies import topology_of
 from remy_services.files import FileError
 from remy_services.specification.reading import fill
 from remy_services.specification.schema import SpecError, Violation
-from remy_services.studies.reading import BUFFERS
+from remy_services.studies.reading import BUFFERS, PUBLISHED
 from remy_simulator import log2, uniform
 
 REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
-#: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
-PUBLISHED = "published/"
 #: Names the random draws of all studies; the number of the run is the specimen's key.
 SEED = 1
 

@@ -9,6 +9,7 @@ import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from remy_services.specification import SpecError, Violation
@@ -80,6 +81,8 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
 _TREES = {"links": list, "routes": list, "traffic": dict, "measurement": dict}
 # A number within a link, as links[0].jitter_box.periodic.period_ms.
 _IN_LINK = re.compile(r"links\[([0-9]{1,4})\]((?:\.[a-z_]+)+)")
+#: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
+PUBLISHED = "published/"
 BUFFERS = ("buffer_packets", "buffer_kilobytes", "buffer_ms", "buffer_bdp")
 ONS = ("on_ms", "on_bytes", "on_icsi_extra_bytes", "traffic")
 OFFS = ("off_ms", "load", "traffic")
@@ -233,8 +236,19 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
         given = [name for name in names if name in network]
         if len(given) > 1:
             fields.fail("", f"has {' and '.join(given)}, but must have one of them")
+    if "links" in network:
+        folder = Path(fields.source).parent
+        network["links"] = [_with_recording_in(folder, link) for link in network["links"]]
     fields.end()
     return network
+
+
+def _with_recording_in(folder: Path, link: Any) -> Any:
+    """A link whose recording, if it is nobody else's, is named from a folder."""
+    match link:
+        case {"trace": {"path": str(path)} as trace} if not path.startswith(PUBLISHED):
+            return {**link, "trace": {**trace, "path": str(folder / path)}}
+    return link
 
 
 def amount_of(fields: Fields, field: str, check: Check, *, many: bool) -> Amount:

@@ -18,13 +18,14 @@ from remy_services.files import FileError, read_file
 from remy_services.specification import SpecError
 from remy_services.specification.reading import Tree, nearest, read_yaml
 from remy_services.specification.schema import show
-from remy_services.studies.networks import PUBLISHED, study_network
+from remy_services.studies.networks import study_network
 from remy_services.studies.reading import (
     FROM_0,
     NETWORK_FIELDS,
     OFFS,
     ONS,
     PER_CENT,
+    PUBLISHED,
     RUNS,
     Amount,
     Check,
