@@ -14,8 +14,18 @@ from remy_services.evaluation.senders import parse_sender
 from remy_services.evaluation.topologies import read_topology
 from remy_services.specification import SpecError
 from remy_services.studies.cells import CellRunner, CellStore
-from remy_services.studies.league import Entrant, network_files, plan_set, play_set, read_set
+from remy_services.studies.league import (
+    Entrant,
+    Place,
+    SetResult,
+    draw_set,
+    network_files,
+    plan_set,
+    play_set,
+    read_set,
+)
 from remy_services.studies.networks import REFERENCE_VARIABLE, study_network
+from remy_services.studies.pictures import pictures_of
 from remy_services.studies.reading import layered
 from remy_services.studies.study import FigureStudy, Measure, parse_study
 from remy_services.studies.verdicts import FigureVerdict, measure_figure, plan_figure
@@ -214,3 +224,12 @@ def test_the_network_that_a_page_names_is_the_one_that_was_played(tmp_path: Path
         file.write_text(text, encoding="utf-8")
         specimens = [cell.specimen for cell in cells]
         assert read_topology(file).specimen in specimens
+
+
+def test_long_names_of_networks_leave_room_for_the_only_entrant(tmp_path: Path) -> None:
+    """Where they do not, matplotlib warns, which fails here."""
+    path = tmp_path / "late.yaml"
+    path.write_text(_SET, encoding="utf-8")
+    entrant = Entrant("newreno", parse_sender("newreno"))
+    places = [Place(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
+    assert pictures_of(draw_set(SetResult(read_set(path), [entrant], 1, places)))

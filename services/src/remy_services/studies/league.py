@@ -417,7 +417,11 @@ def draw_set(result: SetResult) -> Figure:
     """A heat map: entrants, the most successful above; networks in their order."""
     order = sorted(result.entrants, key=lambda each: -result.winning_rate(each.name))
     scores = np.array([[place.relative(each.name) for place in result.places] for each in order])
-    figure, axes = new_figure(9.6, 1.9 + 0.32 * len(order))
+    count = len(result.places)
+    step = max(1, math.ceil(count / 24))
+    names = [place.name for place in result.places[::step]]
+    # Names stand below, at a slant.
+    figure, axes = new_figure(9.6, 1.1 + 0.32 * len(order) + 0.055 * max(map(len, names)))
     axes.grid(visible=False)
     image = axes.imshow(scores, aspect="auto", cmap="cividis", vmin=0, vmax=1)
     axes.set_yticks(
@@ -425,15 +429,7 @@ def draw_set(result: SetResult) -> Figure:
         [f"{each.name}  {result.winning_rate(each.name):.0%}" for each in order],
         fontsize=9.5,
     )
-    count = len(result.places)
-    step = max(1, math.ceil(count / 24))
-    axes.set_xticks(
-        range(0, count, step),
-        [place.name for place in result.places[::step]],
-        rotation=60,
-        ha="right",
-        fontsize=7.5,
-    )
+    axes.set_xticks(range(0, count, step), names, rotation=60, ha="right", fontsize=7.5)
     axes.set_title(
         f"{result.league.title}\nScore over the best's, and winning rate",
         loc="left",
