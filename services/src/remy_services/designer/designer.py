@@ -292,14 +292,14 @@ class Designer:
         request = self._request
         if request is None:
             raise DesignerError("there is no request that an outcome could answer")
+        is_closing = self._record.HasField("closing")
+        step = self._strategy.steps[self._state.purpose]
+        rules = None if is_closing else step.rules(self._state)
         try:
-            columns.check(request, outcome)
+            columns.check(request, outcome, rules)
         except columns.ImpossibleOutcome as error:
             raise OutcomeError(str(error)) from error
-        if self._record.HasField("closing"):
-            events = self._close(request, outcome)
-        else:
-            events = self._step(request, outcome)
+        events = (self._close if is_closing else self._step)(request, outcome)
         self._request = None
         return events
 

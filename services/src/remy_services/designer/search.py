@@ -22,8 +22,7 @@ from remy_farm.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_services.designer import actions, scoring
 from remy_services.designer.actions import is_mended
 from remy_services.designer.scoring import CheckpointError, DesignerError
-from remy_services.specification import draw_specimen_columns
-from remy_services.specification.networks import given_tables
+from remy_services.specification.networks import Networks, given_tables
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native, to_native
 
@@ -157,6 +156,10 @@ class Step(ABC, Generic[C, S]):
         """The counters that, with the purpose, name the step's streams."""
         return (state.epoch,)
 
+    def rules(self, state: S) -> int | None:
+        """Of the request's first table, where they need not be counted."""
+        return None
+
     def report(
         self,
         state: S,
@@ -231,7 +234,7 @@ class Strategy(ABC, Generic[S]):
     state: ClassVar[type[Any]]
     #: Its steps, by purpose.
     steps: ClassVar[Mapping[progress_pb2.StepPurpose, Step[Any, Any]]]
-    #: Whether a step's networks are spread evenly over the model (see `draw_specimen_columns`).
+    #: Whether a step's networks are spread evenly over the model (see `Networks.draw`).
     stratified: ClassVar[bool] = True
     #: The settings of the mode.
     search: spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch
@@ -240,6 +243,7 @@ class Strategy(ABC, Generic[S]):
         """What the specification fixes, and the table to begin with if there is one."""
         self.spec = spec
         self.given = given
+        self.networks = Networks(spec)
         #: The tables that are given, and stay as they are.
         self.fixed = given_tables(spec)
         self.search = getattr(spec.search, self.field)
@@ -310,10 +314,8 @@ class Strategy(ABC, Generic[S]):
         """
         search = self.spec.search
         request = Request(
-            tables=[from_native(table), *self.fixed],
             candidates=candidates or [actions.unchanged()],
-            specimen_columns=draw_specimen_columns(
-                self.spec,
+            specimen_columns=self.networks.draw(
                 seed=remy_simulator.mix(search.seed, purpose, *path, _NETWORK),
                 count=parts * (search.specimens if specimens is None else specimens),
                 stratified=self.stratified,
@@ -322,6 +324,9 @@ class Strategy(ABC, Generic[S]):
             seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
             recording=recording,
         )
+        # In place: a message that is given to another is copied.
+        request.tables.add().MergeFromString(table.to_message())
+        request.tables.extend(self.fixed)
         if scored:
             request.objective.CopyFrom(self.spec.objective)
         return request

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """Networks of one kind, and how many there are of them in proportion to others."""
 
@@ -56,7 +57,7 @@ class Model:
         """The load that senders of a group offer."""
         return group.traffic if group.HasField("traffic") else self.traffic
 
-    @property
+    @cached_property
     def groups(self) -> Sequence[spec_pb2.GroupModel]:
         """Its senders; those of a model without groups are one."""
         if self.network.groups:
@@ -315,63 +316,81 @@ _FIRST_LINK: Final = {
 
 
 def draw_specimen_columns(
-    spec: spec_pb2.DesignSpec,
-    *,
-    seed: int,
-    count: int,
-    first_index: int = 0,
-    stratified: bool = False,
+    spec: spec_pb2.DesignSpec, *, seed: int, count: int, **options: Any
 ) -> evaluation_pb2.SpecimenColumns:
-    """Specimens `first_index`, `first_index` + 1, ... of the stream that `seed` names.
+    """As `Networks.draw`, of a specification that is drawn from once."""
+    return Networks(spec).draw(seed=seed, count=count, **options)
 
-    `seed` is 64 bits: a number from the user, or remy_simulator.mix(search.seed, purpose, ...).
-    Without `stratified` a specimen depends on its seed and index alone. With it, each quantity
-    falls once into each of `count` equally probable strata, in an order of its own (a Latin
-    hypercube), which makes the mean over the specimens less noisy.
-    """
-    import numpy as np
 
-    draws = _Draws(seed, first_index, count, stratified)
-    columns = evaluation_pb2.SpecimenColumns(keys=draws.keys())
-    mixture = [
-        (_Drawn(spec, number, model, own), own.places)
-        for number, (model, own) in enumerate(draws.by_model(models(spec)))
-    ]
+class Networks:
+    """What specimens of a specification are drawn from, and what all draws have in common."""
 
-    def column(of: Callable[[_Drawn], Numbers]) -> Numbers:
-        if len(mixture) == 1:
-            return of(mixture[0][0])
-        whole = np.empty(count)
-        for drawn, places in mixture:
-            whole[places] = of(drawn)
-        return whole
+    def __init__(self, spec: spec_pb2.DesignSpec) -> None:
+        self.models = models(spec)
+        self.paths = [paths_of(model.network) for model in self.models]
+        self.designs = designs(spec)
+        self.given = _given(spec)
+        #: By model, whether flows are counted.
+        self.count_flows = [
+            any(
+                objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+                for objective in (spec.objective, *(group.objective for group in model.groups))
+            )
+            for model in self.models
+        ]
 
-    columns.link_rates_packets_per_ms = (
-        column(lambda drawn: drawn.rates_mbps) / KILOBITS_PER_PACKET
-    ).tobytes()
-    columns.rtts_ms = column(lambda drawn: drawn.rtts_ms).tobytes()
-    losses = column(lambda drawn: drawn.losses)
-    if losses.any():
-        columns.loss_probabilities = losses.tobytes()
-    buffers = column(lambda drawn: drawn.buffers)
-    if buffers.any():
-        columns.buffers.extend(buffers.astype(np.int64).tolist())
-    first = mixture[0][0]
-    if len(mixture) == 1 and first.are_of_one_kind():
-        (quantities, counts), *_ = first.kinds_and_counts()
-        first.set_kind(columns.kinds.add(), quantities, counts)
-        columns.sender_counts.extend(np.array(first.counts).T.ravel().tolist())
+    def draw(
+        self, *, seed: int, count: int, first_index: int = 0, stratified: bool = False
+    ) -> evaluation_pb2.SpecimenColumns:
+        """Specimens `first_index`, `first_index` + 1, ... of the stream that `seed` names.
+
+        `seed` is 64 bits: a number from the user, or remy_simulator.mix(search.seed, purpose, ...).
+        Without `stratified` a specimen depends on its seed and index alone. With it, each quantity
+        falls once into each of `count` equally probable strata, in an order of its own (a Latin
+        hypercube), which makes the mean over the specimens less noisy.
+        """
+        import numpy as np
+
+        draws = _Draws(seed, first_index, count, stratified)
+        columns = evaluation_pb2.SpecimenColumns(keys=draws.keys())
+        mixture = [
+            (_Drawn(self, number, own), own.places)
+            for number, own in enumerate(draws.by_model(self.models))
+        ]
+
+        def column(of: Callable[[_Drawn], Numbers]) -> Numbers:
+            if len(mixture) == 1:
+                return of(mixture[0][0])
+            whole = np.empty(count)
+            for drawn, places in mixture:
+                whole[places] = of(drawn)
+            return whole
+
+        columns.link_rates_packets_per_ms = (
+            column(lambda drawn: drawn.rates_mbps) / KILOBITS_PER_PACKET
+        ).tobytes()
+        columns.rtts_ms = column(lambda drawn: drawn.rtts_ms).tobytes()
+        losses = column(lambda drawn: drawn.losses)
+        if losses.any():
+            columns.loss_probabilities = losses.tobytes()
+        buffers = column(lambda drawn: drawn.buffers)
+        if buffers.any():
+            columns.buffers.extend(buffers.astype(np.int64).tolist())
+        first = mixture[0][0]
+        if len(mixture) == 1 and first.are_of_one_kind():
+            first.set_kind(columns.kinds.add(), *first.kind_and_counts())
+            columns.sender_counts.extend(np.array(first.counts).T.ravel().tolist())
+            return columns
+        rows: list[tuple[_Drawn, Sequence[float], Sequence[int]]] = [
+            (drawn, quantities, counts)
+            for drawn, _ in mixture
+            for quantities, counts in drawn.kinds_and_counts()
+        ]
+        if len(mixture) > 1:
+            by_place = np.argsort(np.concatenate([places for _, places in mixture]), kind="stable")
+            rows = [rows[place] for place in by_place.tolist()]
+        _set_kinds(columns, rows)
         return columns
-    rows: list[tuple[_Drawn, Sequence[float], Sequence[int]]] = [
-        (drawn, quantities, counts)
-        for drawn, _ in mixture
-        for quantities, counts in drawn.kinds_and_counts()
-    ]
-    if len(mixture) > 1:
-        by_place = np.argsort(np.concatenate([places for _, places in mixture]), kind="stable")
-        rows = [rows[place] for place in by_place.tolist()]
-    _set_kinds(columns, rows)
-    return columns
 
 
 def _set_kinds(
@@ -417,12 +436,12 @@ class _Draws:
         #: How many specimens they are for.
         self.count = count if places is None else len(places)
 
-    def by_model(self, mixture: Sequence[Model]) -> list[tuple[Model, _Draws]]:
+    def by_model(self, mixture: Sequence[Model]) -> list[_Draws]:
         """Those of each model of a mixture, by the models' weights."""
         import numpy as np
 
         if len(mixture) == 1:
-            return [(mixture[0], self)]
+            return [self]
         total = sum(model.weight for model in mixture)
         ends, end = [], 0.0
         for model in mixture:
@@ -431,19 +450,10 @@ class _Draws:
         # Rounding may leave the last end below 1: what lies behind is the last's that has weight.
         ends[max(n for n, model in enumerate(mixture) if model.weight > 0) :] = [1.0]
         numbers = np.searchsorted(np.array(ends), self._uniform(Quantity.MODEL), side="right")
+        shared = self._seed, self._first, self._all, self._stratified
         return [
-            (
-                model,
-                _Draws(
-                    self._seed,
-                    self._first,
-                    self._all,
-                    self._stratified,
-                    number,
-                    np.flatnonzero(numbers == number),
-                ),
-            )
-            for number, model in enumerate(mixture)
+            _Draws(*shared, number, np.flatnonzero(numbers == number))
+            for number in range(len(mixture))
         ]
 
     def keys(self) -> bytes:
@@ -482,19 +492,14 @@ _Kind = tuple[float, ...]
 class _Drawn:
     """What was drawn for the specimens of one model."""
 
-    def __init__(self, spec: spec_pb2.DesignSpec, number: int, model: Model, draws: _Draws) -> None:
+    def __init__(self, networks: Networks, number: int, draws: _Draws) -> None:
         import numpy as np
 
         self.number = number
-        self._model = model
-        self._designs = designs(spec)
-        self._given = _given(spec)
+        self._networks = networks
+        model = self._model = networks.models[number]
         self._groups = model.groups
         network = self._network = model.network
-        self._counts_flows = any(
-            objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-            for objective in (spec.objective, *(group.objective for group in self._groups))
-        )
         #: One more than the packets of each, 0 where it is infinite.
         self.buffers = np.zeros(draws.count)
         self.losses = np.zeros(draws.count)
@@ -530,7 +535,7 @@ class _Drawn:
             else self.rtts_ms
             for place, group in enumerate(self._groups)
         ]
-        self._paths = paths_of(network)
+        self._paths = networks.paths[number]
         if network.links or not network.HasField("rtt_ms"):
             self.rtts_ms = np.maximum.reduce(
                 [
@@ -542,7 +547,11 @@ class _Drawn:
                 ]
             )
         packet_ms = KILOBITS_PER_PACKET / self.rates_mbps
-        self._quantities = [*_noise(network.measurement, draws.values, packet_ms)]
+        self._quantities = (
+            [*_noise(network.measurement, draws.values, packet_ms)]
+            if network.HasField("measurement")
+            else [np.zeros(draws.count)] * _NOISES
+        )
         #: The model's load, then those of groups that have their own; each with what its quantities
         #: are numbered behind.
         own = [
@@ -587,9 +596,15 @@ class _Drawn:
 
     def are_of_one_kind(self) -> bool:
         """Whether specimens differ in numbers only, and all have senders of all groups."""
-        return all((values == values[:1]).all() for values in self._quantities) and all(
-            column.all() for column in self.counts
-        )
+        return all(
+            # Numpy takes longer to compare so few.
+            values.tobytes() == values[:1].tobytes() * len(values)
+            for values in self._quantities
+        ) and all(column.all() for column in self.counts)
+
+    def kind_and_counts(self) -> tuple[Sequence[float], Sequence[int]]:
+        """The same as the first of `kinds_and_counts`."""
+        return [float(each[0]) for each in self._quantities], [int(each[0]) for each in self.counts]
 
     def kinds_and_counts(self) -> Iterable[tuple[Sequence[float], Sequence[int]]]:
         """By specimen: the quantities of its kind, and the senders of each group."""
@@ -613,7 +628,7 @@ class _Drawn:
             message.bottleneck.queue.CopyFrom(queue)
         if network.ack_bytes:
             message.bottleneck.ack_bytes = network.ack_bytes
-        if self._counts_flows:
+        if self._networks.count_flows[self.number]:
             # Where flows are counted is the general network, which has a bottleneck of any kind.
             message.bottleneck.SetInParent()
         values = iter(quantities[self._first_link :])
@@ -635,9 +650,10 @@ class _Drawn:
 
     def _set_group(self, message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
         if group.HasField("design"):
-            message.table = self._designs.index(group.design)
+            message.table = self._networks.designs.index(group.design)
         elif group.HasField("table"):
-            message.table = len(self._designs) + self._given.index(group.table.json)
+            given = self._networks.given.index(group.table.json)
+            message.table = len(self._networks.designs) + given
         else:
             message.protocol.CopyFrom(chosen(Registry.PROTOCOL, group.protocol))
         if (body := body_of(group)) is not None:

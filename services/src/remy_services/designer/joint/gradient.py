@@ -54,28 +54,29 @@ class Regions:
     def spread(self, rows: Coordinates, steps: Coordinates) -> Coordinates:
         """`steps` by rule, with each inner node's row added to all of its rules."""
         moved = steps.copy()
-        for rules, nodes in self._levels:
-            moved[rules] += rows[nodes]
+        # Rules that lie below no node of a depth are given a row of zeros.
+        padded = np.concatenate([rows, np.zeros((1, 3))])
+        for nodes in self._levels:
+            moved += padded.take(nodes, axis=0)
         return moved
 
     @cached_property
-    def _levels(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """By depth: the rules below an inner node of that depth, and which one that is.
+    def _levels(self) -> list[NDArray[np.intp]]:
+        """By depth and rule: the inner node of that depth that the rule lies below, else -1.
 
-        A rule lies below one node of a depth at most, and below those of lesser depth first: its
-        sum has the order of the nodes.
+        There is one at most, and those of lesser depth come first: a rule's sum has the order of
+        the nodes.
         """
-        levels: list[tuple[list[int], list[int]]] = []
+        rules = max((behind for _, behind in self.ranges), default=0)
+        levels: list[NDArray[np.intp]] = []
         above: list[int] = []
         for node, (first, behind) in enumerate(self.ranges):
             above = [end for end in above if end > first]
             if len(above) == len(levels):
-                levels.append(([], []))
-            rules, nodes = levels[len(above)]
-            rules += range(first, behind)
-            nodes += [node] * (behind - first)
+                levels.append(np.full(rules, -1))
+            levels[len(above)][first:behind] = node
             above.append(behind)
-        return [(np.array(rules), np.array(nodes)) for rules, nodes in levels]
+        return levels
 
 
 # Samples from antithetic perturbations (evolution strategies)
@@ -193,7 +194,7 @@ def _sizes(
     """By specimen: the difference, limited, over the standard deviation of the perturbation."""
     scale = request.candidates[0].perturbation.scale
     limit = _FREAK * spread
-    sizes: NDArray[np.float64] = np.clip(differences, -limit, limit) / scale
+    sizes: NDArray[np.float64] = np.minimum(np.maximum(differences, -limit), limit) / scale
     return sizes
 
 

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -120,22 +121,29 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
         return (state.start, state.climb.steps)
 
     @abstractmethod
-    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
-        """The table that is perturbed, and on how many specimens."""
+    def perturbed(self, state: JointState) -> RuleTable:
+        """The table that is perturbed."""
+
+    def specimens(self, strategy: JointStrategy, settings: Settings) -> int:
+        """On how many networks."""
+        return settings.specimens
+
+    def rules(self, state: JointState) -> int:
+        return self.perturbed(state).rule_count
 
     def request(self, strategy: JointStrategy, state: JointState) -> Request:
-        table, specimens = self.perturbed(strategy, state)
+        settings = strategy.settings(state)
         # The standard deviation by which the coordinates of all actions are moved.
-        scale = strategy.settings(state).perturbation
+        scale = settings.perturbation
         perturbations = (
             evaluation_pb2.Perturbation(scale=way, signs=strategy.mended) for way in (scale, -scale)
         )
         request = strategy.request(
             self.purpose,
             *self.path(state),
-            table=table,
+            table=self.perturbed(state),
             candidates=[evaluation_pb2.Candidate(perturbation=each) for each in perturbations],
-            specimens=specimens,
+            specimens=self.specimens(strategy, settings),
             recording=RECORDING_USED,
             parts=strategy.parts,
         )
@@ -171,8 +179,8 @@ class Ascend(AntitheticPairs):
 
     purpose = progress_pb2.STEP_PURPOSE_CLIMB
 
-    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
-        return state.climb.table, strategy.settings(state).specimens
+    def perturbed(self, state: JointState) -> RuleTable:
+        return state.climb.table
 
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
@@ -293,8 +301,11 @@ class TrySplits(AntitheticPairs):
 
     purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
-    def perturbed(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, int]:
-        return trial_table(state.climb.table, state.trials), strategy.schedule.trial_specimens
+    def perturbed(self, state: JointState) -> RuleTable:
+        return trial_table(state.climb.table, state.trials)
+
+    def specimens(self, strategy: JointStrategy, settings: Settings) -> int:
+        return strategy.schedule.trial_specimens
 
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
@@ -405,7 +416,7 @@ class JointStrategy(ValidatingStrategy[JointState]):
         is_too_large = self.schedule.is_too_large(state.climb.table.rule_count)
         return None if is_over or is_too_large else super().closing_request(state)
 
-    @property
+    @cached_property
     def parts(self) -> int:
         """Into how many specimens each of a step is cut: five on and off periods tell a sender from
         another, and more networks tell more than more of them."""
