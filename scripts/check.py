@@ -1,8 +1,8 @@
 """Runs what CI runs and ends with one line: `N passed, N failed`.
 
-Lint checks (one count each), the C++ tests in a plain and in a sanitized build, and the Python
-tests of every member, beside each other. Everything runs even when something before it failed;
-output is shown where it helps to mend a failure. A suite in which no test ran has failed.
+Lint checks (one count each), the C++ tests with the library as released and with sanitizers, and
+the Python tests of every member, beside each other. Everything runs even when something before it
+failed; output is shown where it helps to mend a failure. A suite in which no test ran has failed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree
@@ -88,52 +89,64 @@ def cpp_sources() -> list[str]:
     ]
 
 
-def cpp_plain() -> Outcome:
-    """The C++ tests as released."""
-    # Beside the library that `make build` compiled, which is not compiled once more.
-    wheels = ROOT / "simulator" / "build"
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    built = sorted(wheels.glob(f"{python}-*/CMakeCache.txt"), key=lambda path: path.stat().st_mtime)
-    folder = built[-1].parent if built else ROOT / "build" / "release"
-    return cpp_tests("release", folder, "-DCMAKE_BUILD_TYPE=Release")
-
-
-def cpp_sanitized() -> Outcome:
-    """The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+def cpp() -> Outcome:
+    """The C++ tests, with the library as released and with sanitizers."""
+    released, outcome = released_library()
+    if released is None:
+        return outcome
     folder = ROOT / "build" / "sanitized"
-    return cpp_tests("sanitized", folder, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON")
-
-
-def cpp_tests(kind: str, folder: Path, *options: str) -> Outcome:
-    configure = ("cmake", "-S", "simulator", "-B", str(folder), "-G", "Ninja")
-    steps = (
-        (*configure, "-DREMY_BUILD_TESTS=ON", *options),
-        ("cmake", "--build", str(folder), "--target", "remy_tests"),
+    built = cpp_built(
+        folder,
+        ("remy_tests", "remy_tests_released"),
+        *("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON", "-DREMY_BUILD_TESTS=ON"),
+        f"-DREMY_RELEASED_LIBRARY={released}",
     )
-    for step in steps:
-        status, output = beside_python(step)
-        if status != 0:
-            command = " ".join(step[:3])
-            print(f"--- C++ {kind}: {command}\n{output}", flush=True)
-            return Outcome(failures=[f"C++ {kind}: {command} failed"])
-    outcome = Outcome()
-    with ThreadPoolExecutor(SHARDS) as pool:
-        for part in pool.map(lambda shard: cpp_shard(kind, folder, shard), range(SHARDS)):
-            outcome.add(part)
+    if built.failures:
+        return built
+    for kind in ("remy_tests_released", "remy_tests"):
+        with ThreadPoolExecutor(SHARDS) as pool:
+            for part in pool.map(partial(cpp_shard, folder / kind), range(SHARDS)):
+                outcome.add(part)
     return outcome
 
 
-def cpp_shard(kind: str, folder: Path, shard: int) -> Outcome:
+def released_library() -> tuple[Path | None, Outcome]:
+    """The library that `make build` compiled; compiled here where it was not."""
+    wheels = ROOT / "simulator" / "build"
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    built = sorted(wheels.glob(f"{python}-*/libremy.a"), key=lambda path: path.stat().st_mtime)
+    if built:
+        return built[-1], Outcome()
+    folder = ROOT / "build" / "release"
+    outcome = cpp_built(folder, ("remy",), "-DCMAKE_BUILD_TYPE=Release")
+    return None if outcome.failures else folder / "libremy.a", outcome
+
+
+def cpp_built(folder: Path, targets: Sequence[str], *options: str) -> Outcome:
+    """Configures and builds; what failed, if anything did."""
+    for step in (
+        ("cmake", "-S", "simulator", "-B", str(folder), "-G", "Ninja", *options),
+        ("cmake", "--build", str(folder), "--target", *targets),
+    ):
+        status, output = beside_python(step)
+        if status != 0:
+            command = " ".join(step[:3])
+            print(f"--- C++: {command}\n{output}", flush=True)
+            return Outcome(failures=[f"C++: {command} failed"])
+    return Outcome()
+
+
+def cpp_shard(program: Path, shard: int) -> Outcome:
     """One of SHARDS parts of the tests, which GoogleTest deals out in turn."""
-    report = fresh_report(f"cpp-{kind}-{shard}")
+    report = fresh_report(f"cpp-{program.name}-{shard}")
     status, output = beside_python(
-        (str(folder / "remy_tests"), "--gtest_brief=1", f"--gtest_output=xml:{report}"),
+        (str(program), "--gtest_brief=1", f"--gtest_output=xml:{report}"),
         GTEST_TOTAL_SHARDS=str(SHARDS),
         GTEST_SHARD_INDEX=str(shard),
     )
     if status != 0:
-        print(f"--- C++ {kind}, part {shard + 1} of {SHARDS}\n{output}", flush=True)
-    return read_report(f"C++ {kind}", report, status)
+        print(f"--- {program.name}, part {shard + 1} of {SHARDS}\n{output}", flush=True)
+    return read_report(f"C++ {program.name}", report, status)
 
 
 def beside_python(command: Sequence[str], **variables: str) -> tuple[int, str]:
@@ -215,7 +228,7 @@ def loudly(command: Sequence[str]) -> int:
 Step = Callable[[], Outcome]
 PARTS: dict[str, tuple[Step, ...]] = {
     "lint": (lint,),
-    "cpp": (cpp_plain, cpp_sanitized),
+    "cpp": (cpp,),
     "python": (python,),
 }
 

@@ -6,17 +6,16 @@
 
 #include "core/random.h"
 #include "evaluation/specimen.h"
+#include "library_kind.h"
 #include "table/rule_table.h"
 
 namespace remy {
 
 // How many seeds a comparison draws: fewer under sanitizers, where a case takes ten to thirty times
 // as long and what is looked for does not hang on rare numbers.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t random_cases(std::uint64_t, std::uint64_t sanitized) { return sanitized; }
-#else
-constexpr std::uint64_t random_cases(std::uint64_t released, std::uint64_t) { return released; }
-#endif
+inline std::uint64_t random_cases(std::uint64_t released, std::uint64_t sanitized) {
+  return library_is_sanitized() ? sanitized : released;
+}
 
 // Small random networks and tables, a function of the seed.
 class RandomCase {

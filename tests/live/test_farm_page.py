@@ -601,10 +601,10 @@ def test_a_phone_shows_of_each_job_how_it_is(
 
 
 def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -> None:
-    with RunningServer(settings_for(tmp_path, threads=1)) as farm:
+    # They wait for workers, and nothing is simulated.
+    with RunningServer(settings_for(tmp_path, evaluator="workers")) as farm:
         client = farm.client()
-        client.call("PauseJob", messages.PauseJobRequest(job=client.submit(ENDLESS).id))
-        for number in range(104):
+        for number in range(105):
             client.submit(ENDLESS, name=f"job-{number}")
         server = PageServer(farm.address)
         try:
@@ -623,7 +623,7 @@ def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -
             server.stop()
     newest, everything = told
     assert (newest["kind"], newest["more"], len(newest["rows"])) == ("jobs", True, 60)
-    assert newest["rows"][0]["name"] == "job-103"
+    assert newest["rows"][0]["name"] == "job-104"
     assert everything["kind"] == "jobs"
     assert "more" not in everything
     assert len(everything["rows"]) == 105
