@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,3 +22,10 @@ def ray_cluster() -> Iterator[RayCluster]:
     # Ray ends what has not heard of the head for so long; by default it is a minute.
     with RayCluster(nodes=2, gcs_rpc_server_reconnect_timeout_s="5") as cluster:
         yield cluster
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with Ray come first, and so in one process, with one cluster: they wait for minutes,
+    which other processes' tests may use."""
+    fleet = Path(__file__).parent
+    items.sort(key=lambda item: item.path.parent != fleet or "ray" not in item.nodeid)
