@@ -138,7 +138,7 @@ def test_a_general_purpose_design_for_real_clocks() -> None:
     """The same networks, seen through jitter of up to half a millisecond."""
     exact, noisy = _load("general-purpose-delta1"), _load("general-purpose-noise")
     measurement = noisy.network.measurement
-    assert extent(measurement.jitter.uniform_maximum_ms) == (0, 0.5)
+    assert extent(measurement.jitter.exponential_mean_ms) == (0, 0.5)
     assert extent(measurement.timestamp_resolution_ms) == (0.001, 1)
     noisy.network.ClearField("measurement")
     noisy.name = exact.name
