@@ -118,7 +118,7 @@ NETWORKS: Final = {
     "general-purpose-noise": BenchmarkNetwork(
         vary(
             vary(
-                _MODEL, "network.measurement.jitter", {"uniform_maximum_ms": {"uniform": [0, 0.5]}}
+                _MODEL, "network.measurement.jitter", {"exponential_mean_ms": {"uniform": [0, 0.5]}}
             ),
             "network.measurement.timestamp_resolution_ms",
             [0.001, 1],
