@@ -18,7 +18,7 @@ from benchmarks.programs import REMY_FARM, ROOT
 from benchmarks.tables import eight_rules
 from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.local import LocalEvaluator
-from remy_services.specification import draw_specimen_columns, load_spec
+from remy_services.specification import Networks, load_spec
 from remy_simulator.columns import unpack_specimens
 from remy_simulator.messages import from_native
 
@@ -68,7 +68,7 @@ def batch() -> evaluation_pb2.EvaluationRequest:
     return evaluation_pb2.EvaluationRequest(
         tables=[from_native(eight_rules())],
         candidates=[evaluation_pb2.Candidate()],
-        specimens=unpack_specimens(draw_specimen_columns(spec, seed=1, count=_SPECIMENS)),
+        specimens=unpack_specimens(Networks(spec).draw(seed=1, count=_SPECIMENS)),
         duration_ms=_SIMULATED_MS,
         seed=1,
     )

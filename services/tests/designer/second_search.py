@@ -13,7 +13,7 @@ from statistics import fmean
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
-from remy_services.specification import draw_specimen_columns
+from remy_services.specification import Networks
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of, from_native
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
@@ -144,8 +144,8 @@ class SecondSearch:
         request = evaluation_pb2.EvaluationRequest(
             tables=[from_native(table)],
             candidates=[evaluation_pb2.Candidate()],
-            specimen_columns=draw_specimen_columns(
-                self.spec, seed=mix(seed, purpose, *path, 1), count=count or search.specimens
+            specimen_columns=Networks(self.spec).draw(
+                seed=mix(seed, purpose, *path, 1), count=count or search.specimens
             ),
             duration_ms=search.simulated_seconds * 1000,
             seed=mix(seed, purpose, *path, 0),

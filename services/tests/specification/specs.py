@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_services.specification import draw_specimen_columns
+from remy_services.specification import Networks
 from remy_simulator.columns import unpack_specimens
 
 MINIMAL = """
@@ -25,8 +25,8 @@ stop: {epochs: 4}
 
 
 def draw_specimens(spec: spec_pb2.DesignSpec, **options: Any) -> list[evaluation_pb2.Specimen]:
-    """The networks of `draw_specimen_columns`, one by one."""
-    return unpack_specimens(draw_specimen_columns(spec, **options))
+    """The networks of `Networks.draw`, one by one."""
+    return unpack_specimens(Networks(spec).draw(**options))
 
 
 def with_line(line: str) -> str:

@@ -20,9 +20,9 @@ from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.measures import trial_request
 from remy_services.evaluation.tasks import stated_packets
 from remy_services.specification import (
+    Networks,
     SpecError,
     content_digest,
-    draw_specimen_columns,
     extent,
     load_spec,
     parse_spec,
@@ -77,8 +77,7 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
     link = f"{{name: only, rate_mbps: {rate}, loss_probability: {loss}, queue: codel{waiting}}}"
     said = _spec(f"rtt_ms: {rtt}, {senders}, links: [{link}]")
     drawn = [
-        draw_specimen_columns(each, seed=seed, count=12, stratified=stratified)
-        for each in (plain, said)
+        Networks(each).draw(seed=seed, count=12, stratified=stratified) for each in (plain, said)
     ]
     assert drawn[0] == drawn[1]
     assert outline(plain).network.link_rate_mbps == outline(said).network.link_rate_mbps

@@ -13,7 +13,7 @@ from remy_farm.v1 import evaluation_pb2
 from remy_services.evaluation.local import LocalEvaluator
 from remy_services.evaluation.senders import parse_sender
 from remy_services.specification import SpecError, extent, parse_spec, spec_of_tree
-from remy_services.specification.networks import draw_specimen_columns
+from remy_services.specification.networks import Networks
 from remy_services.specification.reading import read_yaml
 from remy_services.studies.attack import (
     Attack,
@@ -95,9 +95,7 @@ def test_networks_of_a_space_have_what_it_allows(point: list[float]) -> None:
         assert low <= value <= high
         if distribution.WhichOneof("kind") == "list":
             assert value in distribution.list.values
-    specimens = columns.unpack_specimens(
-        draw_specimen_columns(space.at(tuple(point)), seed=1, count=2)
-    )
+    specimens = columns.unpack_specimens(Networks(space.at(tuple(point))).draw(seed=1, count=2))
     assert specimens[0].key != specimens[1].key
     specimens[0].key = specimens[1].key
     assert specimens[0] == specimens[1]
@@ -120,7 +118,7 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
         assert model.network == found.network
         assert model.traffic == found.traffic
     # Of 16 networks of a step a quarter are those.
-    drawn = draw_specimen_columns(spec, seed=5, count=16, stratified=True)
+    drawn = Networks(spec).draw(seed=5, count=16, stratified=True)
     rates = [each.link_rate_packets_per_ms for each in columns.unpack_specimens(drawn)]
     known = [each.network.link_rate_mbps.exact / 12 for each in result.found]
     assert sum(rate in known for rate in rates) in (3, 4, 5)

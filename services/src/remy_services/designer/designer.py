@@ -293,8 +293,8 @@ class Designer:
         if request is None:
             raise DesignerError("there is no request that an outcome could answer")
         is_closing = self._record.HasField("closing")
-        step = self._strategy.steps[self._state.purpose]
-        rules = None if is_closing else step.rules(self._state)
+        step = None if is_closing else self._strategy.steps[self._state.purpose]
+        rules = step.rules(self._state) if step else None
         try:
             columns.check(request, outcome, rules)
         except columns.ImpossibleOutcome as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.specification import draw_specimen_columns
+from remy_services.specification import Networks
 from remy_services.specification.networks import given_tables
 from remy_simulator import RuleTable, columns, log2, messages
 from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
@@ -312,7 +312,7 @@ def trial_request(
     `companions` are the other tables that were designed with it, in the specification's order.
     `senders` has what they all run in place of a table, or what carries it.
     """
-    drawn = draw_specimen_columns(spec, seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
+    drawn = Networks(spec).draw(seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
     if senders is not None:
         for group in (group for kind in drawn.kinds for group in kind.senders):
             group.MergeFrom(senders)

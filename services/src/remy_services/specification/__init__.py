@@ -13,7 +13,7 @@ from remy_services.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
-from remy_services.specification.networks import draw_specimen_columns, extent
+from remy_services.specification.networks import Networks, extent
 from remy_services.specification.schema import SpecError, Violation
 from remy_services.specification.writing import (
     content_digest,
@@ -24,11 +24,11 @@ from remy_services.specification.writing import (
 )
 
 __all__ = [
+    "Networks",
     "SpecError",
     "Violation",
     "check_spec",
     "content_digest",
-    "draw_specimen_columns",
     "extent",
     "first_digest",
     "load_spec",

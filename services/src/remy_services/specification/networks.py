@@ -315,13 +315,6 @@ _FIRST_LINK: Final = {
 }
 
 
-def draw_specimen_columns(
-    spec: spec_pb2.DesignSpec, *, seed: int, count: int, **options: Any
-) -> evaluation_pb2.SpecimenColumns:
-    """As `Networks.draw`, of a specification that is drawn from once."""
-    return Networks(spec).draw(seed=seed, count=count, **options)
-
-
 class Networks:
     """What specimens of a specification are drawn from, and what all draws have in common."""
 

@@ -22,10 +22,10 @@ from remy_services.evaluation.measures import Estimate, Evaluate, estimate, pres
 from remy_services.evaluation.senders import Words
 from remy_services.files import read_file
 from remy_services.specification import (
+    Networks,
     SpecError,
     Violation,
     content_digest,
-    draw_specimen_columns,
     extent,
 )
 from remy_services.specification.networks import given_tables, is_varied, quantile
@@ -260,9 +260,7 @@ class Attack:
         specimens = [
             specimen
             for spec in specs
-            for specimen in columns.unpack_specimens(
-                draw_specimen_columns(spec, seed=seed, count=runs)
-            )
+            for specimen in columns.unpack_specimens(Networks(spec).draw(seed=seed, count=runs))
         ]
         own = self._scores(specimens, seed, self._senders)
         rivals = self._scores(specimens, seed, self._rival)

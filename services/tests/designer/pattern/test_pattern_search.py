@@ -7,7 +7,7 @@ import pytest
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2
 from remy_services.designer import Designer, scoring
-from remy_services.specification import draw_specimen_columns
+from remy_services.specification import Networks
 from remy_simulator.columns import specimen_count
 from remy_simulator.messages import from_native
 from services.tests.designer.analytic_evaluator import AnalyticEvaluator
@@ -124,7 +124,7 @@ def _true_score(walk: Walk) -> float:
     request = evaluation_pb2.EvaluationRequest(
         tables=[from_native(walk.designer.table)],
         candidates=[evaluation_pb2.Candidate()],
-        specimen_columns=draw_specimen_columns(_SPEC, seed=1234, count=100),
+        specimen_columns=Networks(_SPEC).draw(seed=1234, count=100),
         duration_ms=10_000,
         objective=_SPEC.objective,
     )
