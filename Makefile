@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
+# Python compiles what it imports, which is a small part of all that is installed.
+LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
 
 LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt)
 PURE_MEMBERS := proto rpc services workers
@@ -21,7 +23,12 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: $(VENV)/.members $(VENV)/.simulator  ## Install remy-farm and remy-simulate in .venv/bin
+build:  ## Install remy-farm and remy-simulate in .venv/bin
+	@$(MAKE) --jobs=2 installed
+
+.PHONY: installed
+installed: $(VENV)/.simulator
+	@:
 
 .PHONY: demo
 demo: build  ## Design a RemyCC in about a minute and show what it gained
@@ -133,8 +140,12 @@ clean:  ## Remove everything that make leaves behind
 $(VENV_PYTHON):
 	@python=$$(scripts/bootstrap build) && "$$python" -m venv $(VENV)
 
-$(VENV)/.requirements: $(LOCKS) | $(VENV_PYTHON)
-	$(PIP) install --require-hashes --no-deps $(addprefix -r ,$(LOCKS))
+$(VENV)/.build-requirements: requirements/build.txt | $(VENV_PYTHON)
+	$(LOCKED) -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.requirements: $(LOCKS) | $(VENV)/.build-requirements
+	$(LOCKED) $(addprefix -r ,$(LOCKS))
 	@touch $@
 
 # Sources are used in place; only what the pyproject.toml files say is installed.
@@ -142,7 +153,13 @@ $(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
 	$(PIP) install --no-index --no-deps --no-build-isolation $(PURE_MEMBERS:%=--editable ./%)
 	@touch $@
 
-$(VENV)/.simulator: $(VENV)/.requirements $(SIMULATOR_SOURCES)
+# It compiles while the others' requirements are installed.
+$(VENV)/.simulator-wheel: $(VENV)/.build-requirements $(SIMULATOR_SOURCES)
+	@rm -rf build/wheel
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
-		$(PIP) install --no-index --no-deps --no-build-isolation --force-reinstall ./simulator
+		$(PIP) wheel --no-index --no-deps --no-build-isolation --wheel-dir build/wheel ./simulator
+	@touch $@
+
+$(VENV)/.simulator: $(VENV)/.members $(VENV)/.simulator-wheel
+	$(PIP) install --no-index --no-deps --force-reinstall build/wheel/*.whl
 	@touch $@

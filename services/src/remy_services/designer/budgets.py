@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.designer import Designer
-from remy_services.designer.joint.schedule import Schedule, start_count, widening
+from remy_services.designer.joint.schedule import Schedule, most_rules, start_count, widening
 from remy_services.designer.search import with_steps
 from remy_services.specification.networks import designs
 
@@ -68,7 +68,9 @@ def is_by_budget(spec: spec_pb2.DesignSpec) -> bool:
     )
 
 
-def steps_within(search: spec_pb2.Search, budget: float, step_costs: Sequence[float]) -> int:
+def steps_within(
+    search: spec_pb2.Search, budget: float, step_costs: Sequence[float], *, edition: int = 1
+) -> int:
     """The longest climb whose design is expected to cost no more than the budget; at least a step.
 
     `step_costs` holds the cost, in the budget's unit, of a step of `search.specimens` antithetic
@@ -81,14 +83,16 @@ def steps_within(search: spec_pb2.Search, budget: float, step_costs: Sequence[fl
     low, high = 1, max(1, min(_MAXIMUM_STEPS, int(most)))
     while low < high:
         middle = (low + high + 1) // 2
-        if expected_cost(search, middle, step_costs) <= budget:
+        if expected_cost(search, middle, step_costs, edition=edition) <= budget:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def expected_cost(search: spec_pb2.Search, steps: int, step_costs: Sequence[float]) -> float:
+def expected_cost(
+    search: spec_pb2.Search, steps: int, step_costs: Sequence[float], *, edition: int = 1
+) -> float:
     """What a design costs whose settings say `steps` steps, in the unit of `step_costs`.
 
     Divisions cost no more than a step or two in all, and are left out, but for their trials.
@@ -96,7 +100,7 @@ def expected_cost(search: spec_pb2.Search, steps: int, step_costs: Sequence[floa
     planned = spec_pb2.Search()
     planned.CopyFrom(search)
     planned.joint.steps = steps
-    schedule = Schedule(planned)
+    schedule = Schedule(planned, most_rules(edition))
     joint = schedule.search
     # A comparison simulates each of its specimens once, a step each of its own twice.
     validation = joint.validation_specimens / (2 * search.specimens)
@@ -181,5 +185,6 @@ class Rehearsal:
 
     def resolved(self) -> spec_pb2.DesignSpec:
         """The specification with steps in place of the budget, once the rehearsal is over."""
-        steps = steps_within(self._spec.search, self._budget, self._step_costs)
-        return with_steps(self._spec, steps)
+        spec = self._spec
+        steps = steps_within(spec.search, self._budget, self._step_costs, edition=spec.edition)
+        return with_steps(spec, steps)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.joint.schedule import Schedule
+from remy_services.designer.joint.schedule import Schedule, most_rules
 
 
 def _search(**joint: float) -> spec_pb2.Search:
@@ -138,10 +138,29 @@ def test_no_table_grows_beyond_what_its_climb_can_tell_apart(
     assert Schedule(_search(**joint)).largest == largest
 
 
-def test_without_a_limit_of_rules_none_is_merged() -> None:
-    search = _search(overgrowth=3)
+def _without_a_limit(**joint: float) -> spec_pb2.Search:
+    search = _search(**joint)
     search.joint.ClearField("maximum_rules")
-    assert Schedule(search).merges == []
+    return search
+
+
+def test_without_a_limit_of_rules_none_is_merged() -> None:
+    assert Schedule(_without_a_limit(overgrowth=3)).merges == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "edition", "rules"),
+    [(438, 2, 46), (438, 3, 46), (1200, 2, 72), (1200, 3, 64), (9000, 2, 178), (9000, 3, 64)],
+)
+@pytest.mark.parametrize("overgrowth", [1, 3])
+def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_for(
+    steps: int, edition: int, rules: int, overgrowth: float
+) -> None:
+    search = _without_a_limit(steps=steps, overgrowth=overgrowth)
+    schedule = Schedule(search, most_rules(edition))
+    assert (schedule.largest, schedule.search.maximum_rules) == (rules, rules)
+    search.maximum_rules = 100
+    assert Schedule(search, most_rules(edition)).search.maximum_rules == 100
 
 
 @given(_SEARCHES)

@@ -63,11 +63,13 @@ def widening(search: spec_pb2.Search) -> float:
 #
 # A longer climb can tell more rules apart. A step's noise falls with the square root of the steps
 # that see it, and a rule of a larger table is seen in fewer: their number grows a little slower
-# than that. At the usual length the values are those that the first edition was tuned to.
+# than that. At the usual length the values are those that the first edition was tuned to. Not all
+# that can be told apart is worth it: from the third edition on there are fewer.
 _USUAL_STEPS = 1200
 _USUAL_RULES = 72
 _RULES_GROW = 0.45
 _MOST_RULES = 400
+_MOST_RULES_OF_THIRD_EDITION = 64
 _FIRST_DIVISION = 1 / 13
 _DIVISIONS_TAKE = 0.5
 _EPOCHS = 12
@@ -81,13 +83,18 @@ _MERGES = 10
 _FEWEST_RULES = 2
 
 
-def usual_rules(steps: float) -> int:
-    """How many rules a climb of so many steps can tell apart."""
+def most_rules(edition: int) -> int:
+    """How many rules a table grows to at most, however long the climb, where no limit is given."""
+    return _MOST_RULES_OF_THIRD_EDITION if edition >= 3 else _MOST_RULES
+
+
+def usual_rules(steps: float, most: int = _MOST_RULES) -> int:
+    """How many rules a climb of so many steps can tell apart, and `most` at most."""
     grown = _USUAL_RULES * remy_simulator.power(steps / _USUAL_STEPS, _RULES_GROW)
-    return round(min(max(grown, 8.0), _MOST_RULES))
+    return round(min(max(grown, 8.0), most))
 
 
-def unfolded(search: spec_pb2.Search) -> spec_pb2.JointSearch:
+def unfolded(search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> spec_pb2.JointSearch:
     """The settings with what they leave open following from the number of steps."""
     joint = spec_pb2.JointSearch()
     joint.CopyFrom(search.joint)
@@ -95,11 +102,11 @@ def unfolded(search: spec_pb2.Search) -> spec_pb2.JointSearch:
     if search.HasField("maximum_rules"):
         joint.maximum_rules = search.maximum_rules
     elif not joint.HasField("maximum_rules"):
-        joint.maximum_rules = usual_rules(joint.steps)
+        joint.maximum_rules = usual_rules(joint.steps, usual_most)
     if not joint.HasField("first_split"):
         joint.first_split = max(round(growing * _FIRST_DIVISION), 1)
     if not joint.HasField("steps_per_split"):
-        most = largest_table(joint)
+        most = largest_table(search, joint)
         # A division on three signals adds seven rules.
         divisions = max(most / 7, 1.0)
         share = _DIVISIONS_TAKE if most == joint.maximum_rules else _OVERGROWING_TAKES
@@ -109,18 +116,26 @@ def unfolded(search: spec_pb2.Search) -> spec_pb2.JointSearch:
     return joint
 
 
-def largest_table(joint: spec_pb2.JointSearch) -> int:
-    """How many rules the table grows to before some are merged, if any are."""
+def has_limit(search: spec_pb2.Search) -> bool:
+    """Whether the settings say how many rules there may be."""
+    return search.HasField("maximum_rules") or search.joint.HasField("maximum_rules")
+
+
+def largest_table(search: spec_pb2.Search, joint: spec_pb2.JointSearch) -> int:
+    """How many rules the table grows to before some are merged, if any are; `joint` holds how many
+    there may be."""
     asked = joint.maximum_rules
+    if not has_limit(search):
+        return asked
     return max(asked, min(round(asked * joint.overgrowth), usual_rules(joint.steps)))
 
 
-def paced(search: spec_pb2.Search) -> spec_pb2.JointSearch:
+def paced(search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> spec_pb2.JointSearch:
     """The settings as they are followed with `search.specimens` a step.
 
     What is counted in steps becomes less, but is a step at least, and steps become longer.
     """
-    followed = unfolded(search)
+    followed = unfolded(search, usual_most)
     followed.ClearField("tuned_for_specimens")
     wider = widening(search)
     for name in ("steps", "start_steps", "first_split", "steps_per_split", "steps_per_epoch"):
@@ -181,10 +196,11 @@ class Settings:
 class Schedule:
     """A fixed function of the step, so that nothing about a climb depends on a clock."""
 
-    def __init__(self, search: spec_pb2.Search) -> None:
+    def __init__(self, search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> None:
+        """`usual_most` limits the rules where the settings do not (`most_rules`)."""
         self._specimens = search.specimens
         #: The settings as they are followed.
-        self.search = paced(search)
+        self.search = paced(search, usual_most)
         #: Length of the climb.
         self.steps = self.search.steps
         #: What running averages keep of their past at a step.
@@ -192,10 +208,9 @@ class Schedule:
         self._refining = round(self.steps * self.search.fine_share)
         self._growing = self.steps - self._refining
         #: Rules at most while the table grows, and of what is published.
-        self.largest = largest_table(unfolded(search))
+        self.largest = largest_table(search, unfolded(search, usual_most))
         self.most_rules = max(self.search.maximum_rules, _FEWEST_RULES)
-        has_limit = search.HasField("maximum_rules") or search.joint.HasField("maximum_rules")
-        merges = range(1, _MERGES + 1) if has_limit and self.search.overgrowth > 0 else ()
+        merges = range(1, _MERGES + 1) if has_limit(search) and self.search.overgrowth > 0 else ()
         span = (_MERGED_UNTIL - _MERGED_FROM) / _MERGES
         #: The steps after which rules are merged.
         self.merges = [round(self._growing * (_MERGED_FROM + span * merge)) for merge in merges]
