@@ -8,12 +8,13 @@ import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import remy_simulator
 from benchmarks.figure import Figure, Row
 from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
-from benchmarks.tables import ABSOLUTE
+from benchmarks.tables import ABSOLUTE, EXAMPLES
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.v1 import spec_pb2
 from remy_services.designer import Designer
@@ -31,13 +32,14 @@ _NEVER = 10_000_000
 class Load:
     """Designs that go on at once."""
 
-    #: Of `tests/data/remyccs-absolute`.
     name: str
     simulated_seconds: float
     jobs: int
     #: Antithetic pairs of each step.
     pairs: int
     workers: int = 200
+    #: Where its specification and table are: of the first edition, or of a later one.
+    tables: Path = ABSOLUTE
 
 
 LOADS: Final = (
@@ -49,6 +51,8 @@ LOADS: Final = (
     Load("general-purpose-delta1", 30, jobs=1, pairs=8_000),
     Load("general-purpose-delta1", 30, jobs=1, pairs=32_000, workers=150),
     Load("general-purpose-delta1", 30, jobs=1, pairs=96_000, workers=150),
+    Load("general-purpose-delta1", 30, jobs=1, pairs=32_000, workers=150, tables=EXAMPLES),
+    Load("general-purpose-delta1", 30, jobs=1, pairs=96_000, workers=150, tables=EXAMPLES),
 )
 
 
@@ -93,6 +97,7 @@ def row(load: Load) -> Row:
     simulations = after.simulations - before.simulations
     return {
         "design": load.name,
+        "edition": spec.edition,
         "simulated s": load.simulated_seconds,
         "designs": load.jobs,
         "pairs a step": load.pairs,
@@ -113,12 +118,12 @@ def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
 
     The table grows no more, since stand-ins do not tell what memory values rules see.
     """
-    spec = load_spec(ABSOLUTE / load.name / "spec.yaml")
+    spec = load_spec(load.tables / load.name / "spec.yaml")
     spec.search.simulated_seconds = load.simulated_seconds
     spec.search.specimens = load.pairs
     spec.search.joint.first_split = _NEVER
     spec.search.joint.steps = _NEVER
-    return spec, read_remycc(ABSOLUTE / load.name / "remycc.json").table
+    return spec, read_remycc(load.tables / load.name / "remycc.json").table
 
 
 def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _Steps) -> None:
@@ -153,8 +158,9 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
 FIGURE = Figure(
     "joint-scale",
     "How large a joint search's steps must be to keep a fleet busy",
-    "Joint designs of tests/data/remyccs-absolute with that folder's RemyCC as their first table "
-    "and with designers as they are, on stand-in workers of one thread on the same machine, which "
+    "Joint designs of tests/data/remyccs-absolute, or of examples/remyccs where the edition is not "
+    "the first, with that folder's RemyCC as their first table and with designers as they are, on "
+    "stand-in workers of one thread on the same machine, which "
     "answer after what this machine takes for such simulations. Busy is the share of the workers' "
     "time that they say they simulated for. A step's seconds are medians, in all and in the "
     "designer. Bytes are those of messages, without what gRPC adds.",
