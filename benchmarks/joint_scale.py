@@ -97,7 +97,7 @@ def row(load: Load) -> Row:
     simulations = after.simulations - before.simulations
     return {
         "design": load.name,
-        "edition": spec.edition,
+        "edition": max(spec.edition, 1),
         "simulated s": load.simulated_seconds,
         "designs": load.jobs,
         "pairs a step": load.pairs,
