@@ -155,11 +155,11 @@ $(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
 
 # It compiles while the others' requirements are installed.
 $(VENV)/.simulator-wheel: $(VENV)/.build-requirements $(SIMULATOR_SOURCES)
-	@rm -rf build/wheel
+	@rm -rf $(VENV)/wheel
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
-		$(PIP) wheel --no-index --no-deps --no-build-isolation --wheel-dir build/wheel ./simulator
+		$(PIP) wheel --no-index --no-deps --no-build-isolation --wheel-dir $(VENV)/wheel ./simulator
 	@touch $@
 
 $(VENV)/.simulator: $(VENV)/.members $(VENV)/.simulator-wheel
-	$(PIP) install --no-index --no-deps --force-reinstall build/wheel/*.whl
+	$(PIP) install --no-index --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
