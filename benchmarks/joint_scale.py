@@ -160,9 +160,9 @@ FIGURE = Figure(
     "How large a joint search's steps must be to keep a fleet busy",
     "Joint designs of tests/data/remyccs-absolute, or of examples/remyccs where the edition is not "
     "the first, with that folder's RemyCC as their first table and with designers as they are, on "
-    "stand-in workers of one thread on the same machine, which "
-    "answer after what this machine takes for such simulations. Busy is the share of the workers' "
-    "time that they say they simulated for. A step's seconds are medians, in all and in the "
-    "designer. Bytes are those of messages, without what gRPC adds.",
+    "stand-in workers of one thread on the same machine, which answer after what it takes for such "
+    "simulations. Busy is the share of the workers' time that they say they simulated for. Seconds "
+    "of a step are medians, in all and in the designer. Bytes are those of messages, without what "
+    "gRPC adds.",
     measure,
 )

@@ -48,6 +48,15 @@ def test_steps_cost_more_as_the_table_grows() -> None:
     assert expected_cost(growing, 40, [1.0, 2.0, 4.0]) == 1 + 10 + 5 * 2 + 25 * 4 + 4
 
 
+def test_a_budget_knows_how_large_the_table_of_its_edition_grows() -> None:
+    growing, limited = search(), search(maximum_rules=64)
+    growing.joint.ClearField("maximum_rules")
+    costs = [1.0 + divisions for divisions in range(100)]
+    third = expected_cost(growing, 9000, costs, edition=3)
+    assert third == expected_cost(limited, 9000, costs)
+    assert third < expected_cost(growing, 9000, costs, edition=2)
+
+
 def test_trials_of_divisions_cost_four_steps() -> None:
     growing = search(
         maximum_rules=3,

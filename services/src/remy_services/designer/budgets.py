@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer.designer import Designer
-from remy_services.designer.joint.schedule import Schedule, most_rules, start_count, widening
+from remy_services.designer.joint.schedule import Schedule, start_count, widening
 from remy_services.designer.search import with_steps
 from remy_services.specification.networks import designs
 
@@ -100,7 +100,7 @@ def expected_cost(
     planned = spec_pb2.Search()
     planned.CopyFrom(search)
     planned.joint.steps = steps
-    schedule = Schedule(planned, most_rules(edition))
+    schedule = Schedule(planned, edition)
     joint = schedule.search
     # A comparison simulates each of its specimens once, a step each of its own twice.
     validation = joint.validation_specimens / (2 * search.specimens)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.v1 import spec_pb2
-from remy_services.designer.joint.schedule import Schedule, most_rules
+from remy_services.designer.joint.schedule import Schedule
 
 
 def _search(**joint: float) -> spec_pb2.Search:
@@ -157,10 +157,10 @@ def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_f
     steps: int, edition: int, rules: int, overgrowth: float
 ) -> None:
     search = _without_a_limit(steps=steps, overgrowth=overgrowth)
-    schedule = Schedule(search, most_rules(edition))
+    schedule = Schedule(search, edition)
     assert (schedule.largest, schedule.search.maximum_rules) == (rules, rules)
     search.maximum_rules = 100
-    assert Schedule(search, most_rules(edition)).search.maximum_rules == 100
+    assert Schedule(search, edition).search.maximum_rules == 100
 
 
 @given(_SEARCHES)

@@ -83,18 +83,15 @@ _MERGES = 10
 _FEWEST_RULES = 2
 
 
-def most_rules(edition: int) -> int:
-    """How many rules a table grows to at most, however long the climb, where no limit is given."""
-    return _MOST_RULES_OF_THIRD_EDITION if edition >= 3 else _MOST_RULES
-
-
-def usual_rules(steps: float, most: int = _MOST_RULES) -> int:
-    """How many rules a climb of so many steps can tell apart, and `most` at most."""
+def usual_rules(steps: float, edition: int = 1) -> int:
+    """How many rules a climb of so many steps can tell apart; from edition 3 on, how many of them
+    are worth it."""
     grown = _USUAL_RULES * remy_simulator.power(steps / _USUAL_STEPS, _RULES_GROW)
+    most = _MOST_RULES_OF_THIRD_EDITION if edition >= 3 else _MOST_RULES
     return round(min(max(grown, 8.0), most))
 
 
-def unfolded(search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> spec_pb2.JointSearch:
+def unfolded(search: spec_pb2.Search, edition: int = 1) -> spec_pb2.JointSearch:
     """The settings with what they leave open following from the number of steps."""
     joint = spec_pb2.JointSearch()
     joint.CopyFrom(search.joint)
@@ -102,7 +99,7 @@ def unfolded(search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> spec_pb2
     if search.HasField("maximum_rules"):
         joint.maximum_rules = search.maximum_rules
     elif not joint.HasField("maximum_rules"):
-        joint.maximum_rules = usual_rules(joint.steps, usual_most)
+        joint.maximum_rules = usual_rules(joint.steps, edition)
     if not joint.HasField("first_split"):
         joint.first_split = max(round(growing * _FIRST_DIVISION), 1)
     if not joint.HasField("steps_per_split"):
@@ -122,20 +119,20 @@ def has_limit(search: spec_pb2.Search) -> bool:
 
 
 def largest_table(search: spec_pb2.Search, joint: spec_pb2.JointSearch) -> int:
-    """How many rules the table grows to before some are merged, if any are; `joint` holds how many
-    there may be."""
+    """How many rules the table grows to before some are merged, if any are: where it may outgrow
+    what is asked for, no more than the climb can tell apart. `joint` holds how many that is."""
     asked = joint.maximum_rules
     if not has_limit(search):
         return asked
     return max(asked, min(round(asked * joint.overgrowth), usual_rules(joint.steps)))
 
 
-def paced(search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> spec_pb2.JointSearch:
+def paced(search: spec_pb2.Search, edition: int = 1) -> spec_pb2.JointSearch:
     """The settings as they are followed with `search.specimens` a step.
 
     What is counted in steps becomes less, but is a step at least, and steps become longer.
     """
-    followed = unfolded(search, usual_most)
+    followed = unfolded(search, edition)
     followed.ClearField("tuned_for_specimens")
     wider = widening(search)
     for name in ("steps", "start_steps", "first_split", "steps_per_split", "steps_per_epoch"):
@@ -196,11 +193,11 @@ class Settings:
 class Schedule:
     """A fixed function of the step, so that nothing about a climb depends on a clock."""
 
-    def __init__(self, search: spec_pb2.Search, usual_most: int = _MOST_RULES) -> None:
-        """`usual_most` limits the rules where the settings do not (`most_rules`)."""
+    def __init__(self, search: spec_pb2.Search, edition: int = 1) -> None:
+        """`edition` is the specification's: it limits the rules where the settings do not."""
         self._specimens = search.specimens
         #: The settings as they are followed.
-        self.search = paced(search, usual_most)
+        self.search = paced(search, edition)
         #: Length of the climb.
         self.steps = self.search.steps
         #: What running averages keep of their past at a step.
@@ -208,7 +205,7 @@ class Schedule:
         self._refining = round(self.steps * self.search.fine_share)
         self._growing = self.steps - self._refining
         #: Rules at most while the table grows, and of what is published.
-        self.largest = largest_table(search, unfolded(search, usual_most))
+        self.largest = largest_table(search, unfolded(search, edition))
         self.most_rules = max(self.search.maximum_rules, _FEWEST_RULES)
         merges = range(1, _MERGES + 1) if has_limit(search) and self.search.overgrowth > 0 else ()
         span = (_MERGED_UNTIL - _MERGED_FROM) / _MERGES

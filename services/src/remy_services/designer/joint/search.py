@@ -33,7 +33,7 @@ from remy_services.designer.joint.gradient import (
     pair_samples,
     spread_after,
 )
-from remy_services.designer.joint.schedule import Schedule, Settings, most_rules, start_count
+from remy_services.designer.joint.schedule import Schedule, Settings, start_count
 from remy_services.designer.scoring import CheckpointError, best_of_worst
 from remy_services.designer.search import (
     Step,
@@ -386,7 +386,7 @@ class JointStrategy(ValidatingStrategy[JointState]):
         """A table that is given begins the only climb, in place of the starts."""
         super().__init__(spec, given)
         self.space = ActionSpace(self.search, spec.rules)
-        self.schedule = Schedule(spec.search, most_rules(spec.edition))
+        self.schedule = Schedule(spec.search, spec.edition)
         # As they are followed.
         self.search = self.schedule.search
 
