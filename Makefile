@@ -1,6 +1,9 @@
 # remy-farm: everything that is done to this repository, by name.
 
 MAKEFLAGS += --no-print-directory --no-builtin-rules
+# Where Python may keep no bytecode, as in many containers, each of a test run's thousands of processes
+# compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
