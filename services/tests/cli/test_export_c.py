@@ -16,7 +16,7 @@ def test_a_header_is_written_and_told_of(
     out = tmp_path / "remy_table.h"
     told = run_json("export", "--c", SCALE_FREE, "--out", out, "--deadband-us", 40)
     assert told["scale_free"]
-    assert told["rules"] == 91
+    assert told["rules"] == 64
     assert told["table_sha256"] == integers(SCALE_FREE).digest
     assert "#define REMY_DEADBAND_US 40u" in out.read_text()
     said = run("export", "--c", ABSOLUTE, "--out", out).stdout
