@@ -105,8 +105,6 @@ class RayCluster:
             "RAY_USAGE_STATS_ENABLED": "0",
             # Ray would take the machine's own address in place of the loopback one.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-            # Else actors start behind all else that is at work, which goes on without them.
-            "RAY_worker_niceness": "0",
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(token),
             **{f"RAY_{name}": value for name, value in settings.items()},

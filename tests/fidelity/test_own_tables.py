@@ -25,10 +25,4 @@ def test_what_is_claimed_comes_out(figure: str, tmp_path: Path) -> None:
         *("--out", tmp_path, "--quick", "--quiet"),
     )
     (verdict,) = found["figures"]
-    if figure not in _RECORDED:
-        assert verdict["finding"] == "reproduced", verdict
-        return
-    # Throughput is 0.986 to 1.045 of the other's in 32 runs (docs/networks.md); these are four.
-    *ahead, few, many = verdict["expectations"]
-    assert all(each["holds"] for each in ahead), verdict
-    assert min(few["measured"], many["measured"]) >= 0.96
+    assert verdict["finding"] == "reproduced", verdict

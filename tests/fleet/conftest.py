@@ -19,8 +19,13 @@ def ray_cluster() -> Iterator[RayCluster]:
         pytest.skip("Ray is not installed here (remy-farm-worker with its extra 'ray')")
     from benchmarks.ray_cluster import RayCluster
 
-    # Ray ends what has not heard of the head for so long; by default it is a minute.
-    with RayCluster(nodes=2, gcs_rpc_server_reconnect_timeout_s="5") as cluster:
+    with RayCluster(
+        nodes=2,
+        # Ray ends what has not heard of the head for so long; by default it is a minute.
+        gcs_rpc_server_reconnect_timeout_s="5",
+        # By default actors are at 15, and on a busy machine minutes late to replace what was lost.
+        worker_niceness="0",
+    ) as cluster:
         yield cluster
 
 
