@@ -1,4 +1,7 @@
-"""The farm's page in a browser, at a real coordinator with running designs."""
+"""The farm's page in a browser, at a real coordinator with running designs.
+
+They wait for workers but where a test has one: what nobody looks at is not simulated.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import json
 import re
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +56,11 @@ DROP = """text => {
   document.querySelector("main").dispatchEvent(event);
 }"""
 EPOCHS_SHOWN = 6
+#: At the end nobody completes the steps that designs are in.
+WITHOUT_WORKERS = {"evaluator": "workers", "grace_seconds": 1.0}
 HOSTILE = "<img src=x onerror=alert(1)>"
+
+Work = Callable[[], AbstractContextManager[None]]
 
 pytestmark = needs_chromium
 expect.set_options(timeout=DEADLINE_MS)
@@ -111,12 +119,38 @@ class PageServer:
         return {"Cookie": headers["Set-Cookie"].split(";")[0], "X_CSRF_Token": answer["csrf"]}
 
 
+@contextmanager
+def worker_at(coordinator: str, *flags: str) -> Iterator[None]:
+    """With a worker that simulates on one thread."""
+    command = (REMY_WORKER, f"--coordinator={coordinator}", "--threads=1", *flags)
+    process = subprocess.Popen(ending_with_its_test(*command), stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("farm")
-    settings = settings_for(folder, tokens_file=tokens_file(folder), threads=1)
+    settings = settings_for(folder, tokens_file=tokens_file(folder), **WITHOUT_WORKERS)
     with RunningServer(settings) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def work(farm: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Work:
+    """Has a worker at the farm while its context lasts."""
+    token = tmp_path_factory.mktemp("worker") / "token"
+    token.write_text(TOKENS[Role.WORKER], encoding="ascii")
+    return lambda: worker_at(farm.address, f"--token-file={token}")
+
+
+@pytest.fixture
+def worker(work: Work) -> Iterator[None]:
+    with work():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +166,12 @@ def server(farm: RunningServer) -> Iterator[PageServer]:
 
 
 @pytest.fixture(scope="module")
-def running(admin: Client) -> Iterator[job_pb2.Job]:
-    """A job of the administrator's that goes on, with a few epochs."""
+def running(admin: Client, work: Work) -> Iterator[job_pb2.Job]:
+    """A job of the administrator's that is not at its end, with a few epochs."""
     job = admin.submit(ENDLESS, name="endless")
-    yield admin.until(job.id, lambda shown: shown.progress.epoch >= 2)
+    with work():
+        job = admin.until(job.id, lambda shown: shown.progress.epoch >= 2)
+    yield job
     admin.call("CancelJob", messages.CancelJobRequest(job=job.id))
 
 
@@ -187,6 +223,7 @@ def shown_state(seen: Farm) -> Any:
     return seen.page.locator("header.job .state")
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Client) -> None:
     page = seen.page
     page.get_by_role("link", name="Submit").click()
@@ -331,6 +368,7 @@ def test_throughput_and_delay_of_epochs_are_shown(seen: Farm, running: job_pb2.J
     expect(page.locator("svg.pareto")).to_have_attribute("aria-label", re.compile("On the front: "))
 
 
+@pytest.mark.usefixtures("worker")
 def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client) -> None:
     requests = [small_request(run) for run in (0, 2)]
     job = submit_evaluation(admin, requests, name="cells-of-a-study")
@@ -357,26 +395,20 @@ def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client)
 
 def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path) -> None:
     """Over the stream that they have with the coordinator."""
-    with RunningServer(settings_for(tmp_path, evaluator="workers")) as farm:
+    with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         job = farm.client().submit(ENDLESS, name="worked-on")
-        connection = ("--coordinator", farm.address)
-        worker = subprocess.Popen(
-            ending_with_its_test(REMY_WORKER, *connection, "--threads=1"), stderr=subprocess.DEVNULL
-        )
         server = PageServer(farm.address)
         try:
-            seen = Farm(browser, server.address)
-            seen.page.get_by_role("link", name="worked-on").click()
-            seen.page.get_by_text("What its workers say").click()
-            expect(seen.page.locator(".lines li").first).to_contain_text("info: connected")
-            seen.close()
-            printed = subprocess.run(
-                [REMY_FARM, "logs", job.id, *connection], capture_output=True, text=True, check=True
-            ).stdout
+            with worker_at(farm.address):
+                seen = Farm(browser, server.address)
+                seen.page.get_by_role("link", name="worked-on").click()
+                seen.page.get_by_text("What its workers say").click()
+                expect(seen.page.locator(".lines li").first).to_contain_text("info: connected")
+                seen.close()
+                command = (REMY_FARM, "logs", job.id, "--coordinator", farm.address)
+                printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             assert f"info: connected coordinator={farm.address}" in printed
         finally:
-            worker.kill()
-            worker.wait()
             server.stop()
 
 
@@ -559,7 +591,7 @@ def brought_with_jobs(server: PageServer) -> tuple[Any, Any] | None:
 def test_nobody_needs_to_sign_in_where_no_token_is_asked_for(
     server: PageServer, tmp_path: Path
 ) -> None:
-    with RunningServer(settings_for(tmp_path, threads=1)) as farm:
+    with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         farm.client().submit(ENDLESS, name="first")
         open_to_all = PageServer(farm.address)
         headers, found = wait_until(lambda: brought_with_jobs(open_to_all), "a page with its jobs")
@@ -601,8 +633,7 @@ def test_a_phone_shows_of_each_job_how_it_is(
 
 
 def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -> None:
-    # They wait for workers, and nothing is simulated.
-    with RunningServer(settings_for(tmp_path, evaluator="workers")) as farm:
+    with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         client = farm.client()
         for number in range(105):
             client.submit(ENDLESS, name=f"job-{number}")
@@ -630,7 +661,7 @@ def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -
 
 
 def test_a_coordinator_that_restarts_is_waited_for(browser: Browser, tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, threads=1)
+    settings = settings_for(tmp_path, **WITHOUT_WORKERS)
     with RunningServer(settings) as first:
         address = first.address
         job = first.client().submit(ENDLESS, name="survivor")
