@@ -12,6 +12,8 @@ VENV_PYTHON := $(VENV)/bin/python
 PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
 # Python compiles what it imports, which is a small part of all that is installed.
 LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
+# In a quarter of pip's time, if there is no index that only pip's configuration knows.
+UV_LOCKED := $(VENV)/bin/uv pip install --quiet --python $(VENV_PYTHON) --require-hashes --no-deps
 
 LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt)
 PURE_MEMBERS := proto rpc services workers
@@ -148,7 +150,7 @@ $(VENV)/.build-requirements: requirements/build.txt | $(VENV_PYTHON)
 	@touch $@
 
 $(VENV)/.requirements: $(LOCKS) | $(VENV)/.build-requirements
-	$(LOCKED) $(addprefix -r ,$(LOCKS))
+	$(UV_LOCKED) $(addprefix -r ,$(LOCKS)) || $(LOCKED) $(addprefix -r ,$(LOCKS))
 	@touch $@
 
 # Sources are used in place; only what the pyproject.toml files say is installed.
