@@ -40,14 +40,6 @@ def settings_for(folder: Path, **changes: Any) -> ServerSettings:
     return replace(settings, **changes)
 
 
-async def _end_all_tasks() -> None:
-    """As asyncio.run does, at its end."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
-
-
 class RunningServer:
     """Serves from entering its context to leaving it."""
 
@@ -65,7 +57,11 @@ class RunningServer:
 
     def __enter__(self) -> RunningServer:
         self._thread.start()
-        self.address = str(self.run(self._server.start()))
+        try:
+            self.address = str(self.run(self._server.start()))
+        except BaseException:
+            self.stop()
+            raise
         self._is_up = True
         return self
 
@@ -89,7 +85,6 @@ class RunningServer:
         if self._is_up:
             self._is_up = False
             self.run(self._server.stop())
-        self.run(_end_all_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

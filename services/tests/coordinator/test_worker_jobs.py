@@ -71,4 +71,3 @@ def test_settings_that_make_no_sense_end_the_coordinator(tmp_path: Path) -> None
     server = RunningServer(settings_for(tmp_path, kubernetes_workers=path))
     with pytest.raises(SettingsError, match="template"), server:
         pass
-    server.stop()
