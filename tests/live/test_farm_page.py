@@ -12,7 +12,6 @@ import re
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.programs import REMY_FARM, ROOT
-from benchmarks.worker_farm import REMY_WORKER
 from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import job_pb2
 from remy_rpc.settings import parse_listen_address
@@ -37,6 +35,7 @@ from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.certificates import make_certificates
 from tests.children import ending_with_its_test
 from tests.live.pages import PICTURES, needs_chromium, throughput, violations
+from tests.observability.local_worker import LocalWorker
 from tests.waiting import wait_until
 
 BUILT = ROOT / "services/src/remy_services/live"
@@ -60,7 +59,7 @@ EPOCHS_SHOWN = 6
 WITHOUT_WORKERS = {"evaluator": "workers", "grace_seconds": 1.0}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
-Work = Callable[[], AbstractContextManager[None]]
+Work = Callable[[], LocalWorker]
 
 pytestmark = needs_chromium
 expect.set_options(timeout=DEADLINE_MS)
@@ -119,18 +118,6 @@ class PageServer:
         return {"Cookie": headers["Set-Cookie"].split(";")[0], "X_CSRF_Token": answer["csrf"]}
 
 
-@contextmanager
-def worker_at(coordinator: str, *flags: str) -> Iterator[None]:
-    """With a worker that simulates on one thread."""
-    command = (REMY_WORKER, f"--coordinator={coordinator}", "--threads=1", *flags)
-    process = subprocess.Popen(ending_with_its_test(*command), stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("farm")
@@ -142,9 +129,10 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def work(farm: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Work:
     """Has a worker at the farm while its context lasts."""
-    token = tmp_path_factory.mktemp("worker") / "token"
+    folder = tmp_path_factory.mktemp("worker")
+    token = folder / "token"
     token.write_text(TOKENS[Role.WORKER], encoding="ascii")
-    return lambda: worker_at(farm.address, f"--token-file={token}")
+    return lambda: LocalWorker(farm.address, folder / "worker.log", f"--token-file={token}")
 
 
 @pytest.fixture
@@ -399,7 +387,7 @@ def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path)
         job = farm.client().submit(ENDLESS, name="worked-on")
         server = PageServer(farm.address)
         try:
-            with worker_at(farm.address):
+            with LocalWorker(farm.address, tmp_path / "worker.log"):
                 seen = Farm(browser, server.address)
                 seen.page.get_by_role("link", name="worked-on").click()
                 seen.page.get_by_text("What its workers say").click()

@@ -18,8 +18,9 @@ _REMY_WORKER = Path(sys.executable).with_name("remy-worker")
 class LocalWorker:
     """Works for a coordinator on one thread while this lasts."""
 
-    def __init__(self, coordinator: str, log: Path) -> None:
+    def __init__(self, coordinator: str, log: Path, *flags: str) -> None:
         self._coordinator = coordinator
+        self._flags = flags
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -28,7 +29,7 @@ class LocalWorker:
             self._process = subprocess.Popen(
                 ending_with_its_test(
                     *(_REMY_WORKER, "--coordinator", self._coordinator, "--threads", "1"),
-                    *("--metrics-listen", "127.0.0.1:0"),
+                    *("--metrics-listen", "127.0.0.1:0", *self._flags),
                 ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
