@@ -11,6 +11,7 @@ import pytest
 from benchmarks.programs import REMY_FARM, ROOT, network_flags, run_json
 from remy_services.designer.actions import RTT_RATIO
 from remy_services.driver.directory import OutDirectory
+from remy_services.kernel.measuring import jain
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from remy_services.specification.networks import designs
@@ -138,6 +139,18 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(mbps: float) 
     clocks = ("--bunch-packets", "4", "--jitter-ms", "0.1", "--timestamp-resolution-ms", "0.001")
     result = run_json(REMY_FARM, "simulate", *flags, *clocks)
     assert result["throughput_over_link_rate"] >= (0.85 if mbps in (0.33, 300) else 0.9)
+
+
+@pytest.mark.parametrize("rtt_ms", [32, 150])
+@pytest.mark.parametrize("senders", [2, 4])
+def test_flows_that_join_later_get_their_share_of_the_one_table(senders: int, rtt_ms: int) -> None:
+    result = run_json(
+        *(REMY_FARM, "simulate"),
+        f"--sender=remycc:{_remycc('generalist-remembering')}={senders}",
+        *("--link-mbps=48", f"--rtt-ms={rtt_ms}", "--body=tcp,variant=linux"),
+        *("--on-ms=1e12", "--off-ms=1", "--starts-apart-ms=5000", "--seconds=120", "--seed=1"),
+    )
+    assert jain([each["throughput_mbps"] for each in result["senders"]]) >= 0.99
 
 
 @pytest.mark.parametrize("name", _LEAST_YARDSTICK)
