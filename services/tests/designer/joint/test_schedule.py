@@ -69,6 +69,16 @@ def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
     assert schedule.settings(800).averaging == 0.99
 
 
+@pytest.mark.parametrize(("share", "steps"), [(1.0, 2000), (0.4, 800), (0.05, 100), (0.001, 100)])
+def test_the_average_reaches_over_a_share_of_the_refining_steps(share: float, steps: int) -> None:
+    """Of 2,000 that refine; over no fewer than it does without."""
+    schedule = Schedule(_search(steps=10_000, average_share=share))
+    assert schedule.settings(7999).averaging == 0.97
+    assert 1 / (1 - schedule.settings(8000).averaging) == pytest.approx(steps)
+    # A step that counts as ten forgets what ten do.
+    assert schedule.settings(8000).widened(10).averaging == pytest.approx((1 - 1 / steps) ** 10)
+
+
 def test_splits_are_due_from_the_first_in_equal_distances_while_growing() -> None:
     schedule = Schedule(_search())
     due = [step for step in range(1, 1001) if schedule.split_is_due(step, 1)]
