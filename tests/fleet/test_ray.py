@@ -9,7 +9,6 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -80,25 +79,20 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
         def actors_lost() -> int:
             return farm.now(farm.fleet.snapshot).counts.workers_left["lost"]
 
-        def more_lost_than(count: int) -> bool:
-            return actors_lost() > count
-
         def is_running() -> bool:
             return farm.now(farm.fleet.snapshot).tasks_running > 0
 
-        def is_over_or(condition: Callable[[], bool]) -> bool:
-            return not evaluating.is_alive() or condition()
+        def is_over_or_lost_more_than(count: int) -> bool:
+            # Whenever it runs, since those that it ran on a moment ago may be gone already.
+            for actor in ray_cluster.actors if is_running() else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(actor, signal.SIGKILL)
+            return not evaluating.is_alive() or actors_lost() > count
 
         evaluating = threading.Thread(target=evaluate)
         evaluating.start()
         while evaluating.is_alive():
-            wait_until(partial(is_over_or, is_running), "the task under way")
-            # Counted, since a task that is lost may be under way again before anybody looks.
-            before = actors_lost()
-            for actor in ray_cluster.actors:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(actor, signal.SIGKILL)
-            wait_until(partial(is_over_or, partial(more_lost_than, before)), "the loss of an actor")
+            wait_until(partial(is_over_or_lost_more_than, actors_lost()), "the loss of an actor")
         evaluating.join()
     assert isinstance(outcome[0], TaskQuarantined)
     [path] = tmp_path.iterdir()

@@ -14,6 +14,9 @@ import os, signal, sys, threading
 from remy_services.kernel.running import held_signals
 
 number = signal.Signals[sys.argv[1]]
+# Processes in the background begin with some of them ignored.
+if signal.getsignal(number) == signal.SIG_IGN:
+    signal.signal(number, signal.SIG_DFL)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 with held_signals() as wait_for_a_signal:
     for _ in range(int(sys.argv[2])):
