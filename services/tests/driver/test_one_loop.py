@@ -5,6 +5,7 @@ The same budgets end it at the same step, and whatever ends it is what is said o
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from remy_farm.v1 import design_service_pb2 as messages
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.driver.directory import OutDirectory
+from remy_services.driver.loop import Directive, RunLoop
 from remy_services.driver.progress import read_events
 from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
@@ -195,3 +197,43 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"holds other files \(letter\.txt\)"):
         DesignRun(_SPEC, tmp_path).run()
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+class _NeverAnswers(TimedEvaluator):
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        never: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
+        return await never
+
+
+class _GoesOn:
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+
+    def directive(self) -> Directive:
+        return Directive.CONTINUE
+
+
+def test_a_loop_that_is_cancelled_leaves_nothing_waiting() -> None:
+    spec = spec_pb2.DesignSpec()
+    spec.CopyFrom(_SPEC)
+    spec.search.joint.cpu_seconds = 10
+
+    async def cancelled() -> None:
+        evaluator = _NeverAnswers(ThreadPoolEvaluator(), FakeClock())
+        rehearsing = asyncio.create_task(
+            RunLoop(evaluator, _GoesOn(), lambda: Share("job", 1)).rehearse(spec)
+        )
+        while len(asyncio.all_tasks()) < 4:
+            await asyncio.sleep(0)
+        rehearsing.cancel()
+        await asyncio.wait({rehearsing})
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await evaluator.close()
+
+    asyncio.run(cancelled())

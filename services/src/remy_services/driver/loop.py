@@ -318,8 +318,10 @@ class RunLoop:
                 if not is_wanted():
                     return None
                 change = asyncio.create_task(changed.wait())
-                await asyncio.wait({evaluation, change}, return_when=asyncio.FIRST_COMPLETED)
-                change.cancel()
+                try:
+                    await asyncio.wait({evaluation, change}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
                 changed.clear()
             return evaluation.result()
         finally:
