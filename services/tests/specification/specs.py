@@ -264,6 +264,10 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
             search.simulated_packets = draw(st.integers(1, 10**18))
     if draw(st.booleans()):
         search.tuned_for_specimens = draw(st.integers(16, 100000))
+    if draw(st.booleans()):
+        search.rates_at_start = draw(st.integers(1, 8))
+    if draw(st.booleans()):
+        search.average_share = draw(st.floats(1e-6, 1))
     return search
 
 
