@@ -79,14 +79,12 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
         def actors_lost() -> int:
             return farm.now(farm.fleet.snapshot).counts.workers_left["lost"]
 
-        def is_running() -> bool:
-            return farm.now(farm.fleet.snapshot).tasks_running > 0
-
         def is_over_or_lost_more_than(count: int) -> bool:
             # Whenever it runs, since those that it ran on a moment ago may be gone already.
-            for actor in ray_cluster.actors if is_running() else ():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(actor, signal.SIGKILL)
+            if farm.now(farm.fleet.snapshot).tasks_running:
+                for actor in ray_cluster.actors:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(actor, signal.SIGKILL)
             return not evaluating.is_alive() or actors_lost() > count
 
         evaluating = threading.Thread(target=evaluate)

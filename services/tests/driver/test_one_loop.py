@@ -21,6 +21,7 @@ from remy_services.driver.run import DesignResult, DesignRun, with_budget
 from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
 from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_services.files import FileError
+from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
 
@@ -199,17 +200,6 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-class _NeverAnswers(TimedEvaluator):
-    async def evaluate(
-        self,
-        share: Share,
-        request: evaluation_pb2.EvaluationRequest,
-        on_progress: OnProgress | None = None,
-    ) -> Evaluation:
-        never: asyncio.Future[Evaluation] = asyncio.get_running_loop().create_future()
-        return await never
-
-
 class _GoesOn:
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -224,12 +214,14 @@ def test_a_loop_that_is_cancelled_leaves_nothing_waiting() -> None:
     spec.search.joint.cpu_seconds = 10
 
     async def cancelled() -> None:
-        evaluator = _NeverAnswers(ThreadPoolEvaluator(), FakeClock())
+        evaluator = GatedEvaluator(ThreadPoolEvaluator(), Gate())
         rehearsing = asyncio.create_task(
             RunLoop(evaluator, _GoesOn(), lambda: Share("job", 1)).rehearse(spec)
         )
-        while len(asyncio.all_tasks()) < 4:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            # This one, the rehearsal, its evaluation, and who waits for the control.
+            while len(asyncio.all_tasks()) < 4:
+                await asyncio.sleep(0)
         rehearsing.cancel()
         await asyncio.wait({rehearsing})
         await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, u
 from remy_services.coordinator.job_run import JobRun, schedule
 from remy_services.designer import OtherVersionError
 from remy_services.designer.budgets import Elapsed
-from remy_services.driver.loop import Stopwatch
+from remy_services.driver.loop import Stopwatch, changed_or_done
 from remy_services.evaluation.interface import EvaluationProgress, SharedEvaluator
 from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.progress import RateMeter, cost
@@ -147,17 +147,10 @@ class EvaluationRun(JobRun):
 
     async def _wait(self) -> None:
         """Returns when something has changed, a part has been evaluated, or a commit is due."""
-        change = asyncio.create_task(self.changed.wait())
         due = None
         if self._ready():
             due = max(self._saved_at + self._settings.checkpoint_seconds - time.monotonic(), 0.0)
-        try:
-            await asyncio.wait(
-                {change, *self._running()}, timeout=due, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            change.cancel()
-        self.changed.clear()
+        await changed_or_done(self.changed, self._running(), due)
 
     def _ready(self) -> list[_Outcome]:
         """Of the parts that come next in their order. Raises what went wrong with one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
@@ -216,6 +216,22 @@ class Sink(Protocol):
 _SHORTEST_STEP_SECONDS = 1e-6
 
 
+async def changed_or_done(
+    changed: asyncio.Event,
+    tasks: Iterable[asyncio.Future[Any]],
+    timeout_seconds: float | None = None,
+) -> None:
+    """Returns when `changed` is set, one of the tasks is done, or time is up; clears `changed`."""
+    change = asyncio.create_task(changed.wait())
+    try:
+        await asyncio.wait(
+            {change, *tasks}, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+    finally:
+        change.cancel()
+    changed.clear()
+
+
 class RunLoop:
     """Carries requests to an evaluator and outcomes back, as long as its control lets it."""
 
@@ -317,12 +333,7 @@ class RunLoop:
             while not evaluation.done():
                 if not is_wanted():
                     return None
-                change = asyncio.create_task(changed.wait())
-                try:
-                    await asyncio.wait({evaluation, change}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    change.cancel()
-                changed.clear()
+                await changed_or_done(changed, {evaluation})
             return evaluation.result()
         finally:
             evaluation.cancel()

@@ -206,7 +206,7 @@ class Schedule:
         self._growing = self.steps - self._refining
         # Over how many steps the average of the coordinates reaches while refining.
         reach = max(self.search.average_share * self._refining, 1.0)
-        self._average_refined = max(self.memories.refining, 1 - 1 / reach)
+        self._averaging_while_refining = max(self.memories.refining, 1 - 1 / reach)
         #: Rules at most while the table grows, and of what is published.
         self.largest = largest_table(search, unfolded(search, edition))
         self.most_rules = max(self.search.maximum_rules, _FEWEST_RULES)
@@ -264,7 +264,7 @@ class Schedule:
             * _STEP_SIZE_REFINING
             * _between(1.0, _STEP_SIZE_AFTER_REFINING, done),
             specimens=self._specimens * _SPECIMENS_REFINING,
-            averaging=self._average_refined,
+            averaging=self._averaging_while_refining,
             memories=self.memories,
         )
 
