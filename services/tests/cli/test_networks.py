@@ -83,6 +83,20 @@ senders:
     assert kind["flows_completed"] <= 4 * 10_000 / 60 + 4
 
 
+def test_bursts_overflow_a_shallow_buffer_and_single_packets_do_not(
+    run_json: RunJson, tmp_path: Path
+) -> None:
+    bursts = Path("examples/networks/offload-bursts.yaml").read_text(encoding="utf-8")
+    single = bursts.replace(", jitter_box: {batches: {packets: 16, longest_wait_ms: 5}}", "")
+    assert single != bursts
+    bottlenecks = [
+        run_json("simulate", "--network", network(tmp_path, text), "--seconds", 100)["links"][1]
+        for text in (bursts, single)
+    ]
+    # 12 Mbit/s are 1000 packets/s: of 100 Mbit/s, 4 % and 87 %, as the file says.
+    assert [round(link["transmitted"] / 100_000 * 12) for link in bottlenecks] == [4, 87]
+
+
 def test_a_recording_names_the_links(run_json: RunJson, tmp_path: Path) -> None:
     file, picture = tmp_path / "run.csv", tmp_path / "run.png"
     flags = ("--network", "examples/networks/parking-lot.yaml", "--seconds", 5)
