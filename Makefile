@@ -9,6 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
+BUILDER := $(VENV)/builder
 PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
 # Python compiles what it imports, which is a small part of all that is installed.
 LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
@@ -158,11 +159,18 @@ $(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
 	$(PIP) install --no-index --no-deps --no-build-isolation $(PURE_MEMBERS:%=--editable ./%)
 	@touch $@
 
-# It compiles while the others' requirements are installed.
-$(VENV)/.simulator-wheel: $(VENV)/.build-requirements $(SIMULATOR_SOURCES)
+# Of its own, because the simulator is compiled while the others' requirements are installed, and its
+# builder would import a numpy of which only half is there.
+$(BUILDER)/.requirements: requirements/build.txt | $(VENV)/.build-requirements
+	$(VENV_PYTHON) -m venv --clear --without-pip $(BUILDER)
+	$(VENV)/bin/uv pip install --quiet --python $(BUILDER)/bin/python --require-hashes --no-deps -r $< \
+		|| $(PIP) --python $(BUILDER)/bin/python install --no-compile --require-hashes --no-deps -r $<
+	@touch $@
+
+$(VENV)/.simulator-wheel: $(BUILDER)/.requirements $(SIMULATOR_SOURCES)
 	@rm -rf $(VENV)/wheel
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
-		$(PIP) wheel --no-index --no-deps --no-build-isolation --wheel-dir $(VENV)/wheel ./simulator
+	PATH="$(CURDIR)/$(BUILDER)/bin:$$PATH" $(PIP) --python $(BUILDER)/bin/python wheel \
+		--no-index --no-deps --no-build-isolation --wheel-dir $(VENV)/wheel ./simulator
 	@touch $@
 
 $(VENV)/.simulator: $(VENV)/.members $(VENV)/.simulator-wheel
