@@ -45,6 +45,7 @@ _LEAST_OF_MANY = {
     "learnability-rtt-50-250": -1.943,
     "learnability-rtt-10-280": -1.790,
     "learnability-senders-1-2": -2.678,
+    "learnability-senders-1-10": -2.600,
     "learnability-senders-1-50": -2.696,
     "learnability-senders-1-100": -2.68,
 }
@@ -55,7 +56,7 @@ _LEAST_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
     "general-purpose-delta1": (1.0, -0.175),
     "general-purpose-delta10": (10.0, -0.45),
-    "generalist-remembering": (1.0, -0.226),
+    "generalist-remembering": (1.0, -0.23),
 }
 
 
