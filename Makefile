@@ -159,8 +159,8 @@ $(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
 	$(PIP) install --no-index --no-deps --no-build-isolation $(PURE_MEMBERS:%=--editable ./%)
 	@touch $@
 
-# Of its own, because the simulator is compiled while the others' requirements are installed, and its
-# builder would import a numpy of which only half is there.
+# The simulator is compiled while the others' requirements are installed: in an environment of its own, for
+# in theirs its builder could import a numpy of which only half is there.
 $(BUILDER)/.requirements: requirements/build.txt | $(VENV)/.build-requirements
 	$(VENV_PYTHON) -m venv --clear --without-pip $(BUILDER)
 	$(VENV)/bin/uv pip install --quiet --python $(BUILDER)/bin/python --require-hashes --no-deps -r $< \
