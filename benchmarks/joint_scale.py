@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +16,9 @@ from benchmarks.figure import Figure, Row
 from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
 from benchmarks.tables import ABSOLUTE, EXAMPLES
 from benchmarks.worker_farm import WorkerFarm
-from remy_farm.v1 import spec_pb2
+from remy_farm.v1 import evaluation_pb2, spec_pb2
 from remy_services.designer import Designer
-from remy_services.evaluation.interface import Share
+from remy_services.evaluation.interface import Evaluation, Share
 from remy_services.remycc import read_remycc
 from remy_services.specification import load_spec
 from remy_simulator import RuleTable
@@ -38,6 +38,10 @@ class Load:
     #: Antithetic pairs of each step.
     pairs: int
     workers: int = 200
+    #: Steps under way at once.
+    in_flight: int = 1
+    #: How many lie between two validations.
+    steps_per_epoch: int = _NEVER
     #: Where its specification and table are: of the first edition, or of a later one.
     tables: Path = ABSOLUTE
 
@@ -53,6 +57,25 @@ LOADS: Final = (
     Load("general-purpose-delta1", 30, jobs=1, pairs=96_000, workers=150),
     Load("general-purpose-delta1", 30, jobs=1, pairs=32_000, workers=150, tables=EXAMPLES),
     Load("general-purpose-delta1", 30, jobs=1, pairs=96_000, workers=150, tables=EXAMPLES),
+    *(
+        Load(
+            "general-purpose-delta1",
+            30,
+            jobs=1,
+            pairs=pairs,
+            workers=150,
+            in_flight=in_flight,
+            steps_per_epoch=steps_per_epoch,
+            tables=EXAMPLES,
+        )
+        for pairs, in_flight, steps_per_epoch in (
+            (8_000, 1, 25),
+            (8_000, 2, 25),
+            (2_196, 2, 25),
+            (4_392, 2, 25),
+            (500, 8, 100),
+        )
+    ),
 )
 
 
@@ -101,6 +124,8 @@ def row(load: Load) -> Row:
         "simulated s": load.simulated_seconds,
         "designs": load.jobs,
         "pairs a step": load.pairs,
+        "steps in flight": load.in_flight,
+        "steps per epoch": load.steps_per_epoch if load.steps_per_epoch < _NEVER else None,
         "workers": load.workers,
         "ms per simulation": 1000 * worker_seconds / simulations,
         "busy": worker_seconds / (load.workers * seconds),
@@ -123,18 +148,29 @@ def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
     spec.search.specimens = load.pairs
     spec.search.joint.first_split = _NEVER
     spec.search.joint.steps = _NEVER
+    spec.search.joint.steps_in_flight = load.in_flight
+    spec.search.joint.steps_per_epoch = load.steps_per_epoch
     return spec, read_remycc(load.tables / load.name / "remycc.json").table
 
 
 def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _Steps) -> None:
     """Makes one step after the other until the farm closes."""
+    under_way: dict[int, Future[Evaluation]] = {}
+
+    def begin(request: evaluation_pb2.EvaluationRequest) -> None:
+        if id(request) not in under_way:
+            under_way[id(request)] = farm.begin(farm.fleet.evaluate(Share(job_id), request))
+
     with suppress(CancelledError):
         while not steps.ended.is_set():
             began = time.monotonic()
             request = designer.next_request()
             assert request is not None
+            begin(request)
+            for following in designer.requests_ahead():
+                begin(following)
             asked = time.monotonic()
-            outcome = farm.share(Share(job_id), request).outcome
+            outcome = under_way.pop(id(request)).result().outcome
             answered = time.monotonic()
             designer.receive(outcome)
             ended = time.monotonic()

@@ -55,14 +55,15 @@ def possible_outcome(
     """A serialized outcome that passes for that of a slice."""
     specimens = specimen_count(part)
     simulations = len(part.candidates) * specimens
-    outcome = evaluation_pb2.EvaluationOutcome(packets_sent=[31_999] * simulations)
+    # Every kind of specimen has one group of senders here.
+    counts = part.specimen_columns.sender_counts
+    outcome = evaluation_pb2.EvaluationOutcome(
+        packets_sent=[31_999 * count for count in counts] * len(part.candidates)
+    )
     if shared.HasField("objective"):
         outcome.scores = _SCORE * simulations
     else:
-        # Every kind of specimen has one group of senders here.
-        columns, counts = outcome.senders, part.specimen_columns.sender_counts
-        outcome.ClearField("packets_sent")
-        outcome.packets_sent.extend([31_999 * count for count in counts] * len(part.candidates))
+        columns = outcome.senders
         senders = sum(counts) * len(part.candidates)
         columns.packets_received.extend([31_415] * senders)
         columns.packets_sent.extend([31_999] * senders)

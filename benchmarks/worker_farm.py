@@ -55,7 +55,7 @@ class Fleet:
         """What a coroutine of the event loop returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    def begin(self, coroutine: Coroutine[Any, Any, object]) -> Future[object]:
+    def begin(self, coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
         """Has the event loop run a coroutine; it can be cancelled."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 

@@ -36,6 +36,7 @@ _SPECS = {
     "joint-disagreement": small_joint_spec(splits="disagreement"),
     "joint-wide": _wide(),
     "joint-merges": _merging(),
+    "joint-in-flight": small_joint_spec(starts=2, start_steps=5, steps=20, steps_in_flight=3),
     "pattern": small_pattern_spec(steps=51),
 }
 _JOINT_STEPS = {
@@ -53,6 +54,7 @@ _STEPS = {
     "joint": _JOINT_STEPS,
     "joint-starts": _JOINT_STEPS,
     "joint-wide": _JOINT_STEPS,
+    "joint-in-flight": _JOINT_STEPS,
     "joint-merges": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_MERGE},
     "joint-disagreement": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_TRY_SPLITS},
     "pattern": {

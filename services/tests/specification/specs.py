@@ -268,6 +268,8 @@ def _joint_searches(draw: st.DrawFn) -> spec_pb2.JointSearch:
         search.rates_at_start = draw(st.integers(1, 8))
     if draw(st.booleans()):
         search.average_share = draw(st.floats(1e-6, 1))
+    if draw(st.booleans()):
+        search.steps_in_flight = draw(st.integers(1, 8))
     return search
 
 

@@ -218,6 +218,19 @@ def test_what_makes_no_sense_is_told_in_one_sentence(network: str, sentence: str
     assert _error(f"name: groups\n{network}\n{_TRAFFIC}").startswith(f"spec.yaml: {sentence}")
 
 
+def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
+    groups = "groups: [{design: a}, {design: b}]"
+    text = (
+        f"name: groups\nnetwork: {{link_rate_mbps: 12, rtt_ms: 100, {groups}}}\n{_TRAFFIC}"
+        "search: {joint: {steps_in_flight: IN_FLIGHT}}\n"
+    )
+    assert _error(text.replace("IN_FLIGHT", "2")) == (
+        "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 where several tables are "
+        "designed together, since they take turns"
+    )
+    assert len(designs(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
+
+
 def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
     assert "signals has other than the usual ones" in _error(
         f"name: groups\nnetwork: {{{_NETWORK}, senders: 1, queue: codel}}\n{_TRAFFIC}"

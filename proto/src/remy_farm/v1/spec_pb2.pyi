@@ -519,7 +519,7 @@ class ComponentRange(_message.Message):
     def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ...) -> None: ...
 
 class JointSearch(_message.Message):
-    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "splits", "tuned_for_specimens", "simulated_packets", "window_increment_percent", "intersend_ratio", "overgrowth", "rates_at_start", "average_share")
+    __slots__ = ("steps", "cpu_seconds", "starts", "start_steps", "maximum_rules", "first_split", "steps_per_split", "perturbation", "step_size", "fine_share", "steps_per_epoch", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "splits", "tuned_for_specimens", "simulated_packets", "window_increment_percent", "intersend_ratio", "overgrowth", "rates_at_start", "average_share", "steps_in_flight")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
     STARTS_FIELD_NUMBER: _ClassVar[int]
@@ -543,6 +543,7 @@ class JointSearch(_message.Message):
     OVERGROWTH_FIELD_NUMBER: _ClassVar[int]
     RATES_AT_START_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    STEPS_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     steps: int
     cpu_seconds: float
     starts: int
@@ -566,7 +567,8 @@ class JointSearch(_message.Message):
     overgrowth: float
     rates_at_start: int
     average_share: float
-    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., splits: _Optional[_Union[JointSplits, str]] = ..., tuned_for_specimens: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., window_increment_percent: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ratio: _Optional[_Union[ComponentRange, _Mapping]] = ..., overgrowth: _Optional[float] = ..., rates_at_start: _Optional[int] = ..., average_share: _Optional[float] = ...) -> None: ...
+    steps_in_flight: int
+    def __init__(self, steps: _Optional[int] = ..., cpu_seconds: _Optional[float] = ..., starts: _Optional[int] = ..., start_steps: _Optional[int] = ..., maximum_rules: _Optional[int] = ..., first_split: _Optional[int] = ..., steps_per_split: _Optional[int] = ..., perturbation: _Optional[float] = ..., step_size: _Optional[float] = ..., fine_share: _Optional[float] = ..., steps_per_epoch: _Optional[int] = ..., validation_specimens: _Optional[int] = ..., window_multiple: _Optional[_Union[ComponentRange, _Mapping]] = ..., window_increment: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ms: _Optional[_Union[ComponentRange, _Mapping]] = ..., splits: _Optional[_Union[JointSplits, str]] = ..., tuned_for_specimens: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., window_increment_percent: _Optional[_Union[ComponentRange, _Mapping]] = ..., intersend_ratio: _Optional[_Union[ComponentRange, _Mapping]] = ..., overgrowth: _Optional[float] = ..., rates_at_start: _Optional[int] = ..., average_share: _Optional[float] = ..., steps_in_flight: _Optional[int] = ...) -> None: ...
 
 class PatternSearch(_message.Message):
     __slots__ = ("steps", "maximum_rules", "race_specimens", "first_step", "minimum_step", "growth_threshold", "epochs_per_split", "validation_specimens", "window_multiple", "window_increment", "intersend_ms", "window_increment_percent", "intersend_ratio")

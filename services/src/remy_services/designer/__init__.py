@@ -43,6 +43,9 @@ The driver's duties:
 12. Of a design that follows its workers (`search.follow_workers`) say how many threads they have
     before a request is asked for: `hear_of_workers`. What was heard, and before which step, is the
     schedule in `followed`, with which the same design is made anywhere.
+13. What `requests_ahead` returns will be asked for, unless the design is stopped: have it evaluated
+    meanwhile, and hand each outcome over when `next_request` returns that request. Who does not has
+    the same tables, later.
 
 How to search is a `Strategy`: `JointStrategy` moves all rules at once, `PaperStrategy` is the
 search of the paper (section 4.3), and `PatternStrategy` makes small tables for people to read.

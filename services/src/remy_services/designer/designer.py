@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -156,6 +157,8 @@ class Designer:
             self._record.worker_schedule.extend(spec.search.worker_schedule)
             self._record.replays_schedule = True
         self._request: Request | None = None
+        # What is asked for after it, as far as that is known, and what for.
+        self._ahead: deque[tuple[progress_pb2.StepPurpose, Request]] = deque()
 
     @classmethod
     def resume(
@@ -279,10 +282,27 @@ class Designer:
             self._state = replace(self._state, worker_threads=self._threads())
             if self._record.HasField("closing"):
                 self._request = self._strategy.closing_request(self._state)
+            elif self._ahead and self._ahead[0][0] == self._state.purpose:
+                self._request = self._ahead.popleft()[1]
             else:
                 step = self._strategy.steps[self._state.purpose]
                 self._request = step.request(self._strategy, self._state)
         return self._request
+
+    def requests_ahead(self) -> Sequence[Request]:
+        """What `next_request` will return after the next one, as far as that does not depend on its
+        outcome; a validation may come between.
+
+        Whoever has them evaluated in the meantime wastes that only if the design is stopped; nobody
+        needs to.
+        """
+        if self.next_request() is None or self._record.HasField("closing"):
+            return ()
+        step = self._strategy.steps[self._state.purpose]
+        for state in step.states_ahead(self._strategy, self._state)[len(self._ahead) :]:
+            following = self._strategy.steps[state.purpose]
+            self._ahead.append((state.purpose, following.request(self._strategy, state)))
+        return tuple(request for _, request in self._ahead)
 
     def receive(self, outcome: Outcome) -> list[Event]:
         """Makes a step, given the outcome of the last request. Returns what happened.
@@ -310,7 +330,7 @@ class Designer:
         """
         if self._record.HasField("closing"):
             return []
-        self._request = None
+        self._withdraw()
         self._record.closing.reason = reason
         closing = self._strategy.closing_request(self._state)
         return self._finish() if closing is None else []
@@ -328,12 +348,16 @@ class Designer:
             return [] if reason is None else self.stop(reason)
         if reason is None:
             record.ClearField("closing")
-            self._request = None
+            self._withdraw()
             return []
         if record.closing.reason == reason:
             return []
         record.closing.reason = reason
         return self._finish() if record.closing.finished else []
+
+    def _withdraw(self) -> None:
+        self._request = None
+        self._ahead.clear()
 
     def _threads(self) -> int:
         """Of the workers that the next step is for; 0 where none are followed."""

@@ -152,6 +152,12 @@ class Step(ABC, Generic[C, S]):
         The outcome has the shape that the request asks for, and is counted in `state`.
         """
 
+    def states_ahead(self, strategy: C, state: S) -> Sequence[S]:
+        """The states that requests of the steps after the next one are made from, in order, as far
+        as these do not depend on what it finds. All are for the same, and none else is left out but
+        validations."""
+        return ()
+
     def path(self, state: S) -> tuple[int, ...]:
         """The counters that, with the purpose, name the step's streams."""
         return (state.epoch,)

@@ -19,7 +19,14 @@ from typing import Any, Protocol, TypeVar
 from remy_farm.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_services.designer import Designer
 from remy_services.designer.budgets import Elapsed, Rehearsal, exhausted, is_by_budget, seconds_left
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_services.evaluation.interface import (
+    Evaluation,
+    EvaluationProgress,
+    OnProgress,
+    PacketLimitReached,
+    Share,
+    SharedEvaluator,
+)
 from remy_simulator import RuleTable
 
 #: Tells seconds, and never goes back.
@@ -100,6 +107,12 @@ class DesignSession:
     async def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
         """What to evaluate next; None if the design is finished."""
         return await self.compute(self.designer.next_request)
+
+    async def requests_ahead(self) -> Sequence[evaluation_pb2.EvaluationRequest]:
+        """What to evaluate after it, as far as that is known and worth beginning."""
+        if self.spec.search.joint.steps_in_flight <= 1:
+            return ()
+        return await self.compute(self.designer.requests_ahead)
 
     async def hear_of_workers(self, threads: int) -> None:
         """Tells the designer who is there, before a request."""
@@ -232,6 +245,36 @@ async def changed_or_done(
     changed.clear()
 
 
+class _UnderWay:
+    """An evaluation that was begun."""
+
+    def __init__(
+        self,
+        evaluator: SharedEvaluator,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        check: Callable[[], None],
+    ) -> None:
+        """`check` is called whenever more packets were sent."""
+        #: Sent in it so far.
+        self.packets = 0
+        #: Told how far it is, once somebody waits for it.
+        self.on_progress: OnProgress | None = None
+        self._check = check
+        self.task = asyncio.ensure_future(evaluator.evaluate(share, request, self._report))
+
+    def _report(self, progress: EvaluationProgress) -> None:
+        self.packets = progress.simulated_packets
+        self._check()
+        if self.on_progress is not None:
+            self.on_progress(progress)
+
+    async def withdraw(self) -> None:
+        """Nobody waits for it any more."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
 class RunLoop:
     """Carries requests to an evaluator and outcomes back, as long as its control lets it."""
 
@@ -248,6 +291,8 @@ class RunLoop:
         self._control = control
         self._share = share
         self._compute = compute
+        # By their requests, which a designer asks for until their outcomes were received.
+        self._under_way: dict[int, _UnderWay] = {}
 
     async def rehearse(
         self, spec: spec_pb2.DesignSpec, on_progress: OnProgress | None = None
@@ -261,7 +306,8 @@ class RunLoop:
             return spec
         rehearsal: Rehearsal = await self._compute(lambda: Rehearsal(spec))
         while (request := await self._compute(rehearsal.next_request)) is not None:
-            evaluation = await self._evaluate(
+            self._begin(request)
+            evaluation = await self._evaluated(
                 request, on_progress, lambda: self._control.directive() is Directive.CONTINUE
             )
             if evaluation is None:
@@ -277,6 +323,12 @@ class RunLoop:
 
         Raises what the sink and the evaluator raise, and DesignerError.
         """
+        try:
+            await self._run(session, sink)
+        finally:
+            await self._withdraw_others(set())
+
+    async def _run(self, session: DesignSession, sink: Sink) -> None:
         was_cancelled = session.designer.finished == progress_pb2.STOP_REASON_CANCELLED
         if not (was_cancelled and self._control.directive() is Directive.CANCEL):
             await session.reconsider(sink.spec)
@@ -298,7 +350,12 @@ class RunLoop:
                     return
                 continue
             with sink.step(request) as on_progress:
-                evaluation = await self._evaluate(
+                self._begin(request)
+                ahead = await session.requests_ahead()
+                for following in ahead:
+                    self._begin(following)
+                await self._withdraw_others({id(request), *map(id, ahead)})
+                evaluation = await self._evaluated(
                     request, on_progress, lambda: self._is_wanted(session)
                 )
                 if evaluation is None:
@@ -313,28 +370,50 @@ class RunLoop:
             directive is Directive.CANCEL and session.is_cancelled
         )
 
-    async def _evaluate(
+    def _begin(self, request: evaluation_pb2.EvaluationRequest) -> None:
+        """Has a request evaluated, if it is not under way."""
+        if id(request) not in self._under_way:
+            evaluator, share = self._evaluator, self._share()
+            self._under_way[id(request)] = _UnderWay(evaluator, share, request, self._check_limit)
+
+    def _check_limit(self) -> None:
+        """Raises PacketLimitReached where those under way have sent more packets together than the
+        design may; an evaluator looks at each of them."""
+        limit = self._share().packet_limit
+        packets = sum(each.packets for each in self._under_way.values())
+        if limit is not None and packets > limit:
+            raise PacketLimitReached(
+                f"the steps in flight send more packets than the {limit} that are left to them"
+            )
+
+    async def _withdraw_others(self, wanted: set[int]) -> None:
+        """Withdraws what is under way and not wanted."""
+        for key in self._under_way.keys() - wanted:
+            await self._under_way.pop(key).withdraw()
+
+    async def _evaluated(
         self,
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None,
         is_wanted: Callable[[], bool],
     ) -> Evaluation | None:
-        """The request's evaluation; None, and the evaluation is cancelled, once it is not wanted.
+        """The evaluation of a request that is under way; None, and it is withdrawn, once it is not
+        wanted.
 
         Raises what the evaluator does.
         """
-        changed = self._control.changed
-        if not is_wanted():
-            return None
-        evaluation = asyncio.ensure_future(
-            self._evaluator.evaluate(self._share(), request, on_progress)
-        )
+        evaluation = self._under_way[id(request)]
+        evaluation.on_progress = on_progress
         try:
-            while not evaluation.done():
+            while not evaluation.task.done():
                 if not is_wanted():
                     return None
-                await changed_or_done(changed, {evaluation})
-            return evaluation.result()
+                tasks = [each.task for each in self._under_way.values()]
+                for task in tasks:
+                    if task.done() and isinstance(task.exception(), PacketLimitReached):
+                        task.result()
+                running = [task for task in tasks if not task.done()]
+                await changed_or_done(self._control.changed, running)
+            return evaluation.task.result()
         finally:
-            evaluation.cancel()
-            await asyncio.gather(evaluation, return_exceptions=True)
+            await self._under_way.pop(id(request)).withdraw()

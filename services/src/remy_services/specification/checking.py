@@ -159,10 +159,25 @@ def _workers_are_followed(search: spec_pb2.Search, path: str, _: Bounds) -> Iter
         )
 
 
+def _steps_may_overlap(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    in_flight = spec.search.joint.steps_in_flight
+    if in_flight <= 1:
+        return
+    if spec.search.follow_workers:
+        why = "search.follow_workers is true, since how wide a step is shows when it begins"
+    elif len(designs(spec)) > 1:
+        why = "several tables are designed together, since they take turns"
+    else:
+        return
+    place = child_path(child_path(child_path(path, "search"), "joint"), "steps_in_flight")
+    yield Violation(place, f"is {in_flight}, but must be 1 where {why}")
+
+
 def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
     yield from _name_is_plain(spec, path)
     yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
+    yield from _steps_may_overlap(spec, path)
     if _is_more_than_senders(spec) or rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals:
         yield from mixture_is_sound(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))

@@ -108,6 +108,13 @@ def test_a_broken_table_is_refused(table: Callable[..., rule_table_pb2.RuleTable
         Designer.resume(_SPEC, _edited(lambda state: table(state).nodes.pop()))
 
 
+def test_a_table_of_a_step_in_flight_has_the_climbs_rules() -> None:
+    other = sealing.unseal(_DATA).joint.best.table
+    assert len(other.nodes) != len(sealing.unseal(_DATA).joint.climb.table.nodes)
+    with pytest.raises(CheckpointError, match="rules are not the climb's"):
+        Designer.resume(_SPEC, _edited(lambda state: state.climb.delayed.append(other)))
+
+
 def test_a_table_of_more_rules_than_there_are_numbers_for_is_refused() -> None:
     with pytest.raises(CheckpointError, match="numbers"):
         Designer.resume(_SPEC, _edited(lambda state: state.climb.coordinates.pop()))

@@ -118,6 +118,9 @@ class Climb:
     resting: int = 0
     #: Steps made when a schedule was last walked to its end, where that is kept; 0 if none was.
     completed: int = 0
+    #: What the next steps perturb, where they were asked for while others were simulated: tables of
+    #: one structure. None where nothing was asked for yet: then that is `table`.
+    delayed: tuple[RuleTable, ...] = ()
 
     @classmethod
     def start(cls, table: RuleTable, space: ActionSpace, *, corrected: bool = False) -> Climb:
@@ -219,6 +222,7 @@ class Climb:
             region_samples=map(int, self.branches.samples.ravel()),
             resting=self.resting or None,
             completed=self.completed or None,
+            delayed=map(from_native, self.delayed),
         )
 
     @classmethod
@@ -228,6 +232,11 @@ class Climb:
         regions = Regions.of(table)
         rules, branches = table.rule_count, len(regions.ranges)
         corrected = bool(message.rule_samples)
+        delayed = tuple(map(restored_table, message.delayed))
+        if any(each.rule_count != rules for each in delayed):
+            raise CheckpointError(
+                "the checkpoint holds tables that steps perturb whose rules are not the climb's"
+            )
         return cls(
             table=table,
             coordinates=_rows(message.coordinates, rules),
@@ -248,6 +257,7 @@ class Climb:
             last_split=message.last_split,
             resting=message.resting,
             completed=message.completed,
+            delayed=delayed,
         )
 
 
@@ -303,4 +313,5 @@ def ascend(
         spread=samples.spread,
         steps=climb.steps + settings.width,
         resting=climb.resting + 1 if mended and not directions.any() else 0,
+        delayed=(),
     )

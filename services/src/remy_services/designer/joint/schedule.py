@@ -198,6 +198,8 @@ class Schedule:
         self._specimens = search.specimens
         #: The settings as they are followed.
         self.search = paced(search, edition)
+        #: How many of the next steps are asked for while one is simulated, at most.
+        self.steps_ahead = max(self.search.steps_in_flight, 1) - 1
         #: Length of the climb.
         self.steps = self.search.steps
         #: What running averages keep of their past at a step.

@@ -180,12 +180,29 @@ class Ascend(AntitheticPairs):
     purpose = progress_pb2.STEP_PURPOSE_CLIMB
 
     def perturbed(self, state: JointState) -> RuleTable:
-        return state.climb.table
+        climb = state.climb
+        return climb.delayed[0] if climb.delayed else climb.table
+
+    def states_ahead(self, strategy: JointStrategy, state: JointState) -> list[JointState]:
+        states: list[JointState] = []
+        for table in self._in_flight(strategy, state)[1:]:
+            climb = replace(state.climb, steps=state.climb.steps + 1, delayed=(table,))
+            state = replace(state, climb=climb)
+            if not _goes_on(strategy, state):
+                break
+            states.append(state)
+        return states
+
+    def _in_flight(self, strategy: JointStrategy, state: JointState) -> tuple[RuleTable, ...]:
+        """What the next step perturbs, and those that are asked for while it is simulated."""
+        table = state.climb.table
+        return (*(state.climb.delayed or (table,) * strategy.schedule.steps_ahead), table)
 
     def receive(
         self, strategy: JointStrategy, state: JointState, request: Request, outcome: Outcome
     ) -> tuple[JointState, StepReport]:
         climb = state.climb
+        in_flight = self._in_flight(strategy, state)
         up, down = pair_scores(outcome, strategy.worst_share)
         settings = strategy.settings(state)
         samples = gradient_samples(
@@ -202,6 +219,9 @@ class Ascend(AntitheticPairs):
         if strategy.mended and climb.steps >= strategy.schedule.steps:
             climb = replace(climb, completed=climb.steps)
         after = replace(state, climb=climb)
+        if _goes_on(strategy, after):
+            # Of those steps one is less in flight, and another one begins.
+            after = replace(after, climb=replace(climb, delayed=in_flight[1:]))
         events = []
         if climb.resting == _RESTS:
             rested = progress_pb2.ClimbRested(steps=climb.resting)
@@ -218,6 +238,17 @@ def _after_step(strategy: JointStrategy, state: JointState) -> progress_pb2.Step
     if strategy.schedule.split_is_due(climb.steps, rules) and climb.last_split != climb.steps:
         return progress_pb2.STEP_PURPOSE_SPLIT
     return _after_split(strategy, state)
+
+
+def _goes_on(strategy: JointStrategy, state: JointState) -> bool:
+    """Whether the next step of the climb is of the same table, whatever is found before it."""
+    match _after_step(strategy, state):
+        case progress_pb2.STEP_PURPOSE_CLIMB:
+            return True
+        case progress_pb2.STEP_PURPOSE_VALIDATE:
+            return not (strategy.is_over(state) or strategy.is_trying_starts(state.start))
+        case _:
+            return False
 
 
 def _gone_on(strategy: JointStrategy, state: JointState, climb: Climb) -> JointState:
@@ -346,6 +377,12 @@ class ValidateClimb(Validate["JointStrategy", JointState]):
 
     then = progress_pb2.STEP_PURPOSE_CLIMB
 
+    def states_ahead(self, strategy: JointStrategy, state: JointState) -> list[JointState]:
+        if strategy.is_trying_starts(state.start) or strategy.is_over(state):
+            return []
+        state = replace(state, purpose=self.then)
+        return [state, *strategy.steps[self.then].states_ahead(strategy, state)]
+
     def epoch_ended(
         self, strategy: JointStrategy, state: JointState, record: progress_pb2.EpochRecord
     ) -> JointState:
@@ -394,12 +431,13 @@ class JointStrategy(ValidatingStrategy[JointState]):
         return JointState(purpose=progress_pb2.STEP_PURPOSE_VALIDATE, climb=self.first_climb(0))
 
     def finished(self, state: JointState) -> progress_pb2.StopReason | None:
-        is_over = (
-            not self.is_trying_starts(state.start)
-            and state.purpose == progress_pb2.STEP_PURPOSE_CLIMB
-            and state.climb.steps >= self.schedule.steps
-        )
+        climbs = state.purpose == progress_pb2.STEP_PURPOSE_CLIMB
+        is_over = climbs and self.is_over(state) and not self.is_trying_starts(state.start)
         return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
+
+    def is_over(self, state: JointState) -> bool:
+        """Whether the climb has come to the end of its schedule."""
+        return state.climb.steps >= self.schedule.steps
 
     def share_done(self, state: JointState) -> float | None:
         schedule, starts = self.schedule, self.starts

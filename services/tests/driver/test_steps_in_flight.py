@@ -1,0 +1,203 @@
+"""A run with several steps under way at once: the same design, and nothing left when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_services.designer import Designer
+from remy_services.designer.budgets import Elapsed
+from remy_services.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
+from remy_services.driver.run import DesignRun, with_budget
+from remy_services.evaluation.interface import (
+    Evaluation,
+    EvaluationProgress,
+    OnProgress,
+    PacketLimitReached,
+    Share,
+    TaskQuarantined,
+)
+from remy_services.evaluation.local import ThreadPoolEvaluator
+from remy_simulator.columns import evaluate_columns
+from services.tests.coordinator.running_server import RunningServer, settings_for
+from services.tests.designer.small_joint_spec import small_joint_spec
+from services.tests.designer.walk import Walk
+
+_IN_FLIGHT = 4
+_SPEC = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=_IN_FLIGHT)
+
+
+class WatchedEvaluator:
+    """A SharedEvaluator that calls `before` with the number of each request, from 1."""
+
+    def __init__(self, before: Callable[[int], None] = lambda number: None) -> None:
+        self._inner = ThreadPoolEvaluator(1)
+        self._before = before
+        self.requests = 0
+        self.under_way = 0
+        self.most_under_way = 0
+        self.withdrawn = 0
+        self.info = self._inner.info
+        self.worker_lines = self._inner.worker_lines
+        self.close = self._inner.close
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        self.requests += 1
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            self._before(self.requests)
+            return await self._inner.evaluate(share, request, on_progress)
+        except asyncio.CancelledError:
+            self.withdrawn += 1
+            raise
+        finally:
+            self.under_way -= 1
+
+
+def _table(out: Path) -> bytes:
+    return (out / "remycc.json").read_bytes()
+
+
+def test_a_design_is_the_same_whoever_evaluates_it(tmp_path: Path) -> None:
+    evaluator: list[WatchedEvaluator] = []
+
+    def watched() -> WatchedEvaluator:
+        evaluator.append(WatchedEvaluator())
+        return evaluator[0]
+
+    result = DesignRun(_SPEC, tmp_path / "watched", evaluator=watched).run()
+    assert result.reason == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    # While an epoch's validation is evaluated, as many steps are.
+    assert evaluator[0].most_under_way == _IN_FLIGHT + 1
+    assert evaluator[0].withdrawn == 0
+    assert evaluator[0].requests == result.steps
+
+    one_after_another = Walk(_SPEC, evaluate_columns)
+    assert one_after_another.designer.table == result.table
+    DesignRun(_SPEC, tmp_path / "threads", threads=2).run()
+    with RunningServer(settings_for(tmp_path)) as server:
+        client = server.client()
+        job = client.submit(_SPEC).id
+        assert client.until_final(job).state == job_pb2.JOB_STATE_SUCCEEDED
+        assert client.remycc(job) == _table(tmp_path / "threads") == _table(tmp_path / "watched")
+
+
+@pytest.mark.parametrize("at", [1, 2, 4, 6, 11, 18])
+def test_an_interrupted_run_withdraws_all_that_is_under_way(tmp_path: Path, at: int) -> None:
+    DesignRun(_SPEC, tmp_path / "whole").run()
+    run = DesignRun(
+        _SPEC,
+        tmp_path / "parts",
+        evaluator=lambda: evaluator,
+        checkpoint_seconds=0,
+    )
+    evaluator = WatchedEvaluator(lambda number: run.interrupt() if number == at else None)
+    interrupted = run.run()
+    assert interrupted.reason is None
+    assert interrupted.steps < evaluator.requests
+    assert evaluator.under_way == 0
+    DesignRun(_SPEC, tmp_path / "parts", resume=True).run()
+    assert _table(tmp_path / "parts") == _table(tmp_path / "whole")
+
+
+def test_a_step_that_fails_ahead_of_its_turn_fails_the_run_in_its_turn(tmp_path: Path) -> None:
+    def give_up(number: int) -> None:
+        if number == 5:
+            raise TaskQuarantined("a task ended 3 workers and was given up")
+
+    evaluator = WatchedEvaluator(give_up)
+    run = DesignRun(_SPEC, tmp_path / "out", evaluator=lambda: evaluator, checkpoint_seconds=0)
+    with pytest.raises(TaskQuarantined, match="given up"):
+        run.run()
+    assert evaluator.under_way == 0
+    kept = DesignRun(with_budget(_SPEC, max_steps=0), tmp_path / "out", resume=True)
+    # The validation of the first table, and three steps of the first epoch.
+    assert kept.run().steps == 4
+
+
+class SendingEvaluator(WatchedEvaluator):
+    """Its evaluations, but for validations, send 300 packets each and never end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = asyncio.Event()
+        self.reports = 0
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        if not request.candidates[0].HasField("perturbation"):
+            return await super().evaluate(replace(share, packet_limit=None), request)
+        self.under_way += 1
+        try:
+            await asyncio.sleep(0)
+            assert on_progress is not None
+            on_progress(EvaluationProgress(1, 2, 300))
+            self.reports += 1
+            self.changed.set()
+            return await asyncio.Future()
+        finally:
+            self.under_way -= 1
+
+
+class UntilAllReport:
+    """The run's control, and a sink that keeps nothing: it is over when all steps have reported."""
+
+    spec = _SPEC
+
+    def __init__(self, evaluator: SendingEvaluator) -> None:
+        self._evaluator = evaluator
+        self.changed = evaluator.changed
+        self.is_suspended = False
+
+    def directive(self) -> Directive:
+        all_do = self._evaluator.reports == _IN_FLIGHT
+        return Directive.SUSPEND if all_do else Directive.CONTINUE
+
+    @contextmanager
+    def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[None]:
+        yield
+
+    async def stepped(self, evaluation: Evaluation) -> None:
+        pass
+
+    async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
+        raise AssertionError("no step ever ends")
+
+    async def suspend(self) -> None:
+        self.is_suspended = True
+
+
+async def _send_within(limit: int) -> bool:
+    """Whether all steps in flight may send what they do."""
+    evaluator = SendingEvaluator()
+    control = UntilAllReport(evaluator)
+    session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
+    loop = RunLoop(evaluator, control, lambda: Share("job", packet_limit=limit))
+    try:
+        await loop.run(session, control)
+    finally:
+        assert evaluator.under_way == 0
+        await evaluator.close()
+    return control.is_suspended
+
+
+def test_all_steps_in_flight_are_together_within_the_limit_of_packets() -> None:
+    assert asyncio.run(_send_within(300 * _IN_FLIGHT))
+    with pytest.raises(PacketLimitReached, match=f"more packets than the {300 * _IN_FLIGHT - 1} "):
+        asyncio.run(_send_within(300 * _IN_FLIGHT - 1))
