@@ -23,9 +23,14 @@ def _wide() -> spec_pb2.DesignSpec:
     return spec
 
 
-def _merging() -> spec_pb2.DesignSpec:
+def _merging(in_flight: int = 1) -> spec_pb2.DesignSpec:
     return small_joint_spec(
-        edition=2, maximum_rules=3, overgrowth=3, first_split=6, steps_per_split=1
+        edition=2,
+        maximum_rules=3,
+        overgrowth=3,
+        first_split=6,
+        steps_per_split=1,
+        steps_in_flight=in_flight,
     )
 
 
@@ -36,6 +41,7 @@ _SPECS = {
     "joint-disagreement": small_joint_spec(splits="disagreement"),
     "joint-wide": _wide(),
     "joint-merges": _merging(),
+    "joint-in-flight-merges": _merging(in_flight=2),
     "joint-in-flight": small_joint_spec(starts=2, start_steps=5, steps=20, steps_in_flight=3),
     "pattern": small_pattern_spec(steps=51),
 }
@@ -56,6 +62,7 @@ _STEPS = {
     "joint-wide": _JOINT_STEPS,
     "joint-in-flight": _JOINT_STEPS,
     "joint-merges": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_MERGE},
+    "joint-in-flight-merges": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_MERGE},
     "joint-disagreement": {*_JOINT_STEPS, progress_pb2.STEP_PURPOSE_TRY_SPLITS},
     "pattern": {
         progress_pb2.STEP_PURPOSE_COUNT_USES,
