@@ -117,7 +117,7 @@ def test_no_class_name_has_two_meanings() -> None:
 #: Modules at most, and least mean and median of their lines (docs/architecture.md).
 GRAIN = {"services": (180, 150, 120), "workers": (15, 150, 120)}
 #: Lines at most, but for those of OPTIONAL.
-MOST_LINES = {"services": 32_570, "workers": 2_000}
+MOST_LINES = {"services": 32_745, "workers": 2_000}
 #: What nothing else needs, and may be left unread: chapters, and their lines at most.
 OPTIONAL = {
     "services/src/remy_services/kubernetes/design_jobs.py": 610,
