@@ -27,7 +27,7 @@ from remy_services.evaluation.local import ThreadPoolEvaluator
 from remy_simulator.columns import evaluate_columns
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.walk import Walk
+from services.tests.designer.walk import Walk, finish, make_steps
 
 _IN_FLIGHT = 4
 _SPEC = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=_IN_FLIGHT)
@@ -155,19 +155,15 @@ class SendingEvaluator(WatchedEvaluator):
             self.under_way -= 1
 
 
-class UntilAllReport:
-    """The run's control, and a sink that keeps nothing: it is over when all steps have reported."""
+class Nowhere:
+    """A run's control, and a sink that keeps nothing."""
 
     spec = _SPEC
 
-    def __init__(self, evaluator: SendingEvaluator) -> None:
-        self._evaluator = evaluator
-        self.changed = evaluator.changed
+    def __init__(self, directive: Callable[[], Directive], changed: asyncio.Event) -> None:
+        self.directive = directive
+        self.changed = changed
         self.is_suspended = False
-
-    def directive(self) -> Directive:
-        all_do = self._evaluator.reports == _IN_FLIGHT
-        return Directive.SUSPEND if all_do else Directive.CONTINUE
 
     @contextmanager
     def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[None]:
@@ -177,7 +173,8 @@ class UntilAllReport:
         pass
 
     async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
-        raise AssertionError("no step ever ends")
+        assert reason == progress_pb2.STOP_REASON_CANCELLED
+        return True
 
     async def suspend(self) -> None:
         self.is_suspended = True
@@ -186,7 +183,11 @@ class UntilAllReport:
 async def _send_within(limit: int) -> bool:
     """Whether all steps in flight may send what they do."""
     evaluator = SendingEvaluator()
-    control = UntilAllReport(evaluator)
+
+    def directive() -> Directive:
+        return Directive.SUSPEND if evaluator.reports == _IN_FLIGHT else Directive.CONTINUE
+
+    control = Nowhere(directive, evaluator.changed)
     session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
     loop = RunLoop(evaluator, control, lambda: Share("job", packet_limit=limit))
     try:
@@ -201,3 +202,29 @@ def test_all_steps_in_flight_are_together_within_the_limit_of_packets() -> None:
     assert asyncio.run(_send_within(300 * _IN_FLIGHT))
     with pytest.raises(PacketLimitReached, match=f"more packets than the {300 * _IN_FLIGHT - 1} "):
         asyncio.run(_send_within(300 * _IN_FLIGHT - 1))
+
+
+async def _cancelled(at: int) -> Designer:
+    evaluator = WatchedEvaluator()
+
+    def directive() -> Directive:
+        return Directive.CANCEL if evaluator.requests >= at else Directive.CONTINUE
+
+    control = Nowhere(directive, asyncio.Event())
+    session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
+    await RunLoop(evaluator, control, lambda: Share("job")).run(session, control)
+    assert evaluator.under_way == 0
+    await evaluator.close()
+    return session.designer
+
+
+@pytest.mark.parametrize("at", [2, 6, 7, 12, 20])
+def test_a_cancelled_design_closes_with_what_it_asks_for_then(at: int) -> None:
+    """What was under way is nobody's: neither its outcomes nor its place in memory are mistaken."""
+    cancelled = asyncio.run(_cancelled(at))
+    one_after_another = Designer(_SPEC)
+    make_steps(one_after_another, evaluate_columns, cancelled.steps)
+    one_after_another.stop(progress_pb2.STOP_REASON_CANCELLED)
+    finish(one_after_another, evaluate_columns)
+    assert cancelled.table == one_after_another.table
+    assert cancelled.evaluations == one_after_another.evaluations

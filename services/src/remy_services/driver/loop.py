@@ -256,6 +256,8 @@ class _UnderWay:
         check: Callable[[], None],
     ) -> None:
         """`check` is called whenever more packets were sent."""
+        # Kept for as long as it is known by its identity, whoever has dropped it.
+        self._request = request
         #: Sent in it so far.
         self.packets = 0
         #: Told how far it is, once somebody waits for it.
