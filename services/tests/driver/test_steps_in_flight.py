@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,19 +34,16 @@ _IN_FLIGHT = 4
 _SPEC = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=_IN_FLIGHT)
 
 
-class WatchedEvaluator:
-    """A SharedEvaluator that calls `before` with the number of each request, from 1."""
+class WatchedEvaluator(ThreadPoolEvaluator):
+    """Calls `before` with the number of each request, from 1."""
 
     def __init__(self, before: Callable[[int], None] = lambda number: None) -> None:
-        self._inner = ThreadPoolEvaluator(1)
+        super().__init__(1)
         self._before = before
         self.requests = 0
         self.under_way = 0
         self.most_under_way = 0
         self.withdrawn = 0
-        self.info = self._inner.info
-        self.worker_lines = self._inner.worker_lines
-        self.close = self._inner.close
 
     async def evaluate(
         self,
@@ -58,12 +56,15 @@ class WatchedEvaluator:
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
             self._before(self.requests)
-            return await self._inner.evaluate(share, request, on_progress)
+            return await self._evaluate(share, request, on_progress)
         except asyncio.CancelledError:
             self.withdrawn += 1
             raise
         finally:
             self.under_way -= 1
+
+    async def _evaluate(self, share: Share, *asked: Any) -> Evaluation:
+        return await super().evaluate(share, *asked)
 
 
 def _table(out: Path) -> bytes:
@@ -135,24 +136,15 @@ class SendingEvaluator(WatchedEvaluator):
         self.changed = asyncio.Event()
         self.reports = 0
 
-    async def evaluate(
-        self,
-        share: Share,
-        request: evaluation_pb2.EvaluationRequest,
-        on_progress: OnProgress | None = None,
-    ) -> Evaluation:
+    async def _evaluate(self, share: Share, *asked: Any) -> Evaluation:
+        request, on_progress = asked
         if not request.candidates[0].HasField("perturbation"):
-            return await super().evaluate(replace(share, packet_limit=None), request)
-        self.under_way += 1
-        try:
-            await asyncio.sleep(0)
-            assert on_progress is not None
-            on_progress(EvaluationProgress(1, 2, 300))
-            self.reports += 1
-            self.changed.set()
-            return await asyncio.Future()
-        finally:
-            self.under_way -= 1
+            return await super()._evaluate(replace(share, packet_limit=None), request)
+        await asyncio.sleep(0)
+        on_progress(EvaluationProgress(1, 2, 300))
+        self.reports += 1
+        self.changed.set()
+        return await asyncio.Future()
 
 
 class Nowhere:
@@ -220,7 +212,7 @@ async def _cancelled(at: int) -> Designer:
 
 @pytest.mark.parametrize("at", [2, 6, 7, 12, 20])
 def test_a_cancelled_design_closes_with_what_it_asks_for_then(at: int) -> None:
-    """What was under way is nobody's: neither its outcomes nor its place in memory are mistaken."""
+    """And counts nothing of what was under way."""
     cancelled = asyncio.run(_cancelled(at))
     one_after_another = Designer(_SPEC)
     make_steps(one_after_another, evaluate_columns, cancelled.steps)

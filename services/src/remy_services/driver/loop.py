@@ -256,8 +256,7 @@ class _UnderWay:
         check: Callable[[], None],
     ) -> None:
         """`check` is called whenever more packets were sent."""
-        # Kept for as long as it is known by its identity, whoever has dropped it.
-        self._request = request
+        self.request = request
         #: Sent in it so far.
         self.packets = 0
         #: Told how far it is, once somebody waits for it.
@@ -270,11 +269,6 @@ class _UnderWay:
         self._check()
         if self.on_progress is not None:
             self.on_progress(progress)
-
-    async def withdraw(self) -> None:
-        """Nobody waits for it any more."""
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
 
 
 class RunLoop:
@@ -293,8 +287,8 @@ class RunLoop:
         self._control = control
         self._share = share
         self._compute = compute
-        # By their requests, which a designer asks for until their outcomes were received.
-        self._under_way: dict[int, _UnderWay] = {}
+        # The next step's, and those of the steps behind it.
+        self._under_way: list[_UnderWay] = []
 
     async def rehearse(
         self, spec: spec_pb2.DesignSpec, on_progress: OnProgress | None = None
@@ -308,7 +302,6 @@ class RunLoop:
             return spec
         rehearsal: Rehearsal = await self._compute(lambda: Rehearsal(spec))
         while (request := await self._compute(rehearsal.next_request)) is not None:
-            self._begin(request)
             evaluation = await self._evaluated(
                 request, on_progress, lambda: self._control.directive() is Directive.CONTINUE
             )
@@ -328,7 +321,7 @@ class RunLoop:
         try:
             await self._run(session, sink)
         finally:
-            await self._withdraw_others(set())
+            await self._withdraw_others([])
 
     async def _run(self, session: DesignSession, sink: Sink) -> None:
         was_cancelled = session.designer.finished == progress_pb2.STOP_REASON_CANCELLED
@@ -356,7 +349,7 @@ class RunLoop:
                 ahead = await session.requests_ahead()
                 for following in ahead:
                     self._begin(following)
-                await self._withdraw_others({id(request), *map(id, ahead)})
+                await self._withdraw_others([request, *ahead])
                 evaluation = await self._evaluated(
                     request, on_progress, lambda: self._is_wanted(session)
                 )
@@ -372,26 +365,35 @@ class RunLoop:
             directive is Directive.CANCEL and session.is_cancelled
         )
 
-    def _begin(self, request: evaluation_pb2.EvaluationRequest) -> None:
-        """Has a request evaluated, if it is not under way."""
-        if id(request) not in self._under_way:
-            evaluator, share = self._evaluator, self._share()
-            self._under_way[id(request)] = _UnderWay(evaluator, share, request, self._check_limit)
+    def _begin(self, request: evaluation_pb2.EvaluationRequest) -> _UnderWay:
+        """The request's evaluation, begun now if it is not under way."""
+        for each in self._under_way:
+            if each.request is request:
+                return each
+        begun = _UnderWay(self._evaluator, self._share(), request, self._check_limit)
+        self._under_way.append(begun)
+        return begun
 
     def _check_limit(self) -> None:
         """Raises PacketLimitReached where those under way have sent more packets together than the
         design may; an evaluator looks at each of them."""
         limit = self._share().packet_limit
-        packets = sum(each.packets for each in self._under_way.values())
+        packets = sum(each.packets for each in self._under_way)
         if limit is not None and packets > limit:
             raise PacketLimitReached(
                 f"the steps in flight send more packets than the {limit} that are left to them"
             )
 
-    async def _withdraw_others(self, wanted: set[int]) -> None:
+    async def _withdraw_others(self, wanted: Sequence[evaluation_pb2.EvaluationRequest]) -> None:
         """Withdraws what is under way and not wanted."""
-        for key in self._under_way.keys() - wanted:
-            await self._under_way.pop(key).withdraw()
+        for each in [*self._under_way]:
+            if not any(each.request is request for request in wanted):
+                await self._withdraw(each)
+
+    async def _withdraw(self, evaluation: _UnderWay) -> None:
+        self._under_way.remove(evaluation)
+        evaluation.task.cancel()
+        await asyncio.gather(evaluation.task, return_exceptions=True)
 
     async def _evaluated(
         self,
@@ -399,18 +401,17 @@ class RunLoop:
         on_progress: OnProgress | None,
         is_wanted: Callable[[], bool],
     ) -> Evaluation | None:
-        """The evaluation of a request that is under way; None, and it is withdrawn, once it is not
-        wanted.
+        """The request's evaluation; None, and it is withdrawn, once it is not wanted.
 
         Raises what the evaluator does.
         """
-        evaluation = self._under_way[id(request)]
+        evaluation = self._begin(request)
         evaluation.on_progress = on_progress
         try:
             while not evaluation.task.done():
                 if not is_wanted():
                     return None
-                tasks = [each.task for each in self._under_way.values()]
+                tasks = [each.task for each in self._under_way]
                 for task in tasks:
                     if task.done() and isinstance(task.exception(), PacketLimitReached):
                         task.result()
@@ -418,4 +419,4 @@ class RunLoop:
                 await changed_or_done(self._control.changed, running)
             return evaluation.task.result()
         finally:
-            await self._under_way.pop(id(request)).withdraw()
+            await self._withdraw(evaluation)
