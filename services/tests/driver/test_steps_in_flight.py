@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,10 +34,14 @@ _IN_FLIGHT = 4
 _SPEC = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=_IN_FLIGHT)
 
 
-class WatchedEvaluator(ThreadPoolEvaluator):
-    """Calls `before` with the number of each request, from 1."""
+async def _go_on(_number: int) -> None:
+    pass
 
-    def __init__(self, before: Callable[[int], None] = lambda number: None) -> None:
+
+class WatchedEvaluator(ThreadPoolEvaluator):
+    """Awaits `before` with the number of each request, from 1."""
+
+    def __init__(self, before: Callable[[int], Awaitable[None]] = _go_on) -> None:
         super().__init__(1)
         self._before = before
         self.requests = 0
@@ -55,7 +59,7 @@ class WatchedEvaluator(ThreadPoolEvaluator):
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
-            self._before(self.requests)
+            await self._before(self.requests)
             return await self._evaluate(share, request, on_progress)
         except asyncio.CancelledError:
             self.withdrawn += 1
@@ -97,24 +101,26 @@ def test_a_design_is_the_same_whoever_evaluates_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 4, 6, 11, 18])
 def test_an_interrupted_run_withdraws_all_that_is_under_way(tmp_path: Path, at: int) -> None:
+    async def interrupt(number: int) -> None:
+        if number == at:
+            run.interrupt()
+            # An evaluation that had ended by the time the run looks would be made a step.
+            await asyncio.Future()
+
     DesignRun(_SPEC, tmp_path / "whole").run()
-    run = DesignRun(
-        _SPEC,
-        tmp_path / "parts",
-        evaluator=lambda: evaluator,
-        checkpoint_seconds=0,
-    )
-    evaluator = WatchedEvaluator(lambda number: run.interrupt() if number == at else None)
+    evaluator = WatchedEvaluator(interrupt)
+    run = DesignRun(_SPEC, tmp_path / "parts", evaluator=lambda: evaluator, checkpoint_seconds=0)
     interrupted = run.run()
     assert interrupted.reason is None
-    assert interrupted.steps < evaluator.requests
+    assert interrupted.steps < at
+    assert evaluator.withdrawn > 0
     assert evaluator.under_way == 0
     DesignRun(_SPEC, tmp_path / "parts", resume=True).run()
     assert _table(tmp_path / "parts") == _table(tmp_path / "whole")
 
 
 def test_a_step_that_fails_ahead_of_its_turn_fails_the_run_in_its_turn(tmp_path: Path) -> None:
-    def give_up(number: int) -> None:
+    async def give_up(number: int) -> None:
         if number == 5:
             raise TaskQuarantined("a task ended 3 workers and was given up")
 
