@@ -153,8 +153,8 @@ class SendingEvaluator(WatchedEvaluator):
         return await asyncio.Future()
 
 
-class Nowhere:
-    """A run's control, and a sink that keeps nothing."""
+class NullSink:
+    """A sink that keeps nothing, and its run's control."""
 
     spec = _SPEC
 
@@ -185,7 +185,7 @@ async def _send_within(limit: int) -> bool:
     def directive() -> Directive:
         return Directive.SUSPEND if evaluator.reports == _IN_FLIGHT else Directive.CONTINUE
 
-    control = Nowhere(directive, evaluator.changed)
+    control = NullSink(directive, evaluator.changed)
     session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
     loop = RunLoop(evaluator, control, lambda: Share("job", packet_limit=limit))
     try:
@@ -208,7 +208,7 @@ async def _cancelled(at: int) -> Designer:
     def directive() -> Directive:
         return Directive.CANCEL if evaluator.requests >= at else Directive.CONTINUE
 
-    control = Nowhere(directive, asyncio.Event())
+    control = NullSink(directive, asyncio.Event())
     session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
     await RunLoop(evaluator, control, lambda: Share("job")).run(session, control)
     assert evaluator.under_way == 0

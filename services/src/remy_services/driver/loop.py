@@ -376,7 +376,7 @@ class RunLoop:
 
     def _check_limit(self) -> None:
         """Raises PacketLimitReached where those under way have sent more packets together than the
-        design may; an evaluator looks at each of them."""
+        design may; that none does alone is the evaluator's to check."""
         limit = self._share().packet_limit
         packets = sum(each.packets for each in self._under_way)
         if limit is not None and packets > limit:
