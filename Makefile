@@ -17,7 +17,7 @@ LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
 UV_LOCKED := $(VENV)/bin/uv pip install --quiet --python $(VENV_PYTHON) --require-hashes --no-deps
 
 LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt)
-PURE_MEMBERS := proto rpc services workers
+PURE_MEMBERS := proto library rpc services laboratory workers
 # Folders are listed too, so that a file that is removed counts as a change.
 SIMULATOR_SOURCES := $(shell find simulator/src simulator/tools simulator/python -name __pycache__ -prune -o -print) \
 	simulator/CMakeLists.txt simulator/pyproject.toml

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.designer import Designer
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.designer import Designer
 from remy_services.stores.contract import CheckpointStore
 from services.tests.coordinator.running_server import RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _RULES = 200
 _KEEPING = ("commit", "snapshots", "prune_snapshots")

@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, REMY_SIMULATE, network_flags
 from benchmarks.tables import ABSOLUTE
-from remy_farm.dna.v1 import dna_pb2
-from remy_farm.v1 import rule_table_pb2
+from remy_proto.dna.v1 import dna_pb2
+from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 from remy_simulator.messages import action_tuple, axis_of
 

@@ -17,12 +17,12 @@ import grpc
 from benchmarks.checkpointing import shares_of_checkpoints
 from benchmarks.disk import folder_on_disk
 from benchmarks.figure import Figure, Row
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.stores.archive import put_archive, read_archive
 from remy_services.stores.sqlite import SqliteStore
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _FINISHED = 1000
 _RUNNING = 20

@@ -21,8 +21,8 @@ from benchmarks.programs import (
     network_flags,
 )
 from benchmarks.tables import published
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.topologies import read_topology
+from remy_farm.evaluation.topologies import read_topology
+from remy_proto.v1 import evaluation_pb2
 
 _SHORT_SECONDS = 100
 _LONG_SECONDS = 1000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from benchmarks.programs import ROOT
-from remy_farm.v1 import checkpoint_pb2, job_pb2, progress_pb2
-from remy_services.designer.checkpoint import seal
-from remy_services.specification import load_spec
+from remy_farm.designer.checkpoint import seal
+from remy_farm.specification import load_spec
+from remy_proto.v1 import checkpoint_pb2, job_pb2, progress_pb2
 from remy_services.stores.contract import Commit
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native

@@ -16,11 +16,11 @@ from benchmarks.figure import Figure, Row
 from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
 from benchmarks.tables import ABSOLUTE, EXAMPLES
 from benchmarks.worker_farm import WorkerFarm
-from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer import Designer
-from remy_services.evaluation.interface import Evaluation, Share
-from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec
+from remy_farm.designer import Designer
+from remy_farm.evaluation.interface import Evaluation, Share
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable
 
 _WARM_UP_SECONDS = 10.0

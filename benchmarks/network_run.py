@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 
 if __name__ == "__main__":
     request = evaluation_pb2.EvaluationRequest.FromString(Path(sys.argv[1]).read_bytes())

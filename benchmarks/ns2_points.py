@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.tables import REFERENCE
-from remy_farm.v1 import evaluation_pb2
-from remy_services.remycc import read_remycc
+from remy_farm.remycc import read_remycc
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator import columns
 
 _GOLDENS = REFERENCE / "ns2-goldens.json"

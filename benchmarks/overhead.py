@@ -15,9 +15,9 @@ from benchmarks.figure import Row
 from benchmarks.programs import ROOT
 from benchmarks.threads import batch
 from benchmarks.worker_farm import Fleet
-from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer import Designer
-from remy_services.specification import load_spec
+from remy_farm.designer import Designer
+from remy_farm.specification import load_spec
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.columns import pack_specimens, unpack_specimens
 
 _PAIRS = 7

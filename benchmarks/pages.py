@@ -18,14 +18,14 @@ from typing import Any
 
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.programs import ROOT
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_services.analysis.live_page import BUILT, live_page
-from remy_services.cli.play import page_server
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_cli.play import page_server
+from remy_farm.analysis.live_page import BUILT, live_page
+from remy_farm.remycc import read_remycc
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.jobs.progress import QueueLimits
-from remy_services.remycc import read_remycc
 from services.tests.coordinator.running_server import RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.live.pages import CHROMIUM, chromium
 from tests.live.stages import NativeStage, WasmStage, table_numbers
 
@@ -46,7 +46,7 @@ _PATIENCE_MS = 120_000
 _LOADS = 5
 #: Longer than the page's server asks for who has left.
 _AWAY_SECONDS = 12.0
-_UI = "from remy_services.cli.main import main; main()"
+_UI = "from remy_cli.main import main; main()"
 _FORGETS = "from remy_services.web import feed; feed._KEPT_SECONDS = 0.0"
 
 # The numbers before the first packets received in a sample, and those of a sender.

@@ -6,8 +6,8 @@ from typing import Any
 
 from benchmarks.ray_cluster import RayCluster, wait_until
 from benchmarks.worker_farm import Fleet
-from remy_services.evaluation.interface import SharedEvaluator
-from remy_services.evaluation.transport.ray import RayFleet, RaySettings
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_services.transport.ray import RayFleet, RaySettings
 
 
 class RayFarm(Fleet):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.overhead import STEPS, overhead_row
 from benchmarks.worker_farm import Fleet
-from remy_services.evaluation.local import ThreadPoolEvaluator
-from remy_services.evaluation.transport.ray import RaySettings
+from remy_farm.evaluation.local import ThreadPoolEvaluator
+from remy_services.transport.ray import RaySettings
 
 if TYPE_CHECKING:
     from benchmarks.ray_farm import RayFarm

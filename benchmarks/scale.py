@@ -17,11 +17,11 @@ from benchmarks.stand_in_farm import (
 )
 from benchmarks.tables import eight_rules
 from benchmarks.worker_farm import WorkerFarm
-from remy_farm.completion import complete
-from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.evaluation.interface import Share
-from remy_services.evaluation.scheduler.records import SchedulerSettings
-from remy_services.evaluation.transport.grpc import WorkerFleetSettings
+from remy_farm.evaluation.interface import Share
+from remy_farm.evaluation.scheduler.records import SchedulerSettings
+from remy_proto.completion import complete
+from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_services.transport.grpc import WorkerFleetSettings
 from remy_simulator.columns import (
     Slice,
     pack_specimens,

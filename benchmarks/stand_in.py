@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 
 import remy_simulator
-from remy_farm.v1 import (
+from remy_proto.v1 import (
     evaluation_pb2,
     rule_table_pb2,
     worker_service_pb2,

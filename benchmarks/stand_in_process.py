@@ -12,7 +12,7 @@ import asyncio
 
 from benchmarks.stand_in import StandIn
 from benchmarks.stand_in_farm import raise_limit_of_files
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 
 # Workers that start at once are met one after the other by a coordinator anyway.
 _STARTED_PER_SECOND = 200

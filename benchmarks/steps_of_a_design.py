@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import remy_simulator
-from remy_services.designer import Designer
-from remy_services.remycc import read_remycc
+from remy_farm.designer import Designer
+from remy_farm.remycc import read_remycc
 
 _NEVER = 10_000_000
 
@@ -26,7 +26,7 @@ def main(spec_file: str, pairs: str, steps: str, remycc: str | None = None) -> N
     simulator: Any = remy_simulator
     evaluate = getattr(simulator, "evaluate_columns", None) or simulator.evaluate
     try:
-        specification = import_module("remy_services.specification")
+        specification = import_module("remy_farm.specification")
     except ImportError:
         specification = import_module("remy_services.spec")
     spec = specification.load_spec(Path(spec_file))

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.disk import folder_on_disk
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, ROOT
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import Coordinator
 from tests.observability.local_worker import LocalWorker

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.figure import Unavailable
 from benchmarks.programs import ROOT
-from remy_services.remycc import RemyCC, write_remycc
+from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
 
 # Where no folder is named there is none: nothing is below a file.

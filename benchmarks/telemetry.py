@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
-from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
-from remy_services.evaluation.scheduler.scheduler import TaskScheduler
-from remy_services.evaluation.scheduler.workers import WorkerFacts
+from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_farm.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
+from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
+from remy_farm.evaluation.scheduler.workers import WorkerFacts
+from remy_farm.specification import load_spec
+from remy_proto.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
 from remy_services.jobs.states import JobObserver
-from remy_services.specification import load_spec
 from remy_services.telemetry.telemetry import Telemetry, served
 
 _RUNNING, _FINISHED, _WORKERS = 20, 1000, 200

@@ -16,9 +16,9 @@ import remy_simulator
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, ROOT
 from benchmarks.tables import eight_rules
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.specification import Networks, load_spec
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.specification import Networks, load_spec
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator.columns import unpack_specimens
 from remy_simulator.messages import from_native
 

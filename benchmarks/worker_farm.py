@@ -16,9 +16,9 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_services.evaluation.transport.grpc import WorkerFleet, WorkerFleetSettings
+from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_proto.v1 import evaluation_pb2
+from remy_services.transport.grpc import WorkerFleet, WorkerFleetSettings
 
 REMY_WORKER = Path(sys.executable).with_name("remy-worker")
 

@@ -7,7 +7,7 @@ from typing import Final
 from benchmarks.figure import Figure, Row
 from benchmarks.overhead import STEPS, job_row, overhead_row
 from benchmarks.worker_farm import Fleet, WorkerFarm
-from remy_services.evaluation.local import ThreadPoolEvaluator
+from remy_farm.evaluation.local import ThreadPoolEvaluator
 
 _THREADS = 2
 _PAIRS_OF_A_STEP: Final = (16, 128)

@@ -1,6 +1,6 @@
 // Bundles both pages into a folder. The live network's is one file without anything outside of it,
 // but for the simulator and tables, which are put in where it is served
-// (services/src/remy_services/analysis/live_page.py). The farm's has its script and style beside it.
+// (library/src/remy_farm/analysis/live_page.py). The farm's has its script and style beside it.
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -33,8 +33,10 @@ BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = (
     "proto/tests",
     "simulator/tests",
+    "library/tests",
     "rpc/tests",
     "services/tests",
+    "laboratory/tests",
     "workers/tests",
     "tests",
 )

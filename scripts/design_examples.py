@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from remy_services.driver.directory import OutDirectory
-from remy_services.specification import load_spec, load_tree, spec_of_tree, to_yaml, vary
-from remy_services.specification.networks import designs
-from remy_services.specification.reading import read_yaml
+from remy_farm.driver.directory import OutDirectory
+from remy_farm.specification import load_spec, load_tree, spec_of_tree, to_yaml, vary
+from remy_farm.specification.networks import designs
+from remy_farm.specification.reading import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 REMY_FARM = ROOT / ".venv" / "bin" / "remy-farm"

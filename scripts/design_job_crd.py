@@ -17,10 +17,7 @@ from typing import Any, Final
 import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from remy_farm.completion import constraint_of
-from remy_farm.v1 import spec_pb2
-from remy_services.kubernetes.design_jobs import API_VERSION, KIND, MUTABLE, PHASES
-from remy_services.specification.schema import (
+from remy_farm.specification.schema import (
     Bounds,
     descriptor_of,
     enum_names,
@@ -28,6 +25,9 @@ from remy_services.specification.schema import (
     is_submessage,
     submessage_of,
 )
+from remy_proto.completion import constraint_of
+from remy_proto.v1 import spec_pb2
+from remy_services.kubernetes.design_jobs import API_VERSION, KIND, MUTABLE, PHASES
 from scripts.spec_reference import read_comments
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from matplotlib.ticker import ScalarFormatter
 
-from remy_services.analysis import plots
-from remy_services.specification import load_spec
+from remy_farm.analysis import plots
+from remy_farm.specification import load_spec
 
 # docs/benchmarks.md, "workers": what a step costs more than on threads.
 _SECONDS_PER_STEP = 0.004

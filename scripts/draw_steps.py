@@ -18,12 +18,12 @@ from pathlib import Path
 
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from remy_services.analysis import plots
-from remy_services.analysis.benchmark import measure_table
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.measures import Evaluate
-from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec
+from remy_farm.analysis import plots
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.measures import Evaluate
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec
+from remy_laboratory.search_benchmark import measure_table
 
 
 @dataclass(frozen=True)

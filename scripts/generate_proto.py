@@ -1,7 +1,8 @@
 """Writes the Python code of proto/remy_farm to proto/src, or checks that it is fresh.
 
-The code is checked in, so that the proto package installs without a compiler. Services get
-gRPC stubs too; messages do not need them.
+The code is checked in, so that the proto package installs without a compiler. Services get gRPC
+stubs too; messages do not need them. Files of the wire formats keep their package `remy_farm.v1`,
+which is part of every call's name; in Python they are `remy_proto.v1`, as `remy_farm` is the library.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "proto"
 GENERATED = ROOT / "proto" / "src"
 WELL_KNOWN_TYPES = Path(grpc_tools.__file__).parent / "_proto"
+PACKAGE = "remy_proto"
+# An import of a generated module, or the name that its messages have as their module.
+MODULE = re.compile(rb"(^(?:from|import) |DESCRIPTOR, ')remy_farm(?=\.)", re.MULTILINE)
 PATTERNS = ("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py")
 
 
@@ -51,6 +55,14 @@ def generated_files(folder: Path) -> dict[Path, bytes]:
     }
 
 
+def renamed(files: dict[Path, bytes]) -> dict[Path, bytes]:
+    """What protoc wrote for the package `remy_farm`, as modules of PACKAGE."""
+    return {
+        Path(PACKAGE, *path.parts[1:]): MODULE.sub(rb"\g<1>" + PACKAGE.encode(), code)
+        for path, code in files.items()
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if stale")
@@ -58,7 +70,7 @@ def main() -> int:
 
     with TemporaryDirectory() as folder:
         compile_to(Path(folder))
-        wanted = generated_files(Path(folder))
+        wanted = renamed(generated_files(Path(folder)))
     present = generated_files(GENERATED)
     stale = sorted(
         path for path in wanted.keys() | present.keys() if wanted.get(path) != present.get(path)

@@ -15,11 +15,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from remy_services.cli.common import local_evaluator
-from remy_services.cli.reproduce import entrant_of, rival_protocols
-from remy_services.files import write_file
-from remy_services.studies.cells import CellRunner, CellStore
-from remy_services.studies.league import (
+from remy_cli.common import local_evaluator
+from remy_cli.reproduce import entrant_of, rival_protocols
+from remy_farm.files import write_file
+from remy_laboratory.studies.cells import CellRunner, CellStore
+from remy_laboratory.studies.league import (
     Entrant,
     LeagueSet,
     SetResult,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from remy_services.files import write_file
+from remy_farm.files import write_file
 from remy_simulator import log, mix
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "league" / "traces"

@@ -21,7 +21,7 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILT = ROOT / "services/src/remy_services/live"
+BUILT = ROOT / "library/src/remy_farm/live"
 SIMULATOR = ROOT / "simulator/src"
 PLAY = ROOT / "play"
 #: All that the network needs; what reads and writes files and evaluates needs exceptions.

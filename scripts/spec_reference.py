@@ -13,9 +13,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.completion import NEWEST_EDITION, constraint_of, default_text
-from remy_farm.v1 import constraints_pb2, spec_pb2
-from remy_services.specification.schema import (
+from remy_farm.specification.schema import (
     Bounds,
     descriptor_of,
     enum_of,
@@ -23,6 +21,8 @@ from remy_services.specification.schema import (
     short_name,
     submessage_of,
 )
+from remy_proto.completion import NEWEST_EDITION, constraint_of, default_text
+from remy_proto.v1 import constraints_pb2, spec_pb2
 
 _SPEC: Final = "remy_farm/v1/spec.proto"
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-import remy_services.designer
+import remy_farm.designer
 from benchmarks.programs import ROOT
 from tests.architecture.determinism import violations
 
 # An `__init__` or `__main__` that says what its package is, and holds nothing.
 MARKER_LINES = 10
-DESIGNER = Path(remy_services.designer.__file__).parent
+DESIGNER = Path(remy_farm.designer.__file__).parent
 SOURCES = sorted(DESIGNER.rglob("*.py"))
 
 
@@ -124,33 +124,33 @@ OPTIONAL = {
     "services/src/remy_services/coordinator/design_jobs.py": 290,
     "services/src/remy_services/coordinator/evaluation_run.py": 250,
     "services/src/remy_services/coordinator/handlers/evaluations.py": 150,
-    "services/src/remy_services/cli/on_farm.py": 170,
-    "services/src/remy_services/analysis/recording.py": 240,
-    "services/src/remy_services/evaluation/topologies.py": 290,
-    "services/src/remy_services/kernel/checks.py": 320,
-    "services/src/remy_services/kernel/differential.py": 450,
-    "services/src/remy_services/kernel/fixed_point.py": 310,
-    "services/src/remy_services/kernel/libbpf.py": 330,
-    "services/src/remy_services/kernel/linux.py": 190,
-    "services/src/remy_services/kernel/measuring.py": 530,
-    "services/src/remy_services/kernel/noise.py": 160,
-    "services/src/remy_services/kernel/running.py": 280,
-    "services/src/remy_services/cli/kernel.py": 530,
-    "services/src/remy_services/studies/attack.py": 400,
-    "services/src/remy_services/studies/cells.py": 390,
-    "services/src/remy_services/studies/league.py": 550,
-    "services/src/remy_services/studies/networks.py": 300,
-    "services/src/remy_services/studies/ns3.py": 290,
-    "services/src/remy_services/studies/page.py": 300,
-    "services/src/remy_services/studies/pictures.py": 550,
-    "services/src/remy_services/studies/reading.py": 300,
-    "services/src/remy_services/studies/robustness.py": 270,
-    "services/src/remy_services/studies/study.py": 490,
-    "services/src/remy_services/studies/verdicts.py": 570,
-    "services/src/remy_services/cli/reproduce.py": 430,
-    "services/src/remy_services/cli/robustness.py": 250,
-    "services/src/remy_services/cli/play.py": 110,
-    "services/src/remy_services/cli/ui.py": 110,
+    "services/src/remy_cli/on_farm.py": 170,
+    "library/src/remy_farm/analysis/recording.py": 240,
+    "library/src/remy_farm/evaluation/topologies.py": 290,
+    "laboratory/src/remy_laboratory/kernel/checks.py": 320,
+    "laboratory/src/remy_laboratory/kernel/differential.py": 450,
+    "laboratory/src/remy_laboratory/kernel/fixed_point.py": 310,
+    "laboratory/src/remy_laboratory/kernel/libbpf.py": 330,
+    "laboratory/src/remy_laboratory/kernel/linux.py": 190,
+    "laboratory/src/remy_laboratory/kernel/measuring.py": 530,
+    "laboratory/src/remy_laboratory/kernel/noise.py": 160,
+    "laboratory/src/remy_laboratory/kernel/running.py": 280,
+    "services/src/remy_cli/kernel.py": 530,
+    "laboratory/src/remy_laboratory/studies/attack.py": 400,
+    "laboratory/src/remy_laboratory/studies/cells.py": 390,
+    "laboratory/src/remy_laboratory/studies/league.py": 550,
+    "laboratory/src/remy_laboratory/studies/networks.py": 300,
+    "laboratory/src/remy_laboratory/studies/ns3.py": 290,
+    "laboratory/src/remy_laboratory/studies/page.py": 300,
+    "laboratory/src/remy_laboratory/studies/pictures.py": 550,
+    "laboratory/src/remy_laboratory/studies/reading.py": 300,
+    "laboratory/src/remy_laboratory/studies/robustness.py": 270,
+    "laboratory/src/remy_laboratory/studies/study.py": 490,
+    "laboratory/src/remy_laboratory/studies/verdicts.py": 570,
+    "services/src/remy_cli/reproduce.py": 430,
+    "services/src/remy_cli/robustness.py": 250,
+    "services/src/remy_cli/play.py": 110,
+    "services/src/remy_cli/ui.py": 110,
     "services/src/remy_services/web/assets.py": 100,
     "services/src/remy_services/web/feed.py": 345,
     "services/src/remy_services/web/guard.py": 150,

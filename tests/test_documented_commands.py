@@ -15,7 +15,7 @@ import click
 import pytest
 
 from benchmarks.programs import ROOT
-from remy_services.cli.main import main
+from remy_cli.main import main
 from services.tests.cli.conftest import SMALL_SPEC
 
 DOCUMENTS = sorted(

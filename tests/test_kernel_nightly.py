@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.kernel.fixed_point import IntegerTable
-from remy_services.kernel.linux import ebpf_files, write_ebpf
-from remy_services.kernel.measuring import Link, Row, Workload, build_emulator, measure
-from remy_services.kernel.running import Scope, running
-from remy_services.remycc import read_remycc
-from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_kernel
-from services.tests.remycc.tables import REFERENCE
+from laboratory.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_kernel
+from library.tests.remycc.tables import REFERENCE
+from remy_farm.remycc import read_remycc
+from remy_laboratory.kernel.fixed_point import IntegerTable
+from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
+from remy_laboratory.kernel.measuring import Link, Row, Workload, build_emulator, measure
+from remy_laboratory.kernel.running import Scope, running
 
 pytestmark = [
     needs_kernel,
@@ -25,7 +25,7 @@ PUBLISHED = REFERENCE / "RemyCC-2013-delta1.dna"
 
 def alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
     """One flow of a table for 30 s on 15 Mbit/s and 150 ms, three times."""
-    monkeypatch.setattr("remy_services.kernel.running.STATES", folder / "states")
+    monkeypatch.setattr("remy_laboratory.kernel.running.STATES", folder / "states")
     exported = folder / "exported"
     name = f"remyn{os.getpid()}"
     write_ebpf(exported, ebpf_files(IntegerTable.of(read_remycc(path).table), name))

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 import remy_simulator
 from benchmarks.programs import ROOT
-from remy_services.cli.submit import submit_command
-from remy_services.designer import Designer
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.specification import parse_spec
+from remy_cli.submit import submit_command
+from remy_farm.designer import Designer
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.specification import parse_spec
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from tests.observability.local_worker import LocalWorker
 from tests.waiting import wait_until
@@ -29,30 +29,30 @@ STEPS = 3
 #: What names a design by its digest, and seals its state: met once, and no part of a step. Nor are
 #: recordings where no link follows any.
 DIGESTS = {
-    "services/src/remy_services/specification/enclosures.py",
+    "library/src/remy_farm/specification/enclosures.py",
     "services/src/remy_services/stores/recordings.py",
-    "services/src/remy_services/specification/writing.py",
-    "services/src/remy_services/designer/checkpoint.py",
-    "services/src/remy_services/designer/joint/divisions.py",
+    "library/src/remy_farm/specification/writing.py",
+    "library/src/remy_farm/designer/checkpoint.py",
+    "library/src/remy_farm/designer/joint/divisions.py",
     "simulator/python/remy_simulator/fingerprint.py",
     "simulator/python/remy_simulator/traces.py",
 }
 #: How a client finds its coordinator and knows a misspelt variable, and what is around calls and
 #: threads: no part of a job.
 AROUND = {
-    "proto/src/remy_farm/v1/design_service_pb2_grpc.py",
+    "proto/src/remy_proto/v1/design_service_pb2_grpc.py",
     "rpc/src/remy_rpc/channel.py",
     "rpc/src/remy_rpc/files.py",
     "rpc/src/remy_rpc/retry.py",
     "rpc/src/remy_rpc/settings.py",
-    "services/src/remy_services/cli/common.py",
-    "services/src/remy_services/cli/connecting.py",
-    "services/src/remy_services/cli/coordinator.py",
-    "services/src/remy_services/cli/failures.py",
-    "services/src/remy_services/cli/views.py",
+    "services/src/remy_cli/common.py",
+    "services/src/remy_cli/connecting.py",
+    "services/src/remy_cli/coordinator.py",
+    "services/src/remy_cli/failures.py",
+    "services/src/remy_cli/views.py",
     "services/src/remy_services/client/settings.py",
     "services/src/remy_services/coordinator/maintenance.py",
-    "services/src/remy_services/files.py",
+    "library/src/remy_farm/files.py",
     "services/src/remy_services/telemetry/grpc_metrics.py",
     "simulator/python/remy_simulator/cpus.py",
 }

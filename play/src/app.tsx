@@ -13,7 +13,7 @@ import { BIN_MS, readTrace } from "./trace";
 import { STEP_MS, type Order, type Recording, type Report } from "./worker";
 import workerSource from "worker-source";
 
-// A table that the page brings along (services/src/remy_services/cli/play.py).
+// A table that the page brings along (services/src/remy_cli/play.py).
 interface Brought {
   name: string;
   json: unknown;

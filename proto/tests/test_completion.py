@@ -10,7 +10,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.completion import (
+from remy_proto.completion import (
     NEWEST_EDITION,
     complete,
     constraint_of,
@@ -18,7 +18,7 @@ from remy_farm.completion import (
     edition_of,
     is_alternative,
 )
-from remy_farm.v1 import (
+from remy_proto.v1 import (
     checkpoint_pb2,
     constraints_pb2,
     design_service_pb2,

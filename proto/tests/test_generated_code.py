@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from remy_farm.v1 import constraints_pb2, spec_pb2
+from remy_proto.v1 import constraints_pb2, spec_pb2
 
 
 def test_fields_carry_their_declared_constraints() -> None:

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 
 
 def _request(
@@ -89,7 +89,7 @@ def test_the_limit_is_exact() -> None:
 _PROGRAM = """
 import sys
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 request = evaluation_pb2.EvaluationRequest.FromString(bytes.fromhex(sys.argv[1]))
 print("begun", flush=True)
 remy_simulator.evaluate_columns(request, int(sys.argv[2]))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns
 from remy_simulator.columns import Slice
 from remy_simulator.fingerprint import _request_of_signals

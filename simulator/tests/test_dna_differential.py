@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remy_farm.dna.v1 import dna_pb2 as dna
+from remy_proto.dna.v1 import dna_pb2 as dna
 from remy_simulator import InvalidTable, RuleTable
 
 Action = tuple[float, float, float]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import columns, fingerprint, signals_fingerprint
 from remy_simulator.fingerprint import _request, _request_of_signals, _scale_free_table
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, messages, registry
 from remy_simulator.objective import specimen_score
 

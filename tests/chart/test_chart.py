@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from benchmarks.programs import ROOT
+from remy_cli.ui import command as page_command
 from remy_rpc.channel import CLIENT_PING_SECONDS, PING_TIMEOUT_SECONDS
-from remy_services.cli.ui import command as page_command
 from remy_services.kubernetes.manifest import (
     JOB_VARIABLE,
     LauncherSettings,

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.cpu_features import environment_with_features_off
 from benchmarks.programs import REMY_FARM, run_json
-from remy_farm.v1 import progress_pb2
-from remy_services.driver.run import DesignResult, DesignRun, with_budget
-from remy_services.specification import load_spec
+from remy_farm.driver.run import DesignResult, DesignRun, with_budget
+from remy_farm.specification import load_spec
+from remy_proto.v1 import progress_pb2
 from tests.fleet.designs import SEARCHES, short_spec_text
 
 

@@ -19,7 +19,7 @@ _EDGES = "click grpc matplotlib ray redis rich sqlite3".split()
 _IMPORT = """
 import json, sys
 before = set(sys.modules)
-import remy_services.designer
+import remy_farm.designer
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
@@ -50,7 +50,7 @@ def run(*arguments: str) -> list[Any]:
 
 def test_importing_the_designer_imports_no_driver_and_nothing_that_only_drivers_need() -> None:
     (loaded,) = run("-c", _IMPORT)
-    assert "remy_services.designer.designer" in loaded
+    assert "remy_farm.designer.designer" in loaded
     forbidden = _DRIVERS + _CONCURRENCY + _EDGES
     assert [
         name

@@ -18,8 +18,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import remy_simulator
-from remy_services.designer import Designer
-from remy_services.specification import parse_spec
+from remy_farm.designer import Designer
+from remy_farm.specification import parse_spec
 
 _Result = TypeVar("_Result")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from remy_farm.specification import load_spec
 from remy_services.kubernetes.design_jobs import API_VERSION, KIND, tree_of
-from remy_services.specification import load_spec
 from tests.e2e.conftest import Figures
 from tests.e2e.designs import digest_of, embedded, write_spec
 from tests.e2e.farm import COORDINATOR, Farm

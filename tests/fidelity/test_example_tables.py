@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from benchmarks.programs import REMY_FARM, ROOT, network_flags, run_json
-from remy_services.designer.actions import RTT_RATIO
-from remy_services.driver.directory import OutDirectory
-from remy_services.kernel.measuring import jain
-from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec
-from remy_services.specification.networks import designs
+from remy_farm.designer.actions import RTT_RATIO
+from remy_farm.driver.directory import OutDirectory
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec
+from remy_farm.specification.networks import designs
+from remy_laboratory.kernel.measuring import jain
 
 _EXAMPLES = ROOT / "examples"
 _TABLES = sorted(folder.name for folder in (_EXAMPLES / "remyccs").iterdir() if folder.is_dir())

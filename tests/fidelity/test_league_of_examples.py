@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from remy_services.cli.common import local_evaluator
-from remy_services.studies.cells import CellRunner, CellStore
+from remy_cli.common import local_evaluator
+from remy_laboratory.studies.cells import CellRunner, CellStore
 from scripts import league_traces
 from scripts.league_of_examples import PAGE, League, row_of, sets, tables
 

@@ -18,7 +18,7 @@ from benchmarks.ns2_points import (
     on_and_off,
     run_tables,
 )
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 
 pytestmark = pytest.mark.skipif(
     "REMY_REFERENCE_DIR" not in os.environ,

@@ -7,10 +7,10 @@ import itertools
 from typing import Final
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, spec_pb2
-from remy_services.designer import Designer
-from remy_services.evaluation.interface import Evaluator
-from remy_services.specification import parse_spec
+from remy_farm.designer import Designer
+from remy_farm.evaluation.interface import Evaluator
+from remy_farm.specification import parse_spec
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.columns import Slice, shared_part, slice_request
 
 _NETWORK = """\

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
 from benchmarks.worker_farm import Fleet, WorkerFarm
-from remy_services.evaluation.interface import Evaluator
-from remy_services.evaluation.local import LocalEvaluator, ThreadPoolEvaluator
+from remy_farm.evaluation.interface import Evaluator
+from remy_farm.evaluation.local import LocalEvaluator, ThreadPoolEvaluator
 
 
 @contextmanager

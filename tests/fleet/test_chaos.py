@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.worker_farm import WorkerFarm
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.scheduler.records import Effects, SchedulerSettings
-from remy_services.evaluation.scheduler.scheduler import TaskScheduler
-from remy_services.evaluation.transport.grpc import WorkerFleetSettings
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.scheduler.records import Effects, SchedulerSettings
+from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
+from remy_services.transport.grpc import WorkerFleetSettings
 from tests.fleet.designs import design, joint_spec
 from tests.fleet.network import Network
 from tests.fleet.worker_faults import Faults

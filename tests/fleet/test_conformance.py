@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.interface import EvaluationProgress, Evaluator
-from remy_services.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.interface import EvaluationProgress, Evaluator
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_proto.v1 import evaluation_pb2
 from tests.fleet.designs import SEARCHES, design, requests, short_spec, trace_requests
 from tests.fleet.evaluators import EVALUATORS
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.interface import TaskQuarantined
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.scheduler.records import SchedulerSettings
-from remy_services.evaluation.transport.grpc import WorkerFleetSettings
-from remy_services.evaluation.transport.ray import RaySettings
+from remy_farm.evaluation.interface import TaskQuarantined
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.scheduler.records import SchedulerSettings
+from remy_proto.v1 import evaluation_pb2
+from remy_services.transport.grpc import WorkerFleetSettings
+from remy_services.transport.ray import RaySettings
 from tests.fleet.designs import design, first_simulation, joint_spec, requests
 
 if TYPE_CHECKING:

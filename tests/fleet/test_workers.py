@@ -16,9 +16,9 @@ import pytest
 
 import remy_simulator
 from benchmarks.worker_farm import WorkerFarm
-from remy_farm.v1 import evaluation_pb2
-from remy_services.evaluation.interface import Evaluation, Share, TaskQuarantined
-from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleetSettings
+from remy_farm.evaluation.interface import Evaluation, Share, TaskQuarantined
+from remy_proto.v1 import evaluation_pb2
+from remy_services.transport.grpc import SimulatorIdentity, WorkerFleetSettings
 from remy_simulator.columns import pack_specimens, unpack_specimens
 from tests.fleet.designs import TRACE_BYTES, first_simulation, requests, trace_requests
 

@@ -14,7 +14,7 @@ import wasmtime
 from benchmarks.programs import ROOT
 from remy_simulator import _native
 
-BUILT = ROOT / "services/src/remy_services/live"
+BUILT = ROOT / "library/src/remy_farm/live"
 EXAMPLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
 _DOUBLE = 8
 _SIGNALS = {

@@ -13,12 +13,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.programs import ROOT
-from remy_services.analysis.live_page import live_page
-from remy_services.analysis.report import write_report
-from remy_services.cli.play import named_remyccs, page_server
-from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from library.tests.analysis.small_design import small_content
+from remy_cli.play import named_remyccs, page_server
+from remy_farm.analysis.live_page import live_page
+from remy_farm.analysis.report import write_report
+from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
-from services.tests.analysis.small_design import small_content
 from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.live.stages import EXAMPLE, NativeStage, replay
 

@@ -20,25 +20,25 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks.programs import REMY_FARM, ROOT
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.remycc import RemyCC, write_remycc
+from remy_farm.specification import parse_spec, to_yaml
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_rpc.settings import parse_listen_address
 from remy_services.coordinator.access import Role
-from remy_services.remycc import RemyCC, write_remycc
-from remy_services.specification import parse_spec, to_yaml
 from remy_services.stores.archive import seal_archive, unseal_archive
 from remy_simulator import RuleTable
 from services.tests.coordinator.role_tokens import TOKENS, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.coordinator.test_evaluations import small_request, submit_evaluation
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.certificates import make_certificates
 from tests.children import ending_with_its_test
 from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.observability.local_worker import LocalWorker
 from tests.waiting import wait_until
 
-BUILT = ROOT / "services/src/remy_services/live"
+BUILT = ROOT / "library/src/remy_farm/live"
 MOST_PAGE_BYTES = 500_000  # compressed
 DEADLINE_MS = 60_000
 ENDLESS = small_joint_spec(

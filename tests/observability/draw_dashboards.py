@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.programs import ROOT
 from dashboards.pictures import draw_all
 from dashboards.prometheus import Choice
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 

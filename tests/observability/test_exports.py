@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import Given, settings_of

@@ -10,7 +10,7 @@ import pytest
 
 from dashboards.pictures import draw_all
 from dashboards.prometheus import Choice, Prometheus, QueryError
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from services.tests.cli.conftest import SMALL_SPEC
 from tests.observability.local_prometheus import SCRAPE_SECONDS
 from tests.observability.otlp_receiver import Receiver, otlp_receiver

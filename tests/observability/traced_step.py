@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from remy_farm.v1 import evaluation_pb2, job_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2
 from remy_rpc import tracing
 from remy_services.telemetry.telemetry import Telemetry
 

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 from click.testing import CliRunner, Result
 
-from remy_services.cli.main import main
+from remy_cli.main import main
 from tests.waiting import wait_until
 
 _DEADLINE_SECONDS: Final = 120.0

@@ -8,7 +8,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
-from remy_farm.v1 import rule_table_pb2
+from remy_proto.v1 import rule_table_pb2
 from remy_simulator import fingerprint, protocols_fingerprint
 from tests.pinned.command_line import (
     call,

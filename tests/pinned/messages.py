@@ -17,7 +17,7 @@ from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.message import Message
 
-import remy_farm.v1
+import remy_proto.v1
 from tests.pinned.records import Record, digest
 
 _INTEGERS: Final = {
@@ -36,9 +36,9 @@ _DEEPEST: Final = 3
 
 
 def _files() -> Iterator[FileDescriptor]:
-    for module in sorted(pkgutil.iter_modules(remy_farm.v1.__path__), key=lambda each: each.name):
+    for module in sorted(pkgutil.iter_modules(remy_proto.v1.__path__), key=lambda each: each.name):
         if module.name.endswith("_pb2"):
-            yield importlib.import_module(f"remy_farm.v1.{module.name}").DESCRIPTOR
+            yield importlib.import_module(f"remy_proto.v1.{module.name}").DESCRIPTOR
 
 
 def _messages(file: FileDescriptor) -> Iterator[Descriptor]:

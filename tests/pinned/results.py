@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import remy_simulator
-from remy_farm.v1 import rule_table_pb2
+from remy_proto.v1 import rule_table_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 from tests.pinned.command_line import call_json

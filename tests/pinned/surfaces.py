@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from benchmarks.programs import ROOT
-from remy_services.cli.main import main
+from remy_cli.main import main
 from tests.chart.rendering import CHART, EVERYTHING, helm, objects_in
 from tests.pinned.records import Record, digest_of_tree
 

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from benchmarks.programs import ROOT
-from remy_farm.completion import NEWEST_EDITION
+from remy_proto.completion import NEWEST_EDITION
 from tests.pinned.command_line import call, call_json, coordinator
 from tests.pinned.records import digest
 from tests.waiting import wait_until

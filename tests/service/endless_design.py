@@ -8,15 +8,15 @@ from typing import Final
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client.design_client import DesignClient
 from remy_services.client.status import BadRequest
 from remy_services.jobs.states import SUCCEEDED
 from remy_services.stores.redis.connection import parse_address
 from remy_services.stores.redis.store import RedisStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.local_redis import LocalRedis
 from tests.service.watcher import connect
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.worker_farm import REMY_WORKER
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.specification import parse_spec
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.design_client import DesignClient
 from remy_services.jobs.states import CANCELLED, RUNNING
-from remy_services.specification import parse_spec
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
 from tests.children import ending_with_its_test
 from tests.service.watcher import connect

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client.design_client import DesignClient
 from remy_services.jobs.states import RUNNING, SUCCEEDED
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.coordinator.embedded_design import embedded_design
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.local_redis import LocalRedis
 from tests.service.endless_design import end_soon
 from tests.service.watcher import connect

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from types import TracebackType
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import parse_address
 from remy_services.client.connection import Connection

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_simulator import InvalidRequest, PreparedRequest
 from remy_simulator.columns import packed, shared_part, slice_request, whole
 from remy_simulator.traces import TraceCache

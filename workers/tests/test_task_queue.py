@@ -7,7 +7,7 @@ import threading
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_proto.v1 import evaluation_pb2, worker_service_pb2
 from remy_simulator import PreparedRequest
 from remy_workers.task_queue import SendQueue, Task, TaskQueue, interrupt, log_line
 

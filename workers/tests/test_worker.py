@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, worker_service_pb2
 from remy_rpc.settings import Address
 from remy_simulator.columns import packed, shared_part, slice_request, whole
 from remy_simulator.traces import TraceCache

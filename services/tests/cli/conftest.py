@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from remy_services.cli.main import main
-from remy_services.remycc import RemyCC, write_remycc
+from library.tests.small_network import SMALL_NETWORK
+from remy_cli.main import main
+from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
-from services.tests.small_network import SMALL_NETWORK
 
 SMALL_SPEC = f"""\
 name: small

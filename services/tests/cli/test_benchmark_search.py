@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from remy_services.remycc import read_remycc
-from services.tests.remycc.tables import REFERENCE, needs_reference
+from library.tests.remycc.tables import REFERENCE, needs_reference
+from remy_farm.remycc import read_remycc
 
 RunJson = Callable[..., dict[str, Any]]
 SHORT = (

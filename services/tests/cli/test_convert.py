@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.programs import ROOT
-from remy_services.cli import coordinator as coordinator_command
-from remy_services.cli.coordinator import command
+from remy_cli import coordinator as coordinator_command
+from remy_cli.coordinator import command
 from remy_services.coordinator.server import ServerSettings
 from services.tests.cli.service.real_coordinator import Coordinator
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec
-from services.tests.driver.joint_spec import JOINT_SPEC
+from library.tests.driver.joint_spec import JOINT_SPEC
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec
 from tests.children import ending_with_its_test
 from tests.waiting import wait_until
 

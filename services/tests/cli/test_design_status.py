@@ -1,9 +1,9 @@
 import pytest
 
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis.job_wording import event_sentence
-from remy_services.cli.design import DesignProgress
-from remy_services.cli.views import PlainView
+from remy_cli.design import DesignProgress
+from remy_cli.views import PlainView
+from remy_proto.v1 import job_pb2, progress_pb2
+from remy_services.jobs.wording import event_sentence
 
 PROGRESS = job_pb2.JobProgress(
     step=14,

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from remy_services.cli.failures import ExitCode
-from remy_services.cli.main import main
+from remy_cli.failures import ExitCode
+from remy_cli.main import main
 
 TEXT = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
 COMMANDS = main.list_commands(click.Context(main))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from laboratory.tests.kernel.tables import ABSOLUTE, SCALE_FREE, integers
 from services.tests.cli.conftest import Run
-from services.tests.kernel.tables import ABSOLUTE, SCALE_FREE, integers
 
 
 def test_a_header_is_written_and_told_of(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from remy_services.remycc import RemyCC, write_remycc
+from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
 
 RunJson = Callable[..., dict[str, Any]]

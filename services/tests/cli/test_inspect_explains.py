@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from remy_services.analysis.explain import NetworkSample
-from remy_services.cli import inspect
-from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from remy_cli import inspect
+from remy_farm.analysis.explain import NetworkSample
+from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 
 FEW = ("--specimens", 4)

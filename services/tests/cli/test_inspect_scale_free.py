@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from remy_services.remycc import RemyCC, read_remycc, write_remycc
+from library.tests.remycc.tables import six_scale_free_rules
+from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
-from services.tests.remycc.tables import six_scale_free_rules
 
 FEW = ("--specimens", 4)
 

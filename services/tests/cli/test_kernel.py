@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from laboratory.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_c
 from services.tests.cli.conftest import Run
-from services.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_c
 
 _SHORT = ("--specimens", 2)
 

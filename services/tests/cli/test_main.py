@@ -8,9 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from remy_cli import coordinator, evaluate, failures
+from remy_cli.main import main
 from remy_rpc.settings import Address
-from remy_services.cli import coordinator, evaluate, failures
-from remy_services.cli.main import main
 from tests.children import ending_with_its_test
 from tests.waiting import DEADLINE_SECONDS
 
@@ -44,7 +44,7 @@ def test_every_command_has_help(command: str, run: Any) -> None:
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:
     script = (
         "import sys\n"
-        "from remy_services.cli.main import main\n"
+        "from remy_cli.main import main\n"
         "try:\n    main(['--help'])\n"
         "except SystemExit:\n    pass\n"
         "heavy = {'numpy', 'matplotlib', 'google.protobuf', 'remy_simulator', 'rich'}\n"
@@ -65,7 +65,7 @@ def test_commands_load_neither_plots_nor_numbers_nor_calls_before_they_need_them
     command: str,
 ) -> None:
     script = (
-        "import sys, click\nfrom remy_services.cli.main import main\n"
+        "import sys, click\nfrom remy_cli.main import main\n"
         f"assert main.get_command(click.Context(main), '{command}')\n"
         "print({'numpy', 'matplotlib', 'grpc'} & set(sys.modules))\n"
     )

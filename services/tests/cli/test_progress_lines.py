@@ -2,7 +2,7 @@
 
 import pytest
 
-from remy_services.cli.inspect import ProgressLines
+from remy_cli.inspect import ProgressLines
 
 
 def test_a_line_is_said_when_two_seconds_have_passed(capsys: pytest.CaptureFixture[str]) -> None:

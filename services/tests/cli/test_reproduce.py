@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from services.tests.studies.small_studies import SMALL, write_studies
+from laboratory.tests.studies.small_studies import SMALL, write_studies
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from benchmarks.programs import ROOT
-from remy_services.specification import load_spec
-from remy_services.studies.league import read_set
-from remy_services.studies.reading import layered
-from remy_services.studies.robustness import certificate_text, read_requirements
+from remy_farm.specification import load_spec
+from remy_laboratory.studies.league import read_set
+from remy_laboratory.studies.reading import layered
+from remy_laboratory.studies.robustness import certificate_text, read_requirements
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import remy_simulator
-from remy_services.remycc import RemyCC, write_remycc
+from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
 from tests.children import ending_with_its_test
 from tests.waiting import wait_until

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis.benchmark import BenchmarkScore
-from remy_services.analysis.campaign import Comparison, MemberRecord
-from remy_services.cli.benchmark_search import MeasuredFile, print_tables
-from remy_services.cli.common import PlainTable, print_table
-from remy_services.cli.inspect import print_rules
-from remy_services.cli.views import job_table, print_members
-from remy_services.evaluation.measures import Estimate
-from remy_services.remycc import readable_rules
+from remy_cli.benchmark_search import MeasuredFile, print_tables
+from remy_cli.common import PlainTable, print_table
+from remy_cli.inspect import print_rules
+from remy_cli.views import job_table, print_members
+from remy_farm.analysis.campaign import Comparison, MemberRecord
+from remy_farm.evaluation.measures import Estimate
+from remy_farm.remycc import readable_rules
+from remy_laboratory.search_benchmark import BenchmarkScore
+from remy_proto.v1 import job_pb2, progress_pb2
 from remy_simulator import RuleTable
 
 LONG_NAME = "general-purpose-network-with-a-name-of-sixty-characters-seed"

@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from remy_services.specification import load_spec, parse_spec
+from remy_farm.specification import load_spec, parse_spec
 
 
 def test_prints_the_specification_complete_with_its_defaults(run: Any, spec_file: Path) -> None:

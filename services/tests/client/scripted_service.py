@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
+from remy_proto.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_rpc.settings import Address
 
 _STREAMS = ("WatchJob", "ExportJob")

@@ -6,8 +6,8 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_rpc.settings import Address, Token
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient

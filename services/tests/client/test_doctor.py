@@ -5,7 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, Token
 from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_services.client.settings import ConnectionSettings

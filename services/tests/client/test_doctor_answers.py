@@ -1,6 +1,6 @@
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.doctor import Check, Verdict, check_answer
 
 Info = messages.GetServerInfoResponse

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, TlsFiles
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient

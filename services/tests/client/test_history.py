@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.client.watching import GapInHistory, HistoryCursor
 
 

@@ -2,12 +2,12 @@ import hashlib
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_farm.files import FileError
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import export_job, import_job
 from remy_services.client.status import ServerFailed
-from remy_services.files import FileError
 from services.tests.client.scripted_service import ScriptedService, later
 
 ARCHIVE = bytes(range(256)) * 3000

@@ -8,8 +8,8 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_rpc.retry import RetryPolicy
 from remy_services.client.connection import Connection
 from remy_services.client.settings import ConnectionSettings

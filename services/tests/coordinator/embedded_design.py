@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from remy_farm.v1 import progress_pb2, spec_pb2
-from remy_services.driver.directory import OutDirectory
-from remy_services.driver.progress import read_events
-from remy_services.driver.run import DesignRun
+from remy_farm.driver.directory import OutDirectory
+from remy_farm.driver.progress import read_events
+from remy_farm.driver.run import DesignRun
+from remy_proto.v1 import progress_pb2, spec_pb2
 
 _DESIGNED: dict[bytes, tuple[bytes, list[progress_pb2.ProgressEvent]]] = {}
 

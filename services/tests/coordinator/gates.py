@@ -6,8 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from remy_farm.v1 import design_service_pb2, evaluation_pb2
-from remy_services.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_proto.v1 import design_service_pb2, evaluation_pb2
 from remy_services.stores.contract import CheckpointStore, Snapshot, StoreUnavailable
 from services.tests.coordinator.running_server import DEADLINE_SECONDS
 from services.tests.stores.failing_store import READS, WRITES

@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc
 
-from remy_farm.v1 import design_service_pb2, spec_pb2, worker_service_pb2
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2, spec_pb2, worker_service_pb2
+from remy_proto.v1 import design_service_pb2 as messages
 from services.tests.coordinator.running_server import refusal
 
 DESIGN_METHODS: list[Any] = list(

@@ -15,9 +15,9 @@ import grpc
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
-from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
+from remy_proto.v1.design_service_pb2_grpc import DesignServiceStub
 from remy_rpc.settings import Address
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import Farm, FarmSettings

@@ -12,8 +12,9 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from remy_farm.v1 import design_service_pb2, worker_service_pb2
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2, worker_service_pb2
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.access import METHOD_ROLES, OPEN, Role
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import (
@@ -23,7 +24,6 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SERVICES: list[Any] = [
     design_service_pb2.DESCRIPTOR.services_by_name["DesignService"],

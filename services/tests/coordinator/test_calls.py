@@ -12,15 +12,15 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 import remy_simulator
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
-from remy_services.designer import Designer
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.designer import Designer
+from remy_farm.remycc import RemyCC, from_json, read_remycc
+from remy_farm.specification import to_yaml
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.requests import with_settings
 from remy_services.jobs.states import SUCCEEDED
-from remy_services.remycc import RemyCC, from_json, read_remycc
-from remy_services.specification import to_yaml
 from services.tests.coordinator.running_server import Client, refusal
-from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.waiting import wait_until
 
 _SPEC = small_joint_spec()

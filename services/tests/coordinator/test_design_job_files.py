@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from benchmarks.programs import ROOT
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.specification.traces import parse_trace
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator import design_jobs
 from remy_services.coordinator.design_jobs import DesignJobController
 from remy_services.kubernetes.cluster import Change, Changed, Kind, Listed
 from remy_services.kubernetes.manifest import ClusterUnreachable, Owner
-from remy_services.specification.traces import parse_trace
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from tests.waiting import wait_until
 

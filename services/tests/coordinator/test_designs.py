@@ -7,17 +7,17 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import spec_pb2
-from remy_services.driver.run import DesignRun
+from library.tests.designer.pair_spec import pair_spec
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_pattern_spec import small_pattern_spec
+from library.tests.designer.small_spec import small_spec
+from library.tests.driver.joint_spec import joint_spec
+from remy_farm.driver.run import DesignRun
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import spec_pb2
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.running_server import Client
-from services.tests.designer.pair_spec import pair_spec
-from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.small_pattern_spec import small_pattern_spec
-from services.tests.designer.small_spec import small_spec
-from services.tests.driver.joint_spec import joint_spec
 
 _SPECS = {
     "paper": small_spec(

@@ -14,15 +14,17 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from laboratory.tests.studies.test_cells import ROW
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_laboratory.studies.networks import study_network
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
 from remy_services.coordinator.farm import FarmSettings
-from remy_services.evaluation.local import LocalEvaluator
-from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.states import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED
-from remy_services.studies.networks import study_network
+from remy_services.transport.grpc import SimulatorIdentity
 from remy_simulator import columns
 from services.tests.coordinator.running_server import (
     DEADLINE_SECONDS,
@@ -33,8 +35,6 @@ from services.tests.coordinator.running_server import (
 )
 from services.tests.coordinator.test_traces import upload
 from services.tests.coordinator.test_transfer import export_archive, import_archive
-from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.studies.test_cells import ROW
 from tests.waiting import wait_until
 
 _NETWORK = {"link_mbps": 8, "rtt_ms": 20, "on_ms": 500, "off_ms": 500, "senders": 2}

@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 
+from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
@@ -17,7 +18,6 @@ from remy_services.stores.contract import CheckpointStore
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.failing_store import FailingStore
 
 _SPEC = small_joint_spec(steps=4, steps_per_epoch=2, validation_specimens=8)

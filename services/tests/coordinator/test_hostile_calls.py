@@ -12,15 +12,15 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import worker_service_pb2
-from remy_farm.v1.design_service_pb2_grpc import DesignServiceStub
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import worker_service_pb2
+from remy_proto.v1.design_service_pb2_grpc import DesignServiceStub
 from remy_services.coordinator.access import Role
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.hostile import DESIGN_METHODS, WORK, answer_to, mutated, sensible
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec(steps=3)
 _MESSAGE_BYTES = 1 << 16

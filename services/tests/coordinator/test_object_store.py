@@ -14,7 +14,8 @@ from typing import Any
 import boto3
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import PAUSED, SUCCEEDED
@@ -23,7 +24,6 @@ from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from services.tests.coordinator.test_transfer import import_archive
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.stores.local_redis import LocalRedis
 from tests.waiting import wait_until
 

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from remy_farm.completion import complete, constraint_of, is_alternative
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
-from remy_services.evaluation.transport.grpc import SimulatorIdentity
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.specification import to_yaml
+from remy_farm.specification.networks import USUAL_TABLE
+from remy_proto.completion import complete, constraint_of, is_alternative
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.states import PAUSED, SUCCEEDED
-from remy_services.specification import to_yaml
-from remy_services.specification.networks import USUAL_TABLE
+from remy_services.transport.grpc import SimulatorIdentity
 from services.tests.coordinator.hostile import DESIGN_METHODS
 from services.tests.coordinator.running_server import (
     Client,
@@ -31,7 +32,6 @@ from services.tests.coordinator.running_server import (
     settings_for,
 )
 from services.tests.coordinator.test_evaluations import small_request, submit_evaluation
-from services.tests.designer.small_joint_spec import small_joint_spec
 from tests.waiting import wait_until
 
 _SPEC = small_joint_spec(steps=3)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import FAILED, PAUSED, PENDING, RECOVERING, RUNNING, SUCCEEDED
@@ -18,7 +19,6 @@ from remy_services.stores.contract import Commit
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
 from services.tests.coordinator.running_server import DEADLINE_SECONDS, RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.jobs.records import new_record
 
 _SPEC = small_joint_spec()

@@ -9,8 +9,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_spec import small_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.jobs.states import (
     CANCELLED,
@@ -29,8 +31,6 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
-from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.small_spec import small_spec
 
 _SPEC = small_joint_spec()
 

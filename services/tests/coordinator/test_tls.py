@@ -9,11 +9,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.files import FileError
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, SettingsError, parse_listen_address
 from remy_services.coordinator.server import ServerSettings
 from remy_services.coordinator.tls import ServerTls
-from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 from services.tests.stores.certificates import Certificates, make_certificates
 

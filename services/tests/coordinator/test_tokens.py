@@ -8,9 +8,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.files import FileError
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.access import Caller, Role, Tokens
-from remy_services.files import FileError
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 
 _TOKEN = "a-token-that-is-long-enough"

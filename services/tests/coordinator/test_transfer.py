@@ -10,8 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.server import ServerSettings
@@ -26,7 +27,6 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec()
 

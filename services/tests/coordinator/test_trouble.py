@@ -15,12 +15,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 import remy_simulator
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.evaluation.interface import ResultsDiffer, TaskQuarantined
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.evaluation.interface import ResultsDiffer, TaskQuarantined
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
@@ -31,7 +32,6 @@ from services.tests.coordinator.running_server import (
     refusal,
     settings_for,
 )
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec()
 

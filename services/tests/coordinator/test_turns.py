@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.jobs.progress import QueueLimits
 from remy_services.jobs.states import PENDING, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 _SPEC = small_joint_spec()
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
 from remy_services.jobs.states import CANCELLED
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
 

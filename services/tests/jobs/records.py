@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_spec import small_spec
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.states import PENDING, Draft
-from services.tests.designer.small_spec import small_spec
 
 
 def at(seconds: int) -> Timestamp:

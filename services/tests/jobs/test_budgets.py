@@ -2,12 +2,12 @@
 
 import pytest
 
-from remy_farm.v1 import job_pb2, spec_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_spec import small_spec
+from library.tests.driver.joint_spec import joint_spec
+from remy_farm.specification import SpecError
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.requests import extended
-from remy_services.specification import SpecError
-from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.small_spec import small_spec
-from services.tests.driver.joint_spec import joint_spec
 
 _BEGINNING = job_pb2.JobProgress()
 

@@ -1,8 +1,8 @@
 """Where specifications differ."""
 
-from remy_farm.v1.design_service_pb2 import SettingDifference
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_proto.v1.design_service_pb2 import SettingDifference
 from remy_services.jobs.requests import differences, with_settings
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 
 def test_only_settings_that_are_not_all_alike() -> None:

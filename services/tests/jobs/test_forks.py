@@ -2,9 +2,9 @@
 
 import pytest
 
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.specification import SpecError, content_digest
 from remy_services.jobs.requests import with_settings
-from remy_services.specification import SpecError, content_digest
-from services.tests.designer.small_joint_spec import small_joint_spec
 
 
 def test_without_settings_it_is_the_same_specification() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from remy_farm.v1 import job_pb2, progress_pb2
+from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.jobs.states import (
     ACTIVE,
     CANCELLED,

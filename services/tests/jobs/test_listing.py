@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_farm.v1 import job_pb2
-from remy_farm.v1.design_service_pb2 import ListJobsRequest
+from remy_proto.v1 import job_pb2
+from remy_proto.v1.design_service_pb2 import ListJobsRequest
 from remy_services.jobs.requests import BadPageToken, page_of, passes
 from remy_services.jobs.states import PENDING, RUNNING
 from services.tests.jobs.records import at

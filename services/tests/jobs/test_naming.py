@@ -2,7 +2,7 @@
 
 import pytest
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.requests import (
     AmbiguousName,
     NoSuchJob,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
-from remy_services.designer import Designer
+from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_spec import small_spec
+from remy_farm.designer import Designer
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.jobs.progress import cost, epochs_without_gain, follow, measure
-from services.tests.designer.analytic_evaluator import AnalyticEvaluator
-from services.tests.designer.small_joint_spec import small_joint_spec
-from services.tests.designer.small_spec import small_spec
 
 
 def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRecord:

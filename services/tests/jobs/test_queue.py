@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_farm.v1.job_pb2 import Job
+from remy_proto.v1.job_pb2 import Job
 from remy_services.jobs.progress import QueueLimits, whose_turn
 from services.tests.jobs.records import at
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_farm.specification import parse_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.states import (
     CANCELLED,
     CANCELLING,
@@ -35,7 +36,6 @@ from remy_services.kubernetes.design_jobs import (
     observed_design_job,
     reconcile_objects,
 )
-from remy_services.specification import parse_spec
 
 NOW = 1_700_000_000.0
 DESIGN: Mapping[str, Any] = {

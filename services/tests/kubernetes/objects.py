@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from remy_farm.v1 import spec_pb2
+from remy_proto.v1 import spec_pb2
 from remy_services.kubernetes.manifest import (
     Design,
     LauncherSettings,

@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.programs import ROOT
-from remy_farm.v1 import job_pb2, spec_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.specification import load_spec, spec_of_tree
+from remy_farm.specification.schema import descriptor_of
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.states import (
     CANCELLED,
     FAILED,
@@ -32,9 +35,6 @@ from remy_services.kubernetes.design_jobs import (
     tree_of,
     with_numbers,
 )
-from remy_services.specification import load_spec, spec_of_tree
-from remy_services.specification.schema import descriptor_of
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.kubernetes.design_job_model import DESIGN, Crash, Model
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))

@@ -16,8 +16,10 @@ import pytest
 import yaml
 
 from benchmarks.programs import ROOT
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.specification import load_spec
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.states import CANCELLED, PAUSED, RUNNING, SUCCEEDED
 from remy_services.kubernetes.design_jobs import (
     API_VERSION,
@@ -26,9 +28,7 @@ from remy_services.kubernetes.design_jobs import (
     observed_design_job,
     tree_of,
 )
-from remy_services.specification import load_spec
 from services.tests.coordinator.running_server import RunningServer, settings_for
-from services.tests.designer.small_joint_spec import small_joint_spec
 from services.tests.kubernetes.control_plane import ControlPlane
 from tests.chart.rendering import needs_helm, render
 from tests.waiting import wait_until

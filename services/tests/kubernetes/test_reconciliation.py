@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from remy_farm.v1 import spec_pb2
+from remy_proto.v1 import spec_pb2
 from remy_services.kubernetes.manifest import (
     Design,
     LauncherSettings,

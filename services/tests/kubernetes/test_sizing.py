@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from remy_farm.v1 import spec_pb2
-from remy_services.evaluation.interface import Share
-from remy_services.evaluation.scheduler.records import SchedulerSettings
+from library.tests.evaluation.requests import numbered_request
+from library.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
+from remy_farm.evaluation.interface import Share
+from remy_farm.evaluation.scheduler.records import SchedulerSettings
+from remy_proto.v1 import spec_pb2
 from remy_services.kubernetes.manifest import Load
 from remy_services.kubernetes.reconciliation import bounds, workers_wanted
-from services.tests.evaluation.requests import numbered_request
-from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
 from services.tests.kubernetes.objects import SETTINGS
 
 NOTHING = spec_pb2.Workers()

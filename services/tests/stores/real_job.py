@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remy_farm.v1 import job_pb2, progress_pb2
+from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.stores.contract import CheckpointStore, Commit
 
 _EPOCHS = 3

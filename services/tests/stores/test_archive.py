@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.stores.archive import (
     ArchiveError,
     export_job,

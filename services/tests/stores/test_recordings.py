@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.stores.archive import ArchiveError, export_job, is_file_name, put_archive
 from remy_services.stores.contract import CheckpointStore, Commit, Conflict
 from remy_services.stores.recordings import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 
 
 def running_job(job_id: str = "j1", name: str = "wide") -> job_pb2.Job:

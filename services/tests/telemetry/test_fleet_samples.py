@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from remy_services.evaluation.interface import Share
-from remy_services.evaluation.local import ThreadPoolEvaluator
-from remy_services.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
+from library.tests.evaluation.requests import numbered_request
+from library.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
+from remy_farm.evaluation.interface import Share
+from remy_farm.evaluation.local import ThreadPoolEvaluator
+from remy_farm.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
 from remy_services.telemetry.telemetry import Telemetry
-from services.tests.evaluation.requests import numbered_request
-from services.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
 from services.tests.telemetry.exported import Series, exported
 
 

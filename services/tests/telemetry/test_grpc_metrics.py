@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc
+from remy_proto.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import exported
 

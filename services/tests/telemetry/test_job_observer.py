@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 from structlog.testing import capture_logs
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.small_jobs import running_job
 

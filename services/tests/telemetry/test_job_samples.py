@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.states import TRANSITIONS
 from remy_services.kubernetes.observed import PodPhaseCounts
 from remy_services.telemetry.samples import (

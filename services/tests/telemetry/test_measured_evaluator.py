@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 import remy_simulator
-from remy_farm.v1 import evaluation_pb2
-from remy_services.designer import Designer
-from remy_services.evaluation.interface import EvaluationProgress, Share
-from remy_services.evaluation.local import ThreadPoolEvaluator
+from library.tests.designer.small_spec import small_spec
+from remy_farm.designer import Designer
+from remy_farm.evaluation.interface import EvaluationProgress, Share
+from remy_farm.evaluation.local import ThreadPoolEvaluator
+from remy_proto.v1 import evaluation_pb2
 from remy_services.telemetry.telemetry import Telemetry
 from remy_simulator.columns import specimen_count
-from services.tests.designer.small_spec import small_spec
 from services.tests.telemetry.exported import value
 
 

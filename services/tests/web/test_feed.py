@@ -10,8 +10,8 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.client.design_client import DesignClient
 from remy_services.client.status import ServiceError
 from remy_services.web.feed import JobFeed, Tree

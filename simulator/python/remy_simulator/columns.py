@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import _native, messages
 from remy_simulator.cpus import allowed_cpus
 from remy_simulator.traces import RecordedTrace, Traces

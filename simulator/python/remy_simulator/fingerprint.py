@@ -6,7 +6,7 @@ import functools
 import hashlib
 from typing import Any
 
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry
 from remy_simulator.messages import signal_of
 

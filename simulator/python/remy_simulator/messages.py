@@ -3,7 +3,7 @@
 import itertools
 from typing import Final, Literal
 
-from remy_farm.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native
 from remy_simulator.traces import Traces
 

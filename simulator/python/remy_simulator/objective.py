@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from remy_farm.v1 import evaluation_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import _native, messages
 
 

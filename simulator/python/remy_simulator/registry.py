@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import native_choice
 

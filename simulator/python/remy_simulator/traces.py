@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from remy_farm.v1 import evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 
 #: What a process keeps of recordings that nobody uses, bytes.

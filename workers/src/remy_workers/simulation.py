@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import structlog
 from google.protobuf.message import DecodeError
 
-from remy_farm.completion import complete
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_proto.completion import complete
+from remy_proto.v1 import evaluation_pb2, worker_service_pb2
 from remy_rpc.tracing import span_beneath
 from remy_simulator import Cancelled, InvalidRequest, PreparedRequest
 from remy_simulator.columns import specimen_count

@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from remy_farm.v1 import evaluation_pb2, worker_service_pb2
+from remy_proto.v1 import evaluation_pb2, worker_service_pb2
 from remy_simulator import Cancellation, PreparedRequest
 
 #: Lines of the log that are kept while nobody takes them, and characters of each.

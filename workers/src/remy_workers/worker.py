@@ -15,8 +15,8 @@ import structlog
 import tenacity
 
 import remy_simulator
-from remy_farm.completion import complete
-from remy_farm.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2_grpc
+from remy_proto.completion import complete
+from remy_proto.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2_grpc
 from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import call_metadata

@@ -9,8 +9,8 @@ import grpc
 import tenacity
 from google.protobuf.message import Message
 
-from remy_farm.completion import complete
-from remy_farm.v1 import design_service_pb2_grpc
+from remy_proto.completion import complete
+from remy_proto.v1 import design_service_pb2_grpc
 from remy_rpc.channel import open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy, failure_of
 from remy_rpc.settings import call_metadata

@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import evaluation_pb2, job_pb2, spec_pb2
+from remy_farm.files import FileError
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import evaluation_pb2, job_pb2, spec_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.status import Refused, ServerFailed
-from remy_services.files import FileError
 
 FINAL_STATES: Final = frozenset(
     {job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from remy_farm.v1.design_service_pb2 import GetServerInfoRequest, GetServerInfoResponse
+from remy_proto.v1.design_service_pb2 import GetServerInfoRequest, GetServerInfoResponse
 from remy_rpc.channel import speaks_tls
 from remy_rpc.settings import Address, SettingsError
 from remy_services.client.connection import Connection

@@ -12,6 +12,9 @@ from typing import Annotated
 
 import msgspec
 
+from remy_farm.files import FileError, read_file
+from remy_farm.specification import SpecError
+from remy_farm.specification.reading import read_yaml
 from remy_rpc.settings import (
     Address,
     SettingsError,
@@ -21,9 +24,6 @@ from remy_rpc.settings import (
     read_token_file,
     tls_settings,
 )
-from remy_services.files import FileError, read_file
-from remy_services.specification import SpecError
-from remy_services.specification.reading import read_yaml
 
 TOKEN_VARIABLE = "REMY_FARM_TOKEN"
 CONFIGURATION_VARIABLE = "REMY_FARM_CONFIG"

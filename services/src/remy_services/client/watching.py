@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import grpc
 import tenacity
 
-from remy_farm.completion import complete
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_proto.completion import complete
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import FINAL_STATES
 from remy_services.client.status import ServerFailed, ServiceError

@@ -16,10 +16,10 @@ from typing import Final
 
 import grpc
 
+from remy_farm.files import FileError, read_file
+from remy_farm.specification import SpecError
+from remy_farm.specification.reading import Tree, read_yaml
 from remy_services.coordinator.refusals import CallRefused
-from remy_services.files import FileError, read_file
-from remy_services.specification import SpecError
-from remy_services.specification.reading import Tree, read_yaml
 
 
 class Role(StrEnum):

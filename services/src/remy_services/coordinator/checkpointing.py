@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_farm.designer import CheckpointError, Designer, OtherVersionError
+from remy_farm.driver.loop import DesignSession
+from remy_farm.driver.pareto import throughput_delay
+from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.job_handle import SCHEMA_VERSION, Edit, Environment, JobHandle
-from remy_services.designer import CheckpointError, Designer, OtherVersionError
-from remy_services.driver.loop import DesignSession
-from remy_services.driver.pareto import throughput_delay
-from remy_services.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_services.jobs.progress import RateMeter, cost, follow, measure
 from remy_services.jobs.states import CANCELLED, CANCELLING, PAUSED, PENDING, SUCCEEDED, Draft
 from remy_services.stores.contract import RefusedSnapshot, Snapshot, StoreError, retire_snapshots

@@ -16,8 +16,12 @@ import grpc
 import structlog
 from google.protobuf.json_format import MessageToDict
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
+from remy_farm.specification import parse_spec
+from remy_farm.specification.enclosures import named_files
+from remy_farm.specification.reading import fill
+from remy_farm.specification.traces import RecordedLink
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.access import Caller, Role, set_caller
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import changes, queries
@@ -42,10 +46,6 @@ from remy_services.kubernetes.design_jobs import (
 )
 from remy_services.kubernetes.manifest import KubernetesError
 from remy_services.kubernetes.reconciliation import Backoff
-from remy_services.specification import parse_spec
-from remy_services.specification.enclosures import named_files
-from remy_services.specification.reading import fill
-from remy_services.specification.traces import RecordedLink
 from remy_services.stores.recordings import put_recording
 
 _log = structlog.get_logger()

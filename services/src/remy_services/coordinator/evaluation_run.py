@@ -12,15 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_farm.designer import OtherVersionError
+from remy_farm.designer.budgets import Elapsed
+from remy_farm.driver.loop import Stopwatch, changed_or_done
+from remy_farm.evaluation.interface import EvaluationProgress, SharedEvaluator
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import RunSettings, suspended
 from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
 from remy_services.coordinator.job_run import JobRun, schedule
-from remy_services.designer import OtherVersionError
-from remy_services.designer.budgets import Elapsed
-from remy_services.driver.loop import Stopwatch, changed_or_done
-from remy_services.evaluation.interface import EvaluationProgress, SharedEvaluator
-from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.progress import RateMeter, cost
 from remy_services.jobs.states import (
     CANCELLING,
@@ -32,6 +31,7 @@ from remy_services.jobs.states import (
     SUCCEEDED,
     Draft,
 )
+from remy_services.transport.grpc import SimulatorIdentity
 
 # A part is some ten seconds of one processor: with one for each thread, and some that wait, workers
 # have always something to do.

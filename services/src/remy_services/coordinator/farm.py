@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from remy_farm.v1 import job_pb2, spec_pb2
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
 from remy_services.coordinator.job_handle import (
@@ -24,7 +25,6 @@ from remy_services.coordinator.job_handle import (
 )
 from remy_services.coordinator.job_run import DesignJobRun, JobRun
 from remy_services.coordinator.refusals import RequestIdTaken, bad_field
-from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.progress import QueueLimits, whose_turn
 from remy_services.jobs.requests import NoSuchJob, find_job, named_recordings, new_job_id
 from remy_services.jobs.states import (

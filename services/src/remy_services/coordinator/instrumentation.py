@@ -14,13 +14,13 @@ from pathlib import Path
 import grpc
 import structlog
 
-from remy_farm.v1 import job_pb2
+from remy_farm.driver.loop import Clock
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_proto.v1 import job_pb2
 from remy_rpc.settings import Address, SettingsError
 from remy_rpc.tracing import traces
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.tls import ServerTls
-from remy_services.driver.loop import Clock
-from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.states import FINAL, JobObserver
 from remy_services.stores.contract import CheckpointStore
 from remy_services.telemetry.profiling import Profiler

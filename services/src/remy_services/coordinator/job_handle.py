@@ -13,12 +13,12 @@ from typing import TypeVar
 import tenacity
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.completion import complete
-from remy_farm.v1 import job_pb2
+from remy_farm.driver.loop import Clock
+from remy_proto.completion import complete
+from remy_proto.v1 import job_pb2
 from remy_rpc.retry import failure_of
 from remy_services.coordinator.maintenance import BackupWriter, Threads
 from remy_services.coordinator.refusals import JobLost, StoreInTrouble
-from remy_services.driver.loop import Clock
 from remy_services.jobs.states import FINAL, Draft, JobObserver
 from remy_services.stores.contract import (
     CheckpointStore,

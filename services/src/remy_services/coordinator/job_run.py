@@ -12,7 +12,17 @@ from typing import Any
 
 import structlog
 
-from remy_farm.v1 import job_pb2
+from remy_farm.designer import Designer, OtherVersionError
+from remy_farm.designer.budgets import Elapsed
+from remy_farm.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
+from remy_farm.evaluation.interface import (
+    PacketLimitReached,
+    ResultsDiffer,
+    Share,
+    SharedEvaluator,
+    TaskQuarantined,
+)
+from remy_proto.v1 import job_pb2
 from remy_services.coordinator.checkpointing import (
     LiveProgress,
     RunSettings,
@@ -24,16 +34,6 @@ from remy_services.coordinator.checkpointing import (
 )
 from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
 from remy_services.coordinator.refusals import JobLost
-from remy_services.designer import Designer, OtherVersionError
-from remy_services.designer.budgets import Elapsed
-from remy_services.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
-from remy_services.evaluation.interface import (
-    PacketLimitReached,
-    ResultsDiffer,
-    Share,
-    SharedEvaluator,
-    TaskQuarantined,
-)
 from remy_services.jobs.states import (
     ACTIVE,
     CANCELLING,

@@ -11,13 +11,13 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
+from remy_farm.designer import DesignerError
+from remy_farm.specification import SpecError
 from remy_services.coordinator import refusals
 from remy_services.coordinator.access import Authorizer, set_caller
 from remy_services.coordinator.refusals import CallRefused, JobLost, RequestIdTaken, StoreInTrouble
-from remy_services.designer import DesignerError
 from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
 from remy_services.jobs.states import NotNow
-from remy_services.specification import SpecError
 from remy_services.stores.contract import JobMissing, StoreUnavailable
 from remy_services.telemetry.grpc_metrics import Context, Continuation, Handler, wrapped
 

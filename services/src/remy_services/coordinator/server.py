@@ -16,7 +16,11 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from remy_farm.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
+from remy_farm.evaluation.dispatcher import LoadTrace
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_farm.evaluation.local import ThreadPoolEvaluator
+from remy_farm.files import write_file
+from remy_proto.v1 import design_service_pb2, design_service_pb2_grpc, worker_service_pb2
 from remy_rpc.channel import SERVER_OPTIONS
 from remy_rpc.settings import Address, SettingsError
 from remy_services.coordinator.access import Authorizer
@@ -28,16 +32,12 @@ from remy_services.coordinator.job_handle import Environment, now, until_availab
 from remy_services.coordinator.maintenance import BackgroundTask, BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
-from remy_services.evaluation.dispatcher import LoadTrace
-from remy_services.evaluation.interface import SharedEvaluator
-from remy_services.evaluation.local import ThreadPoolEvaluator
-from remy_services.evaluation.transport.grpc import SimulatorIdentity, WorkerFleet
-from remy_services.evaluation.transport.ray import RayFleet, RaySettings, RayUnavailable
-from remy_services.files import write_file
 from remy_services.stores import open_store
 from remy_services.stores.archive import Backup
 from remy_services.stores.contract import CheckpointStore
 from remy_services.stores.recordings import read_recording
+from remy_services.transport.grpc import SimulatorIdentity, WorkerFleet
+from remy_services.transport.ray import RayFleet, RaySettings, RayUnavailable
 
 
 @dataclass(frozen=True)

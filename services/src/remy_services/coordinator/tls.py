@@ -14,10 +14,10 @@ import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from remy_farm.files import FileError, read_file
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.access import Authorizer, Tokens
 from remy_services.coordinator.maintenance import BackgroundTask
-from remy_services.files import FileError, read_file
 
 #: What tells one content of a file from another without reading it.
 Signature = tuple[tuple[int, int, int] | None, ...]

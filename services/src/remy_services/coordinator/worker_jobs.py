@@ -10,12 +10,12 @@ from pathlib import Path
 
 import structlog
 
-from remy_farm.v1 import spec_pb2
+from remy_farm.evaluation.dispatcher import Dispatcher
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_proto.v1 import spec_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.maintenance import BackgroundTask
-from remy_services.evaluation.dispatcher import Dispatcher
-from remy_services.evaluation.interface import SharedEvaluator
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes.cluster import KubernetesCluster
 from remy_services.kubernetes.launcher import Launcher, Report

@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.designer import Designer
+from remy_farm.designer import Designer
+from remy_proto.v1 import job_pb2, progress_pb2
 
 _SECONDS_PER_HOUR = 3600
 

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
-from remy_services.designer import DesignerError
-from remy_services.designer.search import with_steps
-from remy_services.jobs.states import CANCELLED, CANCELLING, FINAL, PAUSED, TRANSITIONS, Draft
-from remy_services.specification import (
+from remy_farm.designer import DesignerError
+from remy_farm.designer.search import with_steps
+from remy_farm.specification import (
     SpecError,
     Violation,
     check_spec,
@@ -25,9 +22,12 @@ from remy_services.specification import (
     to_yaml,
     vary,
 )
-from remy_services.specification.enclosures import trace_hashes
-from remy_services.specification.reading import Tree, read_yaml
-from remy_services.specification.schema import format_number
+from remy_farm.specification.enclosures import trace_hashes
+from remy_farm.specification.reading import Tree, read_yaml
+from remy_farm.specification.schema import format_number
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_services.jobs.states import CANCELLED, CANCELLING, FINAL, PAUSED, TRANSITIONS, Draft
 from remy_simulator.messages import to_native
 
 LONGEST_NAME = 100

@@ -9,8 +9,8 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
-from remy_farm.v1.job_pb2 import JobState
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_proto.v1.job_pb2 import JobState
 from remy_services.jobs.progress import come_to_rest
 
 PENDING: Final = job_pb2.JOB_STATE_PENDING

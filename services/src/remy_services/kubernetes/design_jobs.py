@@ -25,8 +25,18 @@ from typing import Any, Final, TypeAlias
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_farm.specification import to_yaml
+from remy_farm.specification.reading import fill, plain_scalar, read_yaml
+from remy_farm.specification.schema import (
+    descriptor_of,
+    enum_of,
+    int_or_none,
+    is_submessage,
+    short_name,
+    submessage_of,
+)
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.jobs.requests import new_job_id
 from remy_services.jobs.states import (
     ACTIVE,
@@ -42,16 +52,6 @@ from remy_services.jobs.states import (
 )
 from remy_services.kubernetes.manifest import label_of
 from remy_services.kubernetes.observed import JOB_ID_LABEL
-from remy_services.specification import to_yaml
-from remy_services.specification.reading import fill, plain_scalar, read_yaml
-from remy_services.specification.schema import (
-    descriptor_of,
-    enum_of,
-    int_or_none,
-    is_submessage,
-    short_name,
-    submessage_of,
-)
 
 API_VERSION: Final = "remy-farm.dev/v1alpha1"
 KIND: Final = "DesignJob"

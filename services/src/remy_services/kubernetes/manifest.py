@@ -16,8 +16,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from remy_farm.v1 import job_pb2, spec_pb2
-from remy_services.files import FileError, read_file
+from remy_farm.files import FileError, read_file
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.kubernetes.observed import (
     COMPONENT,
     COMPONENT_LABEL,

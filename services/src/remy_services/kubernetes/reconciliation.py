@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from remy_farm.v1 import spec_pb2
+from remy_proto.v1 import spec_pb2
 from remy_services.kubernetes.manifest import (
     ClusterRefused,
     Design,

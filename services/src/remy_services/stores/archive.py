@@ -11,9 +11,9 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from google.protobuf.message import DecodeError
 
-from remy_farm.completion import complete
-from remy_farm.v1 import job_pb2
-from remy_services.files import FileError, write_file
+from remy_farm.files import FileError, write_file
+from remy_proto.completion import complete
+from remy_proto.v1 import job_pb2
 from remy_services.jobs.requests import named_recordings
 from remy_services.stores.contract import (
     CheckpointStore,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tenacity
 
-from remy_services.files import reason
+from remy_farm.files import reason
 from remy_services.stores.contract import (
     Commit,
     Durability,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from remy_services.evaluation.scheduler.records import DURATION_BUCKETS_SECONDS
+from remy_farm.evaluation.scheduler.records import DURATION_BUCKETS_SECONDS
 
 PREFIX = "remy_farm_"
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
-from remy_farm.v1 import design_service_pb2, worker_service_pb2
+from remy_proto.v1 import design_service_pb2, worker_service_pb2
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.instrumentation import Instruments
 

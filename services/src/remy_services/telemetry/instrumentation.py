@@ -14,16 +14,16 @@ import prometheus_client
 import structlog
 from prometheus_client import CollectorRegistry
 
-from remy_farm.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
-from remy_farm.v1.job_pb2 import JobState
-from remy_rpc.tracing import span, trace_parent
-from remy_services.evaluation.interface import (
+from remy_farm.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
     OnProgress,
     Share,
     SharedEvaluator,
 )
+from remy_proto.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1.job_pb2 import JobState
+from remy_rpc.tracing import span, trace_parent
 from remy_services.jobs.states import FAILED, JobObserver, name_of
 from remy_services.stores.contract import (
     CheckpointStore,

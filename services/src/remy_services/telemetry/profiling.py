@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 import yappi
 
-from remy_services.files import FileError, write_file
+from remy_farm.files import FileError, write_file
 
 _LOG = structlog.stdlib.get_logger("profile")
 _MOST_FUNCTIONS = 60

@@ -15,10 +15,10 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from remy_farm.v1 import design_service_pb2, job_pb2, progress_pb2, spec_pb2
-from remy_services.evaluation.scheduler.records import Durations, SchedulerSnapshot
+from remy_farm.evaluation.scheduler.records import Durations, SchedulerSnapshot
+from remy_farm.specification.schema import fields_of, says_nothing
+from remy_proto.v1 import design_service_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
-from remy_services.specification.schema import fields_of, says_nothing
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
 

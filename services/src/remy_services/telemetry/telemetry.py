@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar, cast, runtime_checkable
 from cryptography import x509
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
-from remy_farm.v1 import job_pb2
-from remy_services.evaluation.interface import SharedEvaluator
-from remy_services.evaluation.scheduler.records import SchedulerSnapshot
-from remy_services.files import FileError, read_file
+from remy_farm.evaluation.interface import SharedEvaluator
+from remy_farm.evaluation.scheduler.records import SchedulerSnapshot
+from remy_farm.files import FileError, read_file
+from remy_proto.v1 import job_pb2
 from remy_services.stores.contract import CheckpointStore
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Metric

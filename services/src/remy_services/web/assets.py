@@ -13,7 +13,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remy_services.analysis.live_page import BUILT
+from remy_farm.analysis.live_page import BUILT
 from remy_services.web.guard import RequestRefused
 
 #: Where the page has what it shows first.

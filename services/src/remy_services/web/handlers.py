@@ -11,13 +11,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, spec_pb2
-from remy_services.analysis.job_wording import job_tree
-from remy_services.analysis.live_page import BUILT, live_page, table_tree
+from remy_farm.analysis.live_page import BUILT, live_page, table_tree
+from remy_farm.remycc import RemyCC, from_json
+from remy_farm.specification import SpecError, parse_spec, to_yaml
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client.design_client import DesignClient
-from remy_services.remycc import RemyCC, from_json
-from remy_services.specification import SpecError, parse_spec, to_yaml
+from remy_services.jobs.wording import job_tree
 from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
 from remy_services.web.guard import POLICY_OF_LIVE, RequestRefused
 from remy_services.web.sessions import SignedIn

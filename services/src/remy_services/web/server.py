@@ -29,11 +29,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from remy_farm.v1 import design_service_pb2 as messages
+from remy_farm.files import FileError, read_file
+from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, SettingsError
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import BadRequest, NotAllowed, Refused, ServiceError, Unreachable
-from remy_services.files import FileError, read_file
 from remy_services.web.assets import asset, encoding, packed, shell, takes_gzip
 from remy_services.web.feed import Tree
 from remy_services.web.guard import POLICY_OF_STUDIES, SAFE, Guard, RequestRefused, is_same

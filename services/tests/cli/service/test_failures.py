@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from services.tests.client.scripted_service import Failure, ScriptedService, later
 from tests.waiting import DEADLINE_SECONDS
 
@@ -208,7 +208,7 @@ def test_a_bad_specification_never_leaves_the_machine(
 def test_completion_knows_jobs(service: ScriptedService) -> None:
     from click.shell_completion import BashComplete
 
-    from remy_services.cli.main import main
+    from remy_cli.main import main
 
     service.script("ListJobs", messages.ListJobsResponse(jobs=[JOB, job_pb2.Job(name="other")]))
     complete = BashComplete(main, {}, "remy-farm", "_REMY_FARM_COMPLETE")
@@ -221,7 +221,7 @@ def test_completion_without_a_coordinator_completes_nothing(
 ) -> None:
     from click.shell_completion import BashComplete
 
-    from remy_services.cli.main import main
+    from remy_cli.main import main
 
     monkeypatch.setenv("REMY_FARM_COORDINATOR", "127.0.0.1:1")
     complete = BashComplete(main, {}, "remy-farm", "_REMY_FARM_COMPLETE")
@@ -238,7 +238,7 @@ def test_the_script_for_a_shell(shell: str, run: Any) -> None:
 @pytest.mark.parametrize("module", ["submit", "jobs", "watch", "doctor"])
 def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
     script = (
-        f"import sys, remy_services.cli.{module}\n"
+        f"import sys, remy_cli.{module}\n"
         "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
     )
     done = subprocess.run(

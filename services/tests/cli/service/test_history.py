@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis import history
-from remy_services.analysis.history import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
+from remy_farm.analysis import history
+from remy_farm.analysis.history import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
+from remy_proto.v1 import job_pb2, progress_pb2
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]

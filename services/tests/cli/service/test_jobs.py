@@ -8,10 +8,10 @@ from typing import Any
 import click
 import pytest
 
-from remy_services.cli.connecting import JobName
-from remy_services.cli.main import main
-from remy_services.remycc import read_remycc
-from remy_services.specification import load_spec, spec_of_tree
+from remy_cli.connecting import JobName
+from remy_cli.main import main
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec, spec_of_tree
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]

@@ -3,11 +3,11 @@ import json
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis.job_wording import job_tree, message_tree
-from remy_services.cli.views import print_job
-from remy_services.specification import parse_spec, spec_of_tree
+from remy_cli.views import print_job
+from remy_farm.specification import parse_spec, spec_of_tree
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, progress_pb2
+from remy_services.jobs.wording import job_tree, message_tree
 from services.tests.cli.conftest import SMALL_SPEC
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2
+from laboratory.tests.studies.small_studies import SMALL, write_studies
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2
 from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
 from services.tests.cli.test_reproduce import RunJson, files_of
-from services.tests.studies.small_studies import SMALL, write_studies
 from tests.children import ending_with_its_test
 from tests.observability.local_worker import LocalWorker
 from tests.service.watcher import connect

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remy_services.cli.views import BLOCK_BARS, LETTER_BARS, sparkline
+from remy_cli.views import BLOCK_BARS, LETTER_BARS, sparkline
 
 VALUES = st.lists(st.floats(-1e9, 1e9), max_size=200)
 

@@ -7,9 +7,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.live import Live
 
-from remy_farm.v1 import job_pb2, progress_pb2
-from remy_services.analysis.job_wording import history_sentence, state
-from remy_services.cli.views import LiveView, PlainView
+from remy_cli.views import LiveView, PlainView
+from remy_proto.v1 import job_pb2, progress_pb2
+from remy_services.jobs.wording import history_sentence, state
 
 RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
 

@@ -9,9 +9,14 @@ from collections.abc import AsyncIterator, Iterable
 
 import grpc
 
-from remy_farm.completion import complete
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, rule_table_pb2, spec_pb2
+from remy_farm.designer import Designer
+from remy_farm.specification import check_spec, parse_spec
+from remy_farm.specification.enclosures import trace_hashes
+from remy_farm.specification.networks import designs
+from remy_farm.specification.traces import check_recording
+from remy_proto.completion import complete
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, rule_table_pb2, spec_pb2
 from remy_services.coordinator.access import Role, current_caller
 from remy_services.coordinator.farm import Farm, check_same_request
 from remy_services.coordinator.handlers.queries import (
@@ -22,7 +27,6 @@ from remy_services.coordinator.handlers.queries import (
 )
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
-from remy_services.designer import Designer
 from remy_services.jobs.requests import (
     NoJob,
     as_imported,
@@ -40,10 +44,6 @@ from remy_services.jobs.states import (
     Operation,
     state_after,
 )
-from remy_services.specification import check_spec, parse_spec
-from remy_services.specification.enclosures import trace_hashes
-from remy_services.specification.networks import designs
-from remy_services.specification.traces import check_recording
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
 from remy_services.stores.recordings import MOST_RECORDING_BYTES, claim_recording, put_recording

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import grpc
 
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import design_service_pb2_grpc
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import design_service_pb2_grpc
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers import changes, evaluations, queries
 from remy_services.coordinator.handlers.queries import ServerInformation, watch_job

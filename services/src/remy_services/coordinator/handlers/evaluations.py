@@ -8,9 +8,10 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from remy_farm.completion import complete
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_farm.evaluation.tasks import stated_packets
+from remy_proto.completion import complete
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.access import current_caller
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.handlers.changes import (
@@ -20,8 +21,7 @@ from remy_services.coordinator.handlers.changes import (
     made_before,
 )
 from remy_services.coordinator.refusals import bad_field, not_now
-from remy_services.evaluation.tasks import stated_packets
-from remy_services.evaluation.transport.grpc import SimulatorIdentity
+from remy_services.transport.grpc import SimulatorIdentity
 from remy_simulator.columns import specimen_count
 from remy_simulator.traces import named_traces
 

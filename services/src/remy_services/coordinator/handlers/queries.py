@@ -8,23 +8,23 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from remy_farm.completion import complete
-from remy_farm.v1 import design_service_pb2 as messages
-from remy_farm.v1 import job_pb2, rule_table_pb2
+from remy_farm.designer import OtherVersionError
+from remy_farm.remycc import RemyCC, reference_config, to_bytes
+from remy_farm.specification.networks import designs
+from remy_farm.specification.schema import show
+from remy_proto.completion import complete
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import job_pb2, rule_table_pb2
 from remy_services.coordinator.access import current_caller
 from remy_services.coordinator.checkpointing import SnapshotsLost, designer_of
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import StoreWatch
 from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
-from remy_services.designer import OtherVersionError
-from remy_services.evaluation.transport.grpc import SimulatorIdentity
 from remy_services.jobs.requests import differences, page_of
 from remy_services.jobs.states import FINAL, PENDING
-from remy_services.remycc import RemyCC, reference_config, to_bytes
-from remy_services.specification.networks import designs
-from remy_services.specification.schema import show
 from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
+from remy_services.transport.grpc import SimulatorIdentity
 from remy_simulator import InvalidTable
 from remy_simulator.messages import from_native, to_native
 

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from remy_services.files import FileError, read_file, reason
+from remy_farm.files import FileError, read_file, reason
 from remy_services.stores.contract import StoreError, StoreUnavailable
 
 PASSWORD_VARIABLE = "REMY_FARM_REDIS_PASSWORD"

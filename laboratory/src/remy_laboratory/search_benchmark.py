@@ -1,0 +1,529 @@
+"""The benchmark: tables and searches measured on one network model with specimens set apart.
+
+The usual model is the general-purpose one of "TCP ex Machina" (section 5.1), for which tables were
+published: a search is as good as the table that it publishes after so many seconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import remy_simulator
+from remy_farm.analysis.wording import estimate_tree
+from remy_farm.driver.progress import DesignObserver
+from remy_farm.driver.run import DesignResult, DesignRun
+from remy_farm.evaluation.measures import (
+    Estimate,
+    Evaluate,
+    by_specimen,
+    estimate,
+    link_rate_mbps,
+    trial_request,
+)
+from remy_farm.files import FileError
+from remy_farm.specification import spec_of_tree, vary
+from remy_farm.specification.reading import Tree
+from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_simulator import RuleTable
+from remy_simulator.objective import mean_of_scored, sender_scores
+
+SPECIMENS = 512
+SIMULATED_SECONDS = 100.0
+#: A sender on for less is left out: no candidate can influence its score by much.
+MINIMUM_ON_MS = 500.0
+
+_MODEL: Tree = {
+    "name": "general-purpose",
+    "network": {
+        "link_rate_mbps": {"uniform": [10, 20]},
+        "rtt_ms": {"uniform": [100, 200]},
+        "senders": {"integer_uniform": [1, 16]},
+        "buffer": "infinite",
+    },
+    "traffic": {"exponential_time": {"mean_ms": 5000}, "mean_off_ms": 5000},
+    "objective": {"alpha": 1, "beta": 1, "minimum_on_ms": MINIMUM_ON_MS},
+    "search": {"mode": "joint"},
+}
+
+# Names the held-out specimens. The streams of a search are named by its seed and small numbers, in
+# paths of another length.
+_HELD_OUT = 0x7961726473746963
+# What `remy-farm evaluate --seed 20130812` draws.
+_EVALUATION = 20130812
+
+
+@dataclass(frozen=True)
+class BenchmarkNetwork:
+    """Networks that tables and searches are measured on."""
+
+    model: Tree
+    #: Held-out specimens, how long they are simulated, and what names them.
+    specimens: int
+    seconds: float
+    held_out: int
+    #: Whether scores are in bits above those of a sender with a fair share of the link and no
+    #: queueing, rather than in the objective's own unit.
+    is_normalized: bool = False
+
+
+def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
+    """A range of link rates of "An Experimental Study of the Learnability of Congestion Control"
+    (Table 2), measured as `evaluate` does it: 256 specimens of 30 s, natural logarithms."""
+    model: Tree = {
+        "name": "learnability",
+        "network": {
+            "link_rate_mbps": {"log_uniform": [lowest_mbps, highest_mbps]},
+            "rtt_ms": 150,
+            "senders": 2,
+            "buffer": "infinite",
+        },
+        "traffic": {"exponential_time": {"mean_ms": 1000}, "mean_off_ms": 1000},
+        "search": {"mode": "joint"},
+    }
+    return BenchmarkNetwork(model, 256, 30.0, _EVALUATION)
+
+
+# The ranges of the learnability study (Tables 2 to 4) at once, with clocks as kernels have them.
+_GENERALIST: Tree = {
+    "name": "generalist",
+    "network": {
+        "link_rate_mbps": {"log_uniform": [1, 1000]},
+        "rtt_ms": {"log_uniform": [10, 300]},
+        "senders": [1, 2, 4, 8, 16, 32, 64, 100],
+        "buffer": "infinite",
+        "measurement": {
+            "jitter": {"exponential_mean_packets": {"log_uniform": [0.01, 3]}},
+            "timestamp_resolution_ms": 0.001,
+            "bunch_packets": [1, 2, 4],
+            "delayed_ack_ms": [0, 1],
+        },
+    },
+    "traffic": {"exponential_time": {"mean_ms": 2000}, "mean_off_ms": 2000},
+    "objective": {"minimum_on_ms": MINIMUM_ON_MS},
+    "search": {"mode": "joint", "specimens": 32, "simulated_seconds": 12},
+}
+
+GENERAL_PURPOSE: Final = "general-purpose"
+#: By name.
+NETWORKS: Final = {
+    GENERAL_PURPOSE: BenchmarkNetwork(_MODEL, SPECIMENS, SIMULATED_SECONDS, _HELD_OUT, True),
+    "general-purpose-noise": BenchmarkNetwork(
+        vary(
+            vary(
+                _MODEL, "network.measurement.jitter", {"exponential_mean_ms": {"uniform": [0, 0.5]}}
+            ),
+            "network.measurement.timestamp_resolution_ms",
+            [0.001, 1],
+        ),
+        128,
+        30.0,
+        _EVALUATION,
+        True,
+    ),
+    "generalist": BenchmarkNetwork(_GENERALIST, 256, 12.0, _EVALUATION, True),
+    "learnability-2x": _learnability(22, 44),
+    "learnability-10x": _learnability(10, 100),
+    "learnability-100x": _learnability(3.2, 320),
+    "learnability-1000x": _learnability(1, 1000),
+}
+
+
+def benchmark_spec(
+    delta: float = 1.0,
+    settings: Iterable[tuple[str, Tree]] = (),
+    *,
+    network: str = GENERAL_PURPOSE,
+    source: str = "the benchmark",
+) -> spec_pb2.DesignSpec:
+    """A design for the benchmark's networks of that name.
+
+    `settings` are (path, value) pairs as `vary` takes them. Raises SpecError; `source` is what it
+    names.
+    """
+    tree = vary(NETWORKS[network].model, "objective.delta", delta)
+    for path, value in settings:
+        tree = vary(tree, path, value, source=source)
+    return spec_of_tree(tree, source)
+
+
+def held_out_request(
+    table: RuleTable, specimens: int, *, network: str = GENERAL_PURPOSE
+) -> evaluation_pb2.EvaluationRequest:
+    """The table on the first of the held-out specimens, which are the same for every table."""
+    measured = NETWORKS[network]
+    return trial_request(
+        benchmark_spec(network=network),
+        table,
+        seed=measured.held_out,
+        specimens=specimens,
+        seconds=measured.seconds,
+    )
+
+
+#: Numbers of senders that are told apart: first and last of each group.
+GROUPS: Final = ((1, 1), (2, 4), (5, 9), (10, 16))
+
+_NATURAL_LOGARITHM_OF_2: Final = remy_simulator.log(2.0)
+
+
+@dataclass(frozen=True)
+class BenchmarkScore:
+    """Means with their standard errors; None where nothing could be scored."""
+
+    #: Over specimens; a specimen's score is the mean over its senders.
+    mean: Estimate | None
+    #: Over the senders of all specimens.
+    pooled: Estimate | None
+    #: Over the specimens of each of GROUPS.
+    groups: tuple[Estimate | None, ...]
+
+
+def group_name(group: tuple[int, int]) -> str:
+    """As in "2-4"."""
+    first, last = group
+    return str(first) if first == last else f"{first}-{last}"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What tables are measured on, and how they are scored."""
+
+    #: Weight of delay in the score, and in the objective of searches.
+    delta: float = 1.0
+    #: Only so many of the held-out specimens; None: all of them.
+    specimens: int | None = None
+    #: One of NETWORKS.
+    network: str = GENERAL_PURPOSE
+
+    @property
+    def specimen_count(self) -> int:
+        """On how many specimens tables are measured."""
+        return self.specimens or NETWORKS[self.network].specimens
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the scores in QUOTED are of this benchmark."""
+        return self.delta == QUOTED_DELTA and self.network == GENERAL_PURPOSE
+
+
+def measure_table(
+    table: RuleTable, evaluate: Evaluate, benchmark: Benchmark = Benchmark()
+) -> BenchmarkScore:
+    """Simulates a table on the held-out specimens, and scores it by `normalized_scores`, or by the
+    objective where scores are not normalized."""
+    delta, network = benchmark.delta, benchmark.network
+    request = held_out_request(table, benchmark.specimen_count, network=network)
+    objective = benchmark_spec(delta, network=network).objective
+
+    def scores(
+        specimen: evaluation_pb2.Specimen, result: evaluation_pb2.SpecimenOutcome
+    ) -> list[float | None]:
+        if NETWORKS[network].is_normalized:
+            return normalized_scores(delta, specimen, result, request.duration_ms)
+        return sender_scores(objective, specimen, result, request.duration_ms)
+
+    return summarize(
+        [scores(specimen, result) for specimen, result in by_specimen(request, evaluate(request))]
+    )
+
+
+def normalized_scores(
+    delta: float,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    duration_ms: float,
+) -> list[float | None]:
+    """log2(equal-share throughput / link rate) - delta * log2(delay / RTT) of each sender.
+
+    That is the objective with alpha = beta = 1 in units of 1 bit, zero for a sender that has its
+    fair share of the link at no queueing. None for a sender that is left out.
+    """
+    objective = spec_pb2.Objective(
+        alpha=1,
+        beta=1,
+        delta=delta,
+        throughput=spec_pb2.THROUGHPUT_MEASURE_EQUAL_SHARE,
+        minimum_on_ms=MINIMUM_ON_MS,
+    )
+    ideal = remy_simulator.log(link_rate_mbps(specimen)) - delta * remy_simulator.log(
+        specimen.rtt_ms
+    )
+    return [
+        None if score is None else (score - ideal) / _NATURAL_LOGARITHM_OF_2
+        for score in sender_scores(objective, specimen, outcome, duration_ms)
+    ]
+
+
+def summarize(scores: Sequence[Sequence[float | None]]) -> BenchmarkScore:
+    """The means of scores by specimen and sender; None is left out."""
+    means = [mean_of_scored(senders) for senders in scores]
+    return BenchmarkScore(
+        mean=estimate(means),
+        pooled=_pooled(scores),
+        groups=tuple(
+            estimate(
+                [
+                    mean
+                    for mean, senders in zip(means, scores, strict=True)
+                    if first <= len(senders) <= last
+                ]
+            )
+            for first, last in GROUPS
+        ),
+    )
+
+
+def _pooled(scores: Sequence[Sequence[float | None]]) -> Estimate | None:
+    """The mean over senders. Those of one specimen share their fate: the error is that of a ratio
+    of two sums over independent specimens."""
+    scored = [[score for score in senders if score is not None] for senders in scores]
+    counts = [len(senders) for senders in scored if senders]
+    sums = [math.fsum(senders) for senders in scored if senders]
+    senders, specimens = sum(counts), len(counts)
+    if not senders:
+        return None
+    mean = math.fsum(sums) / senders
+    if specimens < 2:
+        return Estimate(mean, None, senders)
+    squares = math.fsum(
+        (total - mean * count) ** 2 for total, count in zip(sums, counts, strict=True)
+    )
+    error = math.sqrt(squares * specimens / (specimens - 1)) / senders
+    return Estimate(mean, error, senders)
+
+
+REFERENCE_VARIABLE: Final = "REMY_REFERENCE_DIR"
+
+
+@dataclass(frozen=True)
+class PublishedScore:
+    """A published table's score on the benchmark."""
+
+    name: str
+    rules: int
+    score: BenchmarkScore
+
+
+def _quoted(name: str, rules: int, *means: float) -> PublishedScore:
+    """Mean, pooled mean, and those of the groups."""
+    mean, pooled, *groups = (Estimate(value, None, SPECIMENS) for value in means)
+    return PublishedScore(name, rules, BenchmarkScore(mean, pooled, tuple(groups)))
+
+
+#: For delta = 1, quoted from a measurement on other specimens (standard errors .005 to .027).
+QUOTED: Final = (
+    _quoted("2013-delta0.1", 162, -0.436, -0.476, -0.43, -0.35, -0.38, -0.52),
+    _quoted("2013-delta1", 190, -0.485, -0.436, -0.84, -0.59, -0.43, -0.42),
+    _quoted("2013-delta10", 197, -0.807, -0.518, -2.25, -1.46, -0.72, -0.35),
+)
+QUOTED_DELTA: Final = 1.0
+
+
+def best_groups(published: tuple[PublishedScore, ...]) -> tuple[float, ...]:
+    """The best published score of each group; empty of none."""
+    by_group = zip(*(each.score.groups for each in published), strict=True)
+    return tuple(max(each.mean if each else -math.inf for each in group) for group in by_group)
+
+
+def published_files() -> list[Path]:
+    """The .dna files of the published tables. Raises FileError if there are none."""
+    folder = os.environ.get(REFERENCE_VARIABLE)
+    files = sorted(Path(folder, "remyccs").glob("*.dna")) if folder else []
+    if not files:
+        raise FileError(
+            f"{REFERENCE_VARIABLE} is {folder!r}, but must name the folder whose subfolder remyccs "
+            "holds the published .dna files"
+        )
+    return files
+
+
+@dataclass(frozen=True)
+class Published:
+    """A table that a design published, and what it had cost."""
+
+    table: RuleTable
+    #: Steps made; 0 for the table that a search begins with.
+    steps: int
+    #: Of the process since the design began: no table has been measured in between.
+    cpu_seconds: float
+    wall_seconds: float
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What a search had reached."""
+
+    seed: int
+    steps: int
+    rules: int
+    cpu_seconds: float
+    wall_seconds: float
+    score: BenchmarkScore
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """A design that went to its end."""
+
+    result: DesignResult
+    cpu_seconds: float
+    wall_seconds: float
+    published: tuple[Published, ...]
+
+
+class _Recorder(DesignObserver):
+    """Keeps every table with the time at which it was published."""
+
+    def __init__(self) -> None:
+        self._cpu_origin = time.process_time()
+        self._wall_origin = time.monotonic()
+        self.tables: list[Published] = []
+
+    def elapsed(self) -> tuple[float, float]:
+        """CPU-seconds and wall-seconds."""
+        return time.process_time() - self._cpu_origin, time.monotonic() - self._wall_origin
+
+    def published(self, table: RuleTable, steps: int) -> None:
+        self.tables.append(Published(table, steps, *self.elapsed()))
+
+
+def run_search(
+    spec: spec_pb2.DesignSpec, folder: str | os.PathLike[str], *, threads: int
+) -> SearchRun:
+    """Designs as `DesignRun` does, and keeps each table that is published on the way.
+
+    Measuring is left for afterwards, so that it takes nothing from the design. The times count
+    everything that the design does, also what its budget of CPU time buys being found out. Raises
+    KeyboardInterrupt if the run is interrupted, and what DesignRun raises.
+    """
+    recorder = _Recorder()
+    result = DesignRun(spec, folder, threads=threads).run(recorder)
+    cpu_seconds, wall_seconds = recorder.elapsed()
+    if result.reason is None:
+        raise KeyboardInterrupt
+    return SearchRun(result, cpu_seconds, wall_seconds, tuple(recorder.tables))
+
+
+def thinned(tables: Iterable[Published], every: int) -> list[Published]:
+    """The tables that are at least `every` steps apart, and the last one."""
+    *earlier, last = tables
+    kept: list[Published] = []
+    for each in earlier:
+        if not kept or each.steps >= kept[-1].steps + every:
+            kept.append(each)
+    return [*kept, last]
+
+
+def measure_curve(
+    run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int = 1
+) -> Iterator[CurvePoint]:
+    """The points of a search's curve, one after the other as they are measured."""
+    for each in thinned(run.published, every):
+        yield CurvePoint(
+            seed=run.result.spec.search.seed,
+            steps=each.steps,
+            rules=each.table.rule_count,
+            cpu_seconds=each.cpu_seconds,
+            wall_seconds=each.wall_seconds,
+            score=measure_table(each.table, evaluate, benchmark),
+        )
+
+
+@dataclass(frozen=True)
+class SeedCurve:
+    """One search: what it took in all, and its points by increasing time."""
+
+    seed: int
+    steps: int
+    cpu_seconds: float
+    wall_seconds: float
+    points: tuple[CurvePoint, ...]
+
+    @property
+    def final(self) -> CurvePoint:
+        """The table that the search ended with."""
+        return self.points[-1]
+
+    def first_passed(self, threshold: float) -> CurvePoint | None:
+        """The first table whose mean and pooled mean were both above `threshold`, if any was."""
+        for point in self.points:
+            mean, pooled = point.score.mean, point.score.pooled
+            if mean and pooled and min(mean.mean, pooled.mean) > threshold:
+                return point
+        return None
+
+
+def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -> list[str]:
+    """The numbers of senders for which a published table is better."""
+    return [
+        group_name(group)
+        for group, ours, best in zip(GROUPS, score.groups, best_groups(published), strict=False)
+        if ours is None or ours.mean < best
+    ]
+
+
+def score_tree(score: BenchmarkScore) -> dict[str, Any]:
+    """A score as JSON."""
+    return {
+        **estimate_tree(score.mean, "mean"),
+        **estimate_tree(score.pooled, "pooled"),
+        "groups": [
+            {
+                "senders": group_name(group),
+                "specimens": each.count if each else 0,
+                **estimate_tree(each, "mean"),
+            }
+            for group, each in zip(GROUPS, score.groups, strict=True)
+        ],
+    }
+
+
+def summary_tree(
+    curve: SeedCurve, thresholds: Sequence[float], published: tuple[PublishedScore, ...]
+) -> dict[str, Any]:
+    """One search as JSON."""
+    passings = [(threshold, curve.first_passed(threshold)) for threshold in thresholds]
+    return {
+        "seed": curve.seed,
+        "cpu_seconds": curve.cpu_seconds,
+        "wall_seconds": curve.wall_seconds,
+        "steps": curve.steps,
+        "rules": curve.final.rules,
+        **score_tree(curve.final.score),
+        "groups_below_the_best_published": groups_below(curve.final.score, published),
+        "first_passed": [
+            {
+                "score": threshold,
+                "cpu_seconds": passing and passing.cpu_seconds,
+                "wall_seconds": passing and passing.wall_seconds,
+            }
+            for threshold, passing in passings
+        ],
+    }
+
+
+def to_csv(points: Iterable[CurvePoint]) -> str:
+    """A line with the names of the columns, then one a point."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = ["mean", "pooled", *(f"senders_{group_name(group)}" for group in GROUPS)]
+    writer.writerow(
+        ["seed", "steps", "rules", "cpu_seconds", "wall_seconds"]
+        + [column for name in names for column in (name, f"{name}_stderr")]
+    )
+    for point in points:
+        score = point.score
+        estimates = [score.mean, score.pooled, *score.groups]
+        writer.writerow(
+            [point.seed, point.steps, point.rules, point.cpu_seconds, point.wall_seconds]
+            + [cell for each in estimates for cell in estimate_tree(each, "").values()]
+        )
+    return text.getvalue()

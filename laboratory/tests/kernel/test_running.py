@@ -1,0 +1,298 @@
+"""`remy-farm kernel run` in network namespaces: used, counted, and nothing is left behind."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from laboratory.tests.kernel.tables import SCALE_FREE, integers, needs_kernel
+from remy_laboratory.kernel.fixed_point import SOURCES
+from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
+from tests.waiting import wait_until
+
+pytestmark = needs_kernel
+
+_REMY_FARM = Path(sys.executable).with_name("remy-farm")
+_SYSCTL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_AVAILABLE = _SYSCTL.with_name("tcp_available_congestion_control")
+_KILLS = 50 if os.environ.get("REMY_SOAK") else 4
+# A sender and a receiver over the loopback; prints what ss says of the sender meanwhile.
+_LOOPBACK = """
+import socket, subprocess, threading
+listening = socket.create_server(("127.0.0.1", 0))
+received = []
+def receive():
+    with listening.accept()[0] as connection:
+        while data := connection.recv(65536):
+            received.append(len(data))
+thread = threading.Thread(target=receive)
+thread.start()
+with socket.create_connection(listening.getsockname()) as sending:
+    sending.sendall(bytes(3_000_000))
+    print(subprocess.run(["ss", "-Htin"], capture_output=True, text=True).stdout)
+thread.join()
+assert sum(received) == 3_000_000
+"""
+
+
+def _name() -> str:
+    # Of this process: tests may run beside each other.
+    return f"remy{os.getpid()}"
+
+
+@pytest.fixture
+def netns() -> Iterator[str]:
+    name = f"remy-test-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
+    yield name
+    subprocess.run(["ip", "netns", "delete", name], check=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    assert write_ebpf(folder, ebpf_files(integers(SCALE_FREE), _name()))
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "REMY_FARM_KERNEL_STATES": str(tmp_path / "states")}
+
+
+def _call(environment: dict[str, str], *words: object) -> str:
+    command = [str(_REMY_FARM), "kernel", *map(str, words)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def _running(environment: dict[str, str], *words: object) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [str(_REMY_FARM), "kernel", "run", *map(str, words)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert f"{_name()} runs" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _in(netns: str, *words: str) -> str:
+    command = ["ip", "netns", "exec", netns, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_namespace_uses_it_and_nobody_else(
+    folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    before = _SYSCTL.read_text()
+    before_there = _in(netns, "cat", str(_SYSCTL))
+    with _running(environment, folder, "--netns", netns) as process:
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        assert _SYSCTL.read_text() == before
+        said = _in(netns, sys.executable, "-c", _LOOPBACK)
+        assert _name() in said
+        assert "cwnd:" in said
+        found = json.loads(_call(environment, "status", "--json"))["running"]
+        assert [each["name"] for each in found] == [_name()]
+        assert found[0]["sockets"] >= 2
+        assert found[0]["acks"] > 10
+        assert sum(found[0]["uses_by_rule"]) > found[0]["acks"] / 2
+        process.terminate()
+        assert process.wait(30) == 0
+    assert _in(netns, "cat", str(_SYSCTL)) == before_there
+    assert _name() not in _AVAILABLE.read_text()
+    assert list((tmp_path / "states").iterdir()) == []
+
+
+@contextmanager
+def _running_inside(
+    environment: dict[str, str], netns: str, words: list[str]
+) -> Iterator[subprocess.Popen[str]]:
+    """A command in a network namespace, whose default is for it that of the machine."""
+    process = subprocess.Popen(
+        ["ip", "netns", "exec", netns, *words], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        assert f"{_name()} runs; new sockets of this machine" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_default_is_saved_and_restored(
+    how: signal.Signals,
+    folder: Path,
+    netns: str,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    outside = _SYSCTL.read_text()
+    before = _in(netns, "cat", str(_SYSCTL))
+    # Namespaces have a default of their own, but only of what everybody may use.
+    run = [str(_REMY_FARM), "kernel", "run", str(folder), "--default", "--for-all"]
+    with _running_inside(environment, netns, run) as process:
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        assert _SYSCTL.read_text() == outside
+        process.send_signal(how)
+        assert process.wait(30) == (-how if how == signal.SIGKILL else 0)
+    if how == signal.SIGKILL:
+        undo = ["ip", "netns", "exec", netns, str(_REMY_FARM), "kernel", "status"]
+        done = subprocess.run(undo, env=environment, capture_output=True, text=True, check=True)
+        assert f"{_name()} had been killed; what it left is undone" in done.stderr
+    assert _in(netns, "cat", str(_SYSCTL)) == before
+    assert list((tmp_path / "states").iterdir()) == []
+
+
+def test_a_default_that_somebody_else_has_changed_since_stays(
+    folder: Path, netns: str, environment: dict[str, str]
+) -> None:
+    with _running(environment, folder, "--netns", netns) as process:
+        _in(netns, "sh", "-c", f"echo reno > {_SYSCTL}")
+        process.terminate()
+        assert process.wait(30) == 0
+    assert _in(netns, "cat", str(_SYSCTL)) == "reno"
+
+
+def test_the_service_runs_and_ends_as_its_unit_says(
+    folder: Path, netns: str, environment: dict[str, str]
+) -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(SOURCES / "remy-farm-kernel@.service")
+    service = unit["Service"]
+
+    def words(key: str) -> list[str]:
+        installed = service[key].replace("/etc/remy-farm/kernel/%i", str(folder))
+        command, *rest = installed.split()
+        assert command == "remy-farm"
+        return [str(_REMY_FARM), *rest]
+
+    before = _in(netns, "cat", str(_SYSCTL))
+    with _running_inside(environment, netns, [*words("ExecStart"), "--for-all"]) as process:
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        process.send_signal(signal.Signals[service["KillSignal"]])
+        assert process.wait(30) == 0
+    stopped = subprocess.run(
+        ["ip", "netns", "exec", netns, *words("ExecStopPost")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "No RemyCC runs" in stopped.stdout
+    assert _in(netns, "cat", str(_SYSCTL)) == before
+
+
+def test_a_route_uses_it(folder: Path, netns: str, environment: dict[str, str]) -> None:
+    _in(netns, "ip", "route", "add", "10.1.0.0/16", "dev", "lo")
+    before = _in(netns, "ip", "route", "show", "10.1.0.0/16")
+    with _running(environment, folder, "--netns", netns, "--route", "10.1.0.0/16") as process:
+        assert f"congctl {_name()}" in _in(netns, "ip", "route", "show", "10.1.0.0/16")
+        assert _in(netns, "cat", str(_SYSCTL)) != _name()
+        process.terminate()
+        assert process.wait(30) == 0
+    assert _in(netns, "ip", "route", "show", "10.1.0.0/16") == before
+
+
+def test_sockets_ask_for_it_by_name(folder: Path, environment: dict[str, str]) -> None:
+    with _running(environment, folder), socket.socket() as asking:
+        asking.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _name().encode())
+        found = asking.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        assert found.rstrip(b"\0").decode() == _name()
+    assert _name() not in _AVAILABLE.read_text()
+
+
+def test_what_is_pinned_stays_until_it_is_stopped(
+    folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    pins = tmp_path / "pins"
+    pins.mkdir()
+    subprocess.run(["mount", "-t", "bpf", "bpf", str(pins)], check=True)
+    try:
+        before = _in(netns, "cat", str(_SYSCTL))
+        _call(environment, "run", folder, "--netns", netns, "--pin", pins / "link")
+        assert _name() in _AVAILABLE.read_text()
+        assert _in(netns, "cat", str(_SYSCTL)) == _name()
+        _call(environment, "stop", _name())
+        assert _in(netns, "cat", str(_SYSCTL)) == before
+        wait_until(lambda: _name() not in _AVAILABLE.read_text())
+    finally:
+        subprocess.run(["umount", str(pins)], check=True)
+
+
+def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
+    folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    before, before_there = _SYSCTL.read_text(), _in(netns, "cat", str(_SYSCTL))
+    began = time.monotonic()
+    with _running(environment, folder, "--netns", netns):
+        start_seconds = time.monotonic() - began
+    _call(environment, "status")
+    moments = random.Random(1)
+    for _ in range(_KILLS):
+        process = subprocess.Popen(
+            [str(_REMY_FARM), "kernel", "run", str(folder), "--netns", netns],
+            env=environment,
+            stderr=subprocess.DEVNULL,
+        )
+        # While it starts, and while it runs.
+        time.sleep(start_seconds * moments.uniform(0.3, 1.5))
+        process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM]))
+        process.wait()
+        _call(environment, "status")
+        assert _in(netns, "cat", str(_SYSCTL)) == before_there
+        assert _SYSCTL.read_text() == before
+        wait_until(lambda: _name() not in _AVAILABLE.read_text())
+        states = tmp_path / "states"
+        assert not states.exists() or list(states.iterdir()) == []
+
+
+def test_what_a_run_that_was_killed_was_writing_is_removed_and_of_a_live_one_is_not(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    states = tmp_path / "states"
+    states.mkdir()
+    started = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
+    mine = states / f".remy.{os.getpid()}.{started}.tmp"
+    of_nobody = states / f".remy.{os.getpid()}.1.tmp"
+    for path in (mine, of_nobody):
+        path.write_text("{")
+    _call(environment, "status")
+    assert list(states.iterdir()) == [mine]
+
+
+def test_a_second_run_of_one_name_is_refused(folder: Path, environment: dict[str, str]) -> None:
+    with _running(environment, folder):
+        second = subprocess.run(
+            [str(_REMY_FARM), "kernel", "run", str(folder)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert second.returncode == 2
+    assert f"has an algorithm '{_name()}' already" in second.stderr

@@ -1,0 +1,169 @@
+"""Cells are simulated once, and are the networks that a study names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from laboratory.tests.studies.small_studies import SMALL
+from remy_farm.evaluation.interface import OnProgress
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.files import FileError
+from remy_farm.specification.schema import SpecError
+from remy_laboratory.studies.cells import (
+    CellRunner,
+    CellStore,
+    cells_of,
+    read_tables,
+    remycc_path,
+)
+from remy_laboratory.studies.networks import REFERENCE_VARIABLE, buffer_packets, study_network
+from remy_laboratory.studies.study import parse_study
+from remy_proto.v1 import evaluation_pb2
+
+STUDY = parse_study(SMALL, "small.yaml", study="small", name="figure")
+ROW = STUDY.rows[0]
+TABLES = read_tables(ROW, Path())
+
+
+class _Counting:
+    """An evaluator that says how many simulations it was asked for."""
+
+    def __init__(self) -> None:
+        self._evaluator = LocalEvaluator()
+        self.simulations = 0
+
+    def evaluate(
+        self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
+    ) -> evaluation_pb2.EvaluationOutcome:
+        self.simulations += len(request.specimen_columns.keys) // 8
+        return self._evaluator.evaluate(request, on_progress)
+
+    def close(self) -> None:
+        self._evaluator.close()
+
+
+@pytest.fixture
+def evaluator() -> Iterator[_Counting]:
+    with closing(_Counting()) as found:
+        yield found
+
+
+def test_what_is_kept_is_not_simulated_again(tmp_path: Path, evaluator: _Counting) -> None:
+    cells = list(cells_of(STUDY, ROW, TABLES, quick=True))
+    seen: list[float] = []
+    with closing(CellStore(tmp_path / "cells.db")) as store:
+        runner = CellRunner(evaluator.evaluate, store)
+        first = runner.run(TABLES, cells, STUDY.seconds, seen.append)
+    assert evaluator.simulations == len(cells) == 4
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(STUDY.seconds * sum(cell.packets for cell in cells))
+    with closing(CellStore(tmp_path / "cells.db")) as store:
+        runner = CellRunner(evaluator.evaluate, store)
+        again = runner.run(TABLES, cells, STUDY.seconds, seen.append)
+        # The longer study begins with the runs of the quick one.
+        longer = list(cells_of(STUDY, ROW, TABLES, quick=False))
+        runner.run(TABLES, longer, STUDY.seconds, seen.append)
+    assert [each.SerializeToString() for each in again] == [
+        each.SerializeToString() for each in first
+    ]
+    assert evaluator.simulations == len(longer) == 6
+    assert (runner.simulated, runner.found) == (2, 8)
+
+
+def test_parts_of_a_row_come_to_what_the_whole_does(tmp_path: Path, evaluator: _Counting) -> None:
+    cells = list(cells_of(STUDY, ROW, TABLES, quick=True))
+    outcomes = []
+    for parts in ([cells], [[cell] for cell in cells]):
+        with closing(CellStore(tmp_path / f"{len(parts)}.db")) as store:
+            runner = CellRunner(evaluator.evaluate, store)
+            found = [
+                each
+                for part in parts
+                for each in runner.run(TABLES, part, STUDY.seconds, lambda _: None)
+            ]
+        outcomes.append([each.SerializeToString(deterministic=True) for each in found])
+    assert outcomes[0] == outcomes[1]
+
+
+def test_runs_differ_and_rows_have_the_same_runs() -> None:
+    cells = list(cells_of(STUDY, ROW, TABLES, quick=False))
+    others = list(cells_of(STUDY, STUDY.rows[1], TABLES, quick=False))
+    assert len({cell.digest for cell in (*cells, *others)}) == 12
+    assert [cell.specimen.key for cell in cells] == [0, 1, 2, 0, 1, 2]
+    assert [cell.specimen.key for cell in others] == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("limit", "packets"),
+    [
+        ({"buffer_packets": 7}, 7),
+        ({"buffer_kilobytes": 30}, 20),
+        ({"buffer_ms": 10}, 10),
+        ({"buffer_bdp": 2}, 80),
+        ({}, None),
+    ],
+)
+def test_a_buffer_in_each_unit(limit: dict[str, float], packets: int | None) -> None:
+    assert buffer_packets({"link_mbps": 12, "rtt_ms": 40, **limit}) == packets
+
+
+def test_a_load_says_how_long_senders_pause() -> None:
+    network = {"link_mbps": 8, "rtt_ms": 10, "on_bytes": 1e5, "load": 0.5, "senders": 10}
+    specimen = study_network(ROW.senders, network).run(0)
+    # Ten flows of 100 ms of the link's time in 2 s.
+    assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
+    assert specimen.senders[0].count == 10
+
+
+def test_flow_lengths_may_be_measured_ones() -> None:
+    network = {"link_mbps": 8, "rtt_ms": 10, "on_icsi_extra_bytes": 40, "off_ms": 10, "senders": 1}
+    traffic = study_network(ROW.senders, network).run(0).senders[0].traffic
+    assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
+
+
+def test_senders_begin_one_after_the_other_or_at_random() -> None:
+    network = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
+    apart = study_network(ROW.senders, {**network, "starts_apart_ms": 100}).run(0)
+    assert [group.first_on_ms for group in apart.senders] == [0, 100, 200]
+    drawn = [
+        group.first_on_ms
+        for run in range(200)
+        for group in study_network(ROW.senders, {**network, "first_on_mean_ms": 100})
+        .run(run)
+        .senders
+    ]
+    assert len(set(drawn)) == 600
+    assert sum(drawn) / 600 == pytest.approx(100, rel=0.15)
+
+
+def test_published_tables_are_looked_for_where_the_variable_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REFERENCE_VARIABLE, str(tmp_path))
+    assert remycc_path("published/a.dna", Path("x")) == tmp_path / "remyccs" / "a.dna"
+    assert remycc_path("remyccs/a.json", Path("x")) == Path("x/remyccs/a.json")
+    monkeypatch.delenv(REFERENCE_VARIABLE)
+    with pytest.raises(FileError, match=REFERENCE_VARIABLE):
+        remycc_path("published/a.dna", Path("x"))
+
+
+def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cells.db").write_bytes(b"not a database, and longer than its head" * 9)
+    with pytest.raises(FileError, match="give another --out"):
+        CellStore(tmp_path / "cells.db")
+
+
+def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
+    dumbbell = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
+    network = {**dumbbell, "links": [{"delay_ms": 5}], "routes": [{}]}
+    plain = study_network(ROW.senders, network).run(0)
+    assert [group.HasField("rtt_offset_ms") for group in plain.senders] == [False]
+    apart = study_network(ROW.senders, {**network, "first_rtt_offset_ms": 4}).run(0)
+    found = [(group.count, group.rtt_offset_ms) for group in apart.senders]
+    assert found == [(1, 4), (1, 0), (1, 0)]
+    with pytest.raises(SpecError, match="first_rtt_offset_ms needs links"):
+        study_network(ROW.senders, {**dumbbell, "first_rtt_offset_ms": 4})

@@ -1,0 +1,235 @@
+"""Studies and sets of the league have networks of links, by the reader of networks' files."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.senders import parse_sender
+from remy_farm.evaluation.topologies import read_topology
+from remy_farm.specification import SpecError
+from remy_laboratory.studies.cells import CellRunner, CellStore
+from remy_laboratory.studies.league import (
+    Entrant,
+    Place,
+    SetResult,
+    draw_set,
+    network_files,
+    plan_set,
+    play_set,
+    read_set,
+)
+from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network
+from remy_laboratory.studies.pictures import pictures_of
+from remy_laboratory.studies.reading import layered
+from remy_laboratory.studies.study import FigureStudy, Measure, parse_study
+from remy_laboratory.studies.verdicts import FigureVerdict, measure_figure, plan_figure
+
+_ON: dict[str, Any] = {"on_ms": 10, "off_ms": 20}
+#: A flow over both links, and one over the second.
+_TWO_LINKS: dict[str, Any] = {
+    **_ON,
+    "link_mbps": 12,
+    "rtt_ms": 40,
+    "buffer_bdp": 2,
+    "loss": 0.01,
+    "links": [
+        {"name": "first", "rate_mbps": 24, "delay_ms": 5},
+        {"name": "second", "queue": "codel", "loss_probability": 0, "buffer_packets": 7},
+    ],
+    "routes": [{"links": [0, 1], "return_delay_ms": 15}, {"links": [1]}],
+}
+_SENDERS = [parse_sender("newreno"), parse_sender("cubic=2")]
+
+
+def test_a_link_has_of_the_network_what_it_does_not_say() -> None:
+    first, second = study_network(_SENDERS, _TWO_LINKS).specimen.links
+    assert (first.rate_packets_per_ms, second.rate_packets_per_ms) == (2, 1)
+    assert (first.loss_probability, second.loss_probability) == (0.01, 0)
+    # Two products of each link's own rate.
+    assert (first.buffer_packets, second.buffer_packets) == (160, 7)
+    assert (first.HasField("queue"), second.queue.name) == (False, "codel")
+
+
+def test_kinds_of_senders_have_their_routes() -> None:
+    first, second = study_network(_SENDERS, _TWO_LINKS).specimen.senders
+    assert (first.count, list(first.route.links)) == (1, [0, 1])
+    assert (second.count, list(second.route.links)) == (2, [1])
+    # Those of one kind have one each where there are several.
+    alike = study_network([parse_sender("newreno=3")], _TWO_LINKS).specimen.senders
+    assert [(group.count, list(group.route.links)) for group in alike] == [
+        (1, [0, 1]),
+        (1, [1]),
+        (1, [1]),
+    ]
+
+
+def test_a_link_that_is_varied_changes_that_alone() -> None:
+    varied = layered(_TWO_LINKS, {"links[1].jitter_box.periodic.period_ms": 8})
+    first, second = study_network(_SENDERS, varied).specimen.links
+    assert second.jitter_box.periodic.period_ms == 8
+    assert not first.HasField("jitter_box")
+    assert "jitter_box" not in _TWO_LINKS["links"][1]
+
+
+def test_measures_know_the_rate_that_only_links_say() -> None:
+    walk = {"every_ms": 100, "rate_mbps": {"low": 12, "high": 36}}
+    links = [{"rate_mbps": 24, "walk": walk}]
+    found = study_network(_SENDERS, {**_ON, "links": links, "routes": [{"delay_ms": 9}]})
+    assert (found.fields["link_mbps"], found.fields["rtt_ms"]) == (24, 9)
+
+
+def test_one_link_may_have_measurement_and_traffic_by_their_fields() -> None:
+    network = {
+        "link_mbps": 12,
+        "rtt_ms": 40,
+        "measurement": {"timestamp_resolution_ms": 4},
+        "traffic": {"always": {}},
+    }
+    specimen = study_network([parse_sender("newreno=2")], network).specimen
+    assert specimen.measurement.timestamp_resolution_ms == 4
+    assert specimen.senders[0].traffic.WhichOneof("on") == "always"
+    with pytest.raises(SpecError, match=r"traffic\.alway"):
+        study_network(_SENDERS, {**network, "traffic": {"alway": {}}})
+
+
+_RECORDED = """\
+title: A recording
+source: nobody
+network:
+  rtt_ms: 20
+  senders: 1
+  on_ms: 1.0e+9
+  off_ms: 1
+  starts_apart_ms: 0
+  links: [{trace: {path: published/some.down, semantics: ns2}}]
+seconds: 4
+runs: 1
+rows: [{name: NewReno, sender: newreno}]
+expect: [{row: NewReno, measure: utilization, at_least: 0.5, at_most: 1.01, source: nobody}]
+picture: {drawing: bars}
+"""
+
+
+def _parse(text: str) -> FigureStudy:
+    return parse_study(text, "small.yaml", study="small", name="figure")
+
+
+def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = _parse(_RECORDED)
+    monkeypatch.delenv(REFERENCE_VARIABLE, raising=False)
+    (why,) = plan_figure(study, tmp_path, quick=True).left_out.values()
+    assert REFERENCE_VARIABLE in why
+    (tmp_path / "traces").mkdir()
+    lines = "".join(f"{time_ms}\n" for time_ms in range(2000))
+    (tmp_path / "traces" / "some.down").write_text(lines, encoding="utf-8")
+    monkeypatch.setenv(REFERENCE_VARIABLE, str(tmp_path))
+    plan = plan_figure(study, tmp_path, quick=True)
+    with closing(LocalEvaluator()) as evaluator, closing(CellStore(tmp_path / "c.db")) as store:
+        result = measure_figure(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
+    assert result.verdict()[0] == FigureVerdict.REPRODUCED
+    (cell,) = result.rows["NewReno"].cells
+    # A packet of 1500 bytes in each ms, but for the moment after the last.
+    assert cell.network["link_mbps"] == pytest.approx(12, rel=0.01)
+    assert cell.values(Measure.RTT_MS)[0] >= 20
+
+
+def test_a_recording_of_one_s_own_is_beside_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the command is called."""
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "some.down").write_text("1\n2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path.root)
+    text = _RECORDED.replace("published/some.down", "traces/some.down")
+    study = parse_study(text, str(tmp_path / "small.yaml"), study="small", name="figure")
+    assert not plan_figure(study, tmp_path, quick=True).left_out
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        ("links: [{trace", "links: [{tracer", "tracer"),
+        ("links: [{", "links: {a: [{", "network.links is a mapping, but must be a list"),
+        (
+            "trace: {path: published/some.down, semantics: ns2}",
+            "delay_ms: x",
+            "'x'",
+        ),
+        ("  rtt_ms: 20\n", "", "says no rtt_ms or routes for 'NewReno'"),
+    ],
+)
+def test_a_mistake_in_a_link_is_told_when_the_study_is_read(
+    right: str, wrong: str, sentence: str
+) -> None:
+    text = _RECORDED.replace(right, wrong)
+    if wrong.endswith("{a: [{"):
+        text = text.replace("}]\nseconds", "}]}\nseconds")
+    with pytest.raises(SpecError) as caught:
+        _parse(text)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+_SET = """\
+title: Late
+source: nobody
+network:
+  link_mbps: 4
+  rtt_ms: 20
+  ack_bytes: 40
+  on_ms: 1.0e+9
+  off_ms: 1
+  starts_apart_ms: 50
+  links:
+  - {name: there, delay_ms: 10}
+  - {name: back, delay_ms: 10, jitter_box: {periodic: {period_ms: 1}}}
+  routes: [{links: [0], return_links: [1]}]
+senders: 2
+grid:
+  "links[1].jitter_box.periodic.period_ms": [2, 64]
+score: equality
+seconds: 2
+runs: 1
+"""
+
+
+def test_the_network_that_a_page_names_is_the_one_that_was_played(tmp_path: Path) -> None:
+    path = tmp_path / "late.yaml"
+    path.write_text(_SET, encoding="utf-8")
+    league = read_set(path)
+    entrant = Entrant("newreno", parse_sender("newreno"))
+    plan = plan_set(league, [entrant], quick=True)
+    with closing(LocalEvaluator()) as evaluator, closing(CellStore(tmp_path / "c.db")) as store:
+        result = play_set(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
+    assert [name for name, _ in plan.networks] == [
+        "2 ms between releases",
+        "64 ms between releases",
+    ]
+    files = network_files([result], ["newreno"])
+    assert sorted(
+        yaml.safe_load(text)["links"][1]["jitter_box"]["periodic"]["period_ms"]
+        for text in files.values()
+    ) == [2, 64]
+    (_, _, cells) = plan.entries[0]
+    for name, text in files.items():
+        file = tmp_path / Path(name).name
+        file.write_text(text, encoding="utf-8")
+        specimens = [cell.specimen for cell in cells]
+        assert read_topology(file).specimen in specimens
+
+
+def test_long_names_of_networks_leave_room_for_the_only_entrant(tmp_path: Path) -> None:
+    """Where they do not, matplotlib warns, which fails here."""
+    path = tmp_path / "late.yaml"
+    path.write_text(_SET, encoding="utf-8")
+    entrant = Entrant("newreno", parse_sender("newreno"))
+    places = [Place(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
+    assert pictures_of(draw_set(SetResult(read_set(path), [entrant], 1, places)))

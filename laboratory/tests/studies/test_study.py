@@ -1,0 +1,206 @@
+"""Files of studies are read strictly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laboratory.tests.studies.small_studies import SMALL
+from remy_farm.specification import SpecError
+from remy_laboratory.studies.league import read_set
+from remy_laboratory.studies.reading import NETWORK_FIELDS, layered
+from remy_laboratory.studies.study import (
+    FigureStudy,
+    Measure,
+    find_studies,
+    parse_study,
+    read_study,
+)
+
+_EXAMPLES = Path(__file__).parents[3] / "examples"
+_STUDIES = find_studies(_EXAMPLES / "studies")
+_SETS = sorted((_EXAMPLES / "league").glob("*.yaml"))
+
+
+def _parse(text: str) -> FigureStudy:
+    return parse_study(text, "small.yaml", study="small", name="figure")
+
+
+@pytest.mark.parametrize("path", _STUDIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_study_reads(path: Path) -> None:
+    study = read_study(path)
+    assert study.rows or study.not_reproducible
+    assert study.source
+    # Nothing is drawn or said of what is held to nothing.
+    assert study.expectations or not study.rows
+
+
+@pytest.mark.parametrize("path", _STUDIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_our_tables_are_there(path: Path) -> None:
+    for row in read_study(path).rows:
+        for words in row.senders:
+            if words.remycc is not None and words.remycc not in row.published_tables():
+                assert (_EXAMPLES / words.remycc).exists()
+
+
+@pytest.mark.parametrize("path", _SETS, ids=lambda path: path.stem)
+def test_every_set_of_the_league_reads(path: Path) -> None:
+    league = read_set(path)
+    quick, full = (league.networks(quick=length) for length in (True, False))
+    assert len(quick) <= len(full)
+    assert len({name for name, _ in full}) == len(full)
+
+
+def test_all_studies_are_there() -> None:
+    assert {path.parent.name for path in _STUDIES} == {
+        "learnability",
+        "ns3",
+        "pcc",
+        "sigcomm2013",
+        "student",
+        "thesis",
+    }
+
+
+def test_figures_are_in_the_order_of_their_numbers() -> None:
+    names = [path.stem for path in _STUDIES if path.parent.name == "pcc"]
+    assert names.index("figure-9") < names.index("figure-10")
+
+
+def test_a_study_says_what_its_file_says() -> None:
+    study = _parse(SMALL)
+    assert study.key == "small/figure"
+    assert [row.name for row in study.rows] == ["NewReno", "Vegas", "other"]
+    assert study.runs.of(quick=True) == (2,)
+    assert study.runs.of(quick=False) == (3,)
+    assert study.sweep is not None
+    assert study.sweep.values.of(quick=False) == (2, 8)
+    assert study.rows[2].published_tables() == ["published/none.dna"]
+    sends, faster = study.expectations
+    assert (sends.quantity.measure, sends.least, sends.most) == (Measure.UTILIZATION, 0.1, None)
+    assert (faster.quantity.at, faster.quantity.over_at) == (8, 2)
+
+
+def test_a_value_is_held_to_a_share_or_to_a_number() -> None:
+    line = "- {row: NewReno, value: 20, within: %s, source: x}\npicture:"
+    for within, bounds in (("5 %", (19, 21)), ("0.5", (19.5, 20.5))):
+        (*_, last) = _parse(SMALL.replace("picture:", line % within)).expectations
+        assert (last.least, last.most) == pytest.approx(bounds)
+
+
+def test_what_comes_out_is_told_with_the_error_of_what_was_measured() -> None:
+    (sends, _) = _parse(SMALL).expectations
+    assert sends.holds(0.11, 0.0)
+    assert not sends.holds(0.09, 0.001)
+    assert sends.holds(0.09, 0.0051)
+
+
+_MISTAKES = {
+    "title: Two protocols": ("title: [a]", "title is a list, but must be text"),
+    "rtt_ms: 20": ("rtt_ms: -1", "network.rtt_ms is -1, but must be a number above 0"),
+    "buffer_bdp: 1": (
+        "buffer_bdp: 1, buffer_ms: 3",
+        "network has buffer_ms and buffer_bdp, but must have one of them",
+    ),
+    "on_ms: 500": ("off_mss: 500", "network.off_mss is not a known key; did you mean off_ms?"),
+    "runs: {quick: 2, full: 3}": ("runs: 0", "runs is 0, but must be 1 to 100000"),
+    "{field: link_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be varied"),
+    "values: [2, 8]": ("values: []", "sweep.values is empty"),
+    "name: Vegas": ("name: NewReno", "rows has 'NewReno' twice"),
+    "sender: vegas": ("sender: vega", "rows[1].sender is 'vega'"),
+    "queue: codel": ("queue: kodel", "rows[1].network.queue is 'kodel'"),
+    "row: NewReno, measure": ("row: newreno, measure", "which is no row; did you mean NewReno?"),
+    "measure: utilization": ("measure: use", "expect[0].measure is 'use', but must be one of"),
+    "at_least: 0.1, ": ("", "expect[0] must have value and within, or at_least, or at_most"),
+    "at_least: 1.5": ("value: 1.5", "expect[1].within is empty, but must be as 5 %, or a number"),
+    "drawing: curves": ("drawing: queue", "record_every_ms is not given"),
+    "seconds: 4": ("seconds: many", "seconds is 'many', but must be a number above 0"),
+}
+
+
+@pytest.mark.parametrize("right", _MISTAKES)
+def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
+    wrong, sentence = _MISTAKES[right]
+    assert right in SMALL
+    with pytest.raises(SpecError) as caught:
+        _parse(SMALL.replace(right, wrong))
+    assert sentence in str(caught.value)
+    assert str(caught.value).startswith("small.yaml: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("simulator", "sentence"),
+    [
+        ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have link_mbps, rtt_ms,"),
+        ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
+        (
+            "ns3, initial_window_packets: 2",
+            "rows[2].initial_window_packets is only for rows on tcp in ns3",
+        ),
+        (
+            "ns3, initial_window_packets: 2.5",
+            "rows[2].initial_window_packets is 2.5, but must be 1 to 1000",
+        ),
+    ],
+)
+def test_rows_in_another_simulator_ask_for_what_it_knows(simulator: str, sentence: str) -> None:
+    row = 'sender: "remycc:published/none.dna"'
+    with pytest.raises(SpecError) as caught:
+        _parse(SMALL.replace(row, f"{row}, simulator: {simulator}"))
+    assert sentence in str(caught.value)
+
+
+def test_a_figure_without_rows_says_why() -> None:
+    with pytest.raises(SpecError, match="not_reproducible says why none"):
+        _parse("title: a\nsource: b\n")
+    study = _parse("title: a\nsource: b\nnot_reproducible: it is lost\n")
+    assert study.not_reproducible == "it is lost"
+
+
+_TREES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                "title source network rows sweep runs expect row sender picture value within field "
+                "values quick full name".split()
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(_TREES)
+def test_whatever_a_file_holds_is_read_or_refused_in_one_sentence(tree: object) -> None:
+    try:
+        study = _parse(json.dumps(tree))
+    except SpecError as refused:
+        sentence = str(refused)
+    else:
+        sentence = study.title
+    assert sentence
+    assert "\n" not in sentence
+
+
+_LAYERS = st.dictionaries(st.sampled_from(sorted(NETWORK_FIELDS)), st.floats(1, 9), max_size=6)
+
+
+@given(_LAYERS, _LAYERS)
+def test_a_layer_replaces_what_says_the_same_otherwise(
+    below: dict[str, float], above: dict[str, float]
+) -> None:
+    whole = layered(below, above)
+    # Of what is given twice by the layer itself, the last stays.
+    assert set(whole) <= set(below) | set(above)
+    assert all(above[name] == value for name, value in whole.items() if name in above)
+    if "buffer_ms" in above:
+        assert not {"buffer_packets", "buffer_kilobytes"} & (set(whole) - set(above))

@@ -1,0 +1,407 @@
+"""Plots: the score of a design, throughput over delay, campaigns and curves of searches."""
+
+from __future__ import annotations
+
+import bisect
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    SymmetricalLogLocator,
+)
+
+from remy_farm.analysis.campaign import MemberRecord, undominated
+from remy_farm.analysis.history import History, SizePoint, StepPoint
+from remy_laboratory.search_benchmark import PublishedScore, SeedCurve
+from remy_proto.v1 import progress_pb2
+
+FIRST = "#c2560c"
+FINAL = "#0b63a5"
+MUTED = "#8a949e"
+INK = "#20262c"
+GRID = "#e4e8ec"
+
+_DOTS_PER_INCH = 160
+
+
+def new_figure(width_inches: float, height_inches: float) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, left and bottom lines only."""
+    figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    _style(axes)
+    return figure, axes
+
+
+def new_axes(
+    width_inches: float, height_inches: float, rows: str, order: str
+) -> tuple[Figure, list[Axes]]:
+    """A figure with several, laid out by letters in rows ("ab;cb"); `order` has them in turn."""
+    figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    found = figure.subplot_mosaic(rows)
+    for axes in found.values():
+        _style(axes)
+    return figure, [found[letter] for letter in order]
+
+
+def _style(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    axes.tick_params(colors=INK, labelsize=10, length=3)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def label_axes(axes: Axes, *, title: str, x: str, y: str) -> None:
+    """Title above the left edge, axis labels with units."""
+    axes.set_title(title, loc="left", fontsize=12.5, color=INK, pad=10)
+    axes.set_xlabel(x, fontsize=10.5, color=INK)
+    axes.set_ylabel(y, fontsize=10.5, color=INK)
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure as a PNG file that is the same for the same data."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+# With more epochs than this their lines would cover the plot.
+_MOST_EPOCH_LINES = 40
+_CPU_TICKS = 5
+
+
+def plot_score(history: History) -> bytes:
+    """A PNG: the score of the working table at each step, and of epochs' tables as validated."""
+    figure, axes = new_figure(8.0, 4.6)
+    axes.grid(visible=False, axis="x")
+    _draw_steps(axes, history.steps)
+    _draw_epochs(axes, history.epochs)
+    _mark_sizes(axes, history.splits, "^", "a rule is divided")
+    _mark_sizes(axes, history.merges, "v", "rules are merged")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    label_axes(axes, title="Score over the steps of the design", x="step", y="score")
+    _add_cpu_axis(axes, history.cpu_seconds)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=9.5, loc="best", labelcolor=INK)
+    return to_png(figure)
+
+
+def _draw_steps(axes: Axes, points: Sequence[StepPoint]) -> None:
+    """Each visit to a rule has specimens of its own: the line is broken where they change."""
+    rows: list[tuple[float, float, float]] = []
+    for earlier, point in zip([None, *points], points, strict=False):
+        if earlier is not None and earlier.visit != point.visit:
+            rows.append((math.nan, math.nan, math.nan))
+        rows.append((point.step, point.score, point.standard_error))
+    if not rows:
+        return
+    steps, scores, errors = (np.array(column) for column in zip(*rows, strict=True))
+    axes.fill_between(steps, scores - errors, scores + errors, color=MUTED, alpha=0.25, linewidth=0)
+    axes.plot(
+        steps,
+        scores,
+        color=MUTED,
+        linewidth=1.3,
+        marker=".",
+        markersize=3,
+        label="while a rule is improved, \N{PLUS-MINUS SIGN} standard error",
+    )
+
+
+def _draw_epochs(axes: Axes, epochs: Sequence[progress_pb2.EpochRecord]) -> None:
+    if len(epochs) <= _MOST_EPOCH_LINES:
+        for epoch in epochs:
+            axes.axvline(epoch.step, color=MUTED, linewidth=0.7, alpha=0.5)
+    kept = [epoch for epoch in epochs if epoch.comparison.accepted]
+    rolled_back = [epoch for epoch in epochs if not epoch.comparison.accepted]
+    _draw_validated(axes, kept, "epoch's table on validation specimens: kept", FINAL)
+    _draw_validated(axes, rolled_back, "rolled back", "white")
+
+
+def _draw_validated(
+    axes: Axes, epochs: Sequence[progress_pb2.EpochRecord], label: str, face_color: str
+) -> None:
+    measured = [epoch for epoch in epochs if epoch.comparison.HasField("after")]
+    if measured:
+        axes.errorbar(
+            [epoch.step for epoch in measured],
+            [epoch.comparison.after.mean for epoch in measured],
+            yerr=[epoch.comparison.after.standard_error for epoch in measured],
+            fmt="o",
+            markersize=6,
+            markerfacecolor=face_color,
+            color=FINAL,
+            elinewidth=1.3,
+            capsize=2.5,
+            label=label,
+        )
+
+
+def _mark_sizes(axes: Axes, points: Sequence[SizePoint], marker: str, what: str) -> None:
+    if points:
+        axes.plot(
+            [point.step for point in points],
+            [0.015] * len(points),
+            marker=marker,
+            markersize=8,
+            linestyle="none",
+            color=FIRST,
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+            label=f"{what} (in the end {points[-1].rules} rules)",
+        )
+
+
+def _add_cpu_axis(axes: Axes, cpu_seconds: Sequence[tuple[int, float]]) -> None:
+    """CPU time along the top, at the steps where round numbers of seconds were passed."""
+    if len(cpu_seconds) < 2:
+        return
+    total = cpu_seconds[-1][1]
+    times = [seconds for _, seconds in cpu_seconds]
+    ticks = [
+        (cpu_seconds[min(bisect.bisect_left(times, tick), len(times) - 1)][0], tick)
+        for tick in MaxNLocator(nbins=_CPU_TICKS).tick_values(0, total)
+        if times[0] <= tick <= total
+    ]
+    top = axes.secondary_xaxis("top")
+    top.set_xticks([step for step, _ in ticks], [f"{tick:g} s" for _, tick in ticks])
+    top.tick_params(colors=MUTED, labelsize=9, length=3)
+    top.spines["top"].set_visible(False)
+    top.set_xlabel("CPU time", fontsize=9, color=MUTED, loc="left")
+
+
+# Delays that span more than this factor are shown on a logarithmic axis.
+_LARGEST_LINEAR_SPAN = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """One table's specimens: a point each of (delay over RTT, throughput over link rate)."""
+
+    name: str
+    color: str
+    points: Sequence[tuple[float, float]]
+
+
+def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
+    """A PNG with every specimen, the medians, and ellipses of one standard deviation.
+
+    Each ellipse is the contour of the two-dimensional normal distribution of maximum likelihood
+    in the coordinates of the axes. Clouds without points are left out.
+    """
+    figure, axes = new_figure(7.2, 5.0)
+    shown = [cloud for cloud in clouds if cloud.points]
+    delays = [delay for cloud in shown for delay, _ in cloud.points]
+    is_logarithmic = bool(delays) and max(delays) > _LARGEST_LINEAR_SPAN * min(delays)
+    if is_logarithmic:
+        _use_logarithmic_delays(axes)
+    for cloud in shown:
+        _draw(axes, cloud, is_logarithmic)
+    axes.set_ylim(bottom=0)
+    axes.invert_xaxis()
+    label_axes(
+        axes,
+        title="Throughput and delay on fresh specimens",
+        x="delay / RTT" + (", logarithmic" if is_logarithmic else "") + "  (less is to the right)",
+        y="equal-share throughput / link rate",
+    )
+    if shown:
+        axes.legend(
+            frameon=False, fontsize=10, loc="best", labelcolor="linecolor", handletextpad=0.4
+        )
+    return to_png(figure)
+
+
+def one_sigma_ellipse(points: Sequence[tuple[float, float]]) -> np.ndarray | None:
+    """The contour one standard deviation from the mean, 2 x 121 coordinates; None of < 3 points."""
+    if len(points) < 3:
+        return None
+    samples = np.array(points).T
+    variances, directions = np.linalg.eigh(np.cov(samples, bias=True))
+    angles = np.linspace(0, 2 * math.pi, 121)
+    circle = np.stack([np.cos(angles), np.sin(angles)])
+    radii = np.sqrt(np.maximum(variances, 0))
+    contour: np.ndarray = samples.mean(axis=1, keepdims=True) + directions @ (
+        radii[:, None] * circle
+    )
+    return contour
+
+
+def _draw(axes: Axes, cloud: Cloud, is_logarithmic: bool) -> None:
+    delays, throughputs = (list(values) for values in zip(*cloud.points, strict=True))
+    axes.scatter(delays, throughputs, s=16, color=cloud.color, alpha=0.35, linewidths=0)
+    contour = one_sigma_ellipse(
+        [(math.log10(d) if is_logarithmic else d, t) for d, t in cloud.points]
+    )
+    if contour is not None:
+        x = 10 ** contour[0] if is_logarithmic else contour[0]
+        axes.fill(x, contour[1], color=cloud.color, alpha=0.10, linewidth=0)
+        axes.plot(x, contour[1], color=cloud.color, linewidth=1.6)
+    axes.plot(
+        float(np.median(delays)),
+        float(np.median(throughputs)),
+        marker="o",
+        markersize=8,
+        markeredgecolor="white",
+        markeredgewidth=1.2,
+        linestyle="none",
+        color=cloud.color,
+        label=f"{cloud.name} (median)",
+    )
+
+
+def _use_logarithmic_delays(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+# More names than this would leave no room; the page has them beside their numbers.
+_MOST_NAMES = 12
+
+
+def plot_members(records: Sequence[MemberRecord]) -> bytes:
+    """A PNG of the medians. Filled: no other member has as much throughput at as little delay."""
+    figure, axes = new_figure(8.0, 5.4)
+    points = [point(record) for record in records]
+    best = undominated(points)
+    front = sorted(each for each, is_best in zip(points, best, strict=True) if each and is_best)
+    if front:
+        axes.plot(
+            [delay for delay, _ in front],
+            [throughput for _, throughput in front],
+            color=FINAL,
+            linewidth=1.0,
+            alpha=0.5,
+        )
+    numbers: dict[tuple[float, float], list[str]] = {}
+    for number, (place, is_best) in enumerate(zip(points, best, strict=True), start=1):
+        if place is None:
+            continue
+        numbers.setdefault(place, []).append(str(number))
+        axes.plot(
+            *place,
+            marker="o",
+            markersize=7,
+            linestyle="none",
+            color=FINAL,
+            markerfacecolor=FINAL if is_best else "white",
+        )
+    for place, here in numbers.items():
+        axes.annotate(
+            ", ".join(here), place, xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK
+        )
+    if 0 < len(records) <= _MOST_NAMES:
+        figure.legend(
+            handles=[
+                Line2D([], [], linestyle="none", label=f"{number}  {record.name}")
+                for number, record in enumerate(records, start=1)
+            ],
+            loc="outside lower left",
+            frameon=False,
+            fontsize=8.5,
+            handlelength=0,
+            labelcolor=INK,
+        )
+    axes.margins(x=0.1, y=0.1)
+    axes.invert_xaxis()
+    label_axes(
+        axes,
+        title="Throughput and delay of the members, medians over specimens",
+        x="delay / RTT  (less is to the right)",
+        y="equal-share throughput / link rate",
+    )
+    return to_png(figure)
+
+
+def point(record: MemberRecord) -> tuple[float, float] | None:
+    """(delay over RTT, throughput over link rate); None if no packet was received."""
+    comparison = record.comparison
+    if comparison.delay_over_rtt is None or comparison.throughput_over_link_rate is None:
+        return None
+    return comparison.delay_over_rtt, comparison.throughput_over_link_rate
+
+
+# What is below says nothing but that a search has just begun.
+_LOWEST = -1.6
+_ROOM_ABOVE = 0.05
+_LINEAR_SECONDS = 10.0
+# Distinct for colour-blind readers, and again from the first for more searches than colours.
+COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
+
+
+def plot_curves(
+    curves: Sequence[SeedCurve], published: Sequence[PublishedScore], *, delta: float
+) -> bytes:
+    """A PNG: a line for each search, a horizontal one for each published table."""
+    figure, axes = new_figure(8.0, 4.8)
+    lowest = highest = -0.2
+    for number, curve in enumerate(curves):
+        scored = [(p.cpu_seconds, p.score.mean) for p in curve.points if p.score.mean is not None]
+        if not scored:
+            continue
+        means = [score.mean for _, score in scored]
+        lowest, highest = min(lowest, *means), max(highest, *means)
+        color = COLORS[number % len(COLORS)]
+        times = [seconds for seconds, _ in scored]
+        axes.plot(
+            [*times, curve.cpu_seconds],
+            [*means, means[-1]],
+            drawstyle="steps-post",
+            color=color,
+            linewidth=1.5,
+            label=f"seed {curve.seed}",
+        )
+        axes.errorbar(
+            times,
+            means,
+            yerr=[score.standard_error or 0.0 for _, score in scored],
+            fmt=".",
+            color=color,
+            markersize=5,
+            elinewidth=1.0,
+        )
+    for each in published:
+        if (mean := each.score.mean) is not None:
+            lowest = min(lowest, mean.mean)
+            axes.axhline(mean.mean, color=MUTED, linewidth=1.1, linestyle="--")
+            axes.annotate(
+                f"{each.name}, {mean.mean:.3f}",
+                (1.0, mean.mean),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                fontsize=8.5,
+                color=MUTED,
+            )
+    axes.set_ylim(max(lowest - _ROOM_ABOVE, _LOWEST), highest + _ROOM_ABOVE)
+    axes.set_xscale("symlog", linthresh=_LINEAR_SECONDS)
+    axes.xaxis.set_major_locator(
+        SymmetricalLogLocator(base=10, linthresh=_LINEAR_SECONDS, subs=(1, 2, 5))
+    )
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlim(left=0)
+    weight = "" if delta == 1 else f"{delta:g} "
+    label_axes(
+        axes,
+        title="Published table's score on held-out specimens",
+        x=f"CPU time of the search, s (logarithmic above {_LINEAR_SECONDS:g})",
+        y=f"log2(throughput / link rate) - {weight}log2(delay / RTT)",
+    )
+    if curves:
+        axes.legend(frameon=False, fontsize=9.5, loc="lower right", labelcolor=INK)
+    return to_png(figure)

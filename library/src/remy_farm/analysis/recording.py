@@ -1,0 +1,230 @@
+"""What happened on one network over time: rows for a file, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+
+from remy_farm.analysis.history import Columns, Row
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import _native
+from remy_simulator.messages import packet_bytes
+
+_BITS_PER_BYTE = 8
+_BITS_PER_MS_IN_MBPS = 1000.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One network, seen in equal steps of time; matrices have a row for each time."""
+
+    kinds: Sequence[str]
+    """Of each sender."""
+    links: Sequence[str]
+    """What links are called; empty text where there is one."""
+    time_ms: np.ndarray
+    is_on: np.ndarray
+    window_packets: np.ndarray
+    rate_mbps: np.ndarray
+    rtt_ms: np.ndarray
+    """0 before the first ACK."""
+    queue_packets: np.ndarray
+    """By link."""
+    drops: np.ndarray
+    """By the link's queue, of all senders, since the row before."""
+
+    def columns(self) -> Columns:
+        """Of a row for each sender at each time; the queues' state is repeated in each."""
+        kinds: dict[str, type] = {
+            "time_ms": float,
+            "sender": int,
+            "kind": str,
+            "on": bool,
+            "window_packets": float,
+            # Received since the row before.
+            "rate_mbps": float,
+            # Of the last ACK.
+            "rtt_ms": float,
+            **{name: int for link in self.links for name in _of_link(link)},
+        }
+        return {name: (kind, itemgetter(name)) for name, kind in kinds.items()}
+
+    def rows(self) -> list[Row]:
+        """By `columns`."""
+        queues = [
+            {
+                name: int(values[step, link])
+                for link, called in enumerate(self.links)
+                for name, values in zip(
+                    _of_link(called), (self.queue_packets, self.drops), strict=True
+                )
+            }
+            for step in range(len(self.time_ms))
+        ]
+        return [
+            {
+                "time_ms": time_ms,
+                "sender": sender,
+                "kind": kind,
+                "on": bool(self.is_on[step, sender]),
+                "window_packets": float(self.window_packets[step, sender]),
+                "rate_mbps": float(self.rate_mbps[step, sender]),
+                "rtt_ms": float(self.rtt_ms[step, sender]) or None,
+                **queues[step],
+            }
+            for step, time_ms in enumerate(self.time_ms.tolist())
+            for sender, kind in enumerate(self.kinds)
+        ]
+
+
+def _of_link(name: str) -> tuple[str, str]:
+    return (f"queue_packets_{name}", f"drops_{name}") if name else ("queue_packets", "drops")
+
+
+def recording_of(
+    seen: _native.NetworkRecording,
+    specimen: evaluation_pb2.Specimen,
+    kinds: Sequence[str],
+    links: Sequence[str],
+    every_ms: float,
+) -> Recording:
+    """What the simulator has recorded of a specimen."""
+    steps = len(seen.time_ms)
+
+    def matrix(values: Sequence[float], width: int = len(kinds)) -> np.ndarray:
+        return np.array(values, dtype=float).reshape(steps, width)
+
+    # Behind those that have names may be one for ACKs.
+    width = len(seen.waiting_packets) // max(steps, 1)
+    megabits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE / _BITS_PER_MS_IN_MBPS
+    received = np.diff(matrix(seen.packets_received), axis=0, prepend=0.0)
+    return Recording(
+        kinds=kinds,
+        links=links,
+        time_ms=np.array(seen.time_ms),
+        is_on=matrix(seen.is_on),
+        window_packets=matrix(seen.window_packets),
+        rate_mbps=received * megabits / every_ms,
+        rtt_ms=matrix(seen.rtt_ms),
+        queue_packets=matrix(seen.waiting_packets, width)[:, : len(links)],
+        drops=np.diff(matrix(seen.dropped, width)[:, : len(links)], axis=0, prepend=0.0),
+    )
+
+
+@dataclass(frozen=True)
+class SenderPoint:
+    """Where a sender stands in the picture of throughput against delay."""
+
+    kind: str
+    throughput_mbps: float
+    delay_ms: float
+
+
+# Lines of more senders than this cover each other.
+_MOST_LINES = 24
+_PIXELS = 1200
+
+
+def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
+    """A PNG: queue with its drops and windows over time, and throughput against delay.
+
+    Delay grows to the left, so that what is better is above and to the right.
+    """
+    from matplotlib.lines import Line2D
+
+    from remy_farm.analysis.plots import COLORS, FIRST, INK, MUTED, label_axes, new_axes, to_png
+
+    names = list(dict.fromkeys(recording.kinds))
+    color = {name: COLORS[number % len(COLORS)] for number, name in enumerate(names)}
+    figure, (queue, windows, plane) = new_axes(12.0, 6.2, "qp;wp", "qwp")
+    seconds = recording.time_ms / 1000.0
+    step = max(1, len(seconds) // _PIXELS)
+    for link, called in enumerate(recording.links):
+        shade = COLORS[-1 - link % len(COLORS)] if called else MUTED
+        # The highest of what one pixel stands for is what is to be seen.
+        peaks = np.maximum.reduceat(
+            recording.queue_packets[:, link], np.arange(0, len(seconds), step)
+        )
+        if not called:
+            queue.fill_between(
+                seconds[::step], peaks, color=shade, alpha=0.35, linewidth=0, step="post"
+            )
+        queue.plot(
+            seconds[::step],
+            peaks,
+            color=shade,
+            linewidth=0.9,
+            drawstyle="steps-post",
+            label=f"link {called}",
+        )
+    if any(recording.links):
+        queue.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper left")
+    lost = recording.drops.any(axis=1)
+    queue.plot(
+        seconds[lost],
+        np.full(int(lost.sum()), 0.97),
+        transform=queue.get_xaxis_transform(),
+        linestyle="none",
+        marker="|",
+        markersize=8,
+        color=FIRST,
+        alpha=0.6,
+    )
+    queue.set_ylim(bottom=0)
+    queue.margins(y=0.12)
+    drops = int(recording.drops.sum())
+    marks = f"; ticks above: {drops} dropped" if drops else ""
+    queues = "Queues" if len(recording.links) > 1 else "Queue"
+    label_axes(queue, title=f"{queues}{marks}", x="", y="packets")
+    for sender, name in list(enumerate(recording.kinds))[:_MOST_LINES]:
+        on = np.where(recording.is_on[::step, sender] > 0, 1.0, np.nan)
+        windows.plot(
+            seconds[::step],
+            recording.window_packets[::step, sender] * on,
+            color=color[name],
+            linewidth=1.0,
+            alpha=0.85,
+        )
+    windows.set_ylim(bottom=0)
+    windows.sharex(queue)
+    label_axes(windows, title="Windows", x="time, s", y="packets")
+    for name in names:
+        here = [point for point in points if point.kind == name]
+        delays = [point.delay_ms for point in here]
+        rates = [point.throughput_mbps for point in here]
+        plane.scatter(delays, rates, s=26, color=color[name], alpha=0.45, linewidths=0)
+        if here:
+            plane.plot(
+                float(np.median(delays)),
+                float(np.median(rates)),
+                marker="o",
+                markersize=9,
+                markeredgecolor="white",
+                markeredgewidth=1.2,
+                linestyle="none",
+                color=color[name],
+            )
+    plane.set_ylim(bottom=0)
+    plane.margins(x=0.15)
+    plane.invert_xaxis()
+    label_axes(
+        plane,
+        title="Throughput and delay, large: medians",
+        x="delay, ms  (less is to the right)",
+        y="throughput, Mbit/s",
+    )
+    figure.legend(
+        handles=[
+            Line2D([], [], color=color[name], marker="o", linewidth=1.6, label=name)
+            for name in names
+        ],
+        loc="outside lower center",
+        ncols=min(len(names), 4),
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=INK,
+    )
+    return to_png(figure)

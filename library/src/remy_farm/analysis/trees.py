@@ -1,0 +1,303 @@
+"""Trees of rule tables as values, overlays of two, and what actions mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from remy_farm.specification.links import KILOBITS_PER_PACKET
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2
+from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
+from remy_simulator.messages import native_bounds
+
+
+class ExplainError(Exception):
+    """Why a table cannot be explained; a clause that speaks of the table as "it"."""
+
+
+Action = tuple[float, float, float]
+Threshold = tuple[int, float]
+
+_Value = TypeVar("_Value")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+_MOST_LEAVES: Final = 100_000
+_AXES: Final = 4
+# Stands where an inner node's action would: the native table ignores it.
+_NO_ACTION: Final = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Generic[_Value]):
+    """A region that is not divided."""
+
+    value: _Value
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Generic[_Value]):
+    """A region divided at (axis, value) thresholds, each axis at most once.
+
+    Child c lies at or above thresholds[j] exactly when bit j of c is set.
+    """
+
+    thresholds: tuple[Threshold, ...]
+    children: tuple[Tree[_Value], ...]
+
+
+Tree: TypeAlias = Leaf[_Value] | Branch[_Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A half-open box of memory space: lower <= value < upper by axis."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    @classmethod
+    def whole(cls, domain_upper: float) -> Box:
+        """All of memory space."""
+        return cls((0.0,) * _AXES, (domain_upper,) * _AXES)
+
+    def child(self, thresholds: Sequence[Threshold], number: int) -> Box:
+        """The part of the box that is a branch's child."""
+        lower, upper = list(self.lower), list(self.upper)
+        for bit, (axis, value) in enumerate(thresholds):
+            (lower if number >> bit & 1 else upper)[axis] = value
+        return Box(tuple(lower), tuple(upper))
+
+    def is_empty(self) -> bool:
+        """Whether no memory value lies in it."""
+        return any(low >= high for low, high in zip(self.lower, self.upper, strict=True))
+
+
+def tree_of(table: RuleTable) -> Tree[int]:
+    """The table's tree; leaves hold the numbers of the rules."""
+    nodes = iter(table.nodes())
+    numbers = iter(range(table.rule_count))
+
+    def take() -> Tree[int]:
+        thresholds, _ = next(nodes)
+        if not thresholds:
+            return Leaf(next(numbers))
+        return Branch(tuple(thresholds), tuple(take() for _ in range(1 << len(thresholds))))
+
+    return take()
+
+
+def table_of(
+    tree: Tree[Action],
+    signals: Sequence[int],
+    domain_upper: float,
+    rules: int = rule_table_pb2.RULES_ABSOLUTE,
+) -> RuleTable:
+    """The table of a tree whose leaves hold actions; rules are numbered in the leaves' order.
+
+    Raises ExplainError for a tree too deep to be a table.
+    """
+    nodes: list[tuple[Sequence[Threshold], Action]] = []
+
+    def put(node: Tree[Action]) -> None:
+        if isinstance(node, Leaf):
+            nodes.append(([], node.value))
+            return
+        nodes.append((node.thresholds, _NO_ACTION))
+        for child in node.children:
+            put(child)
+
+    put(tree)
+    try:
+        return RuleTable(signals, nodes, domain_upper, rules)
+    except InvalidTable as error:
+        problem = str(error).rstrip(".")
+        raise ExplainError(f"its regions do not combine: {problem}") from error
+
+
+def map_leaves(tree: Tree[_A], change: Callable[[_A], _B]) -> Tree[_B]:
+    """The tree with `change` applied to every leaf's value, in order."""
+    if isinstance(tree, Leaf):
+        return Leaf(change(tree.value))
+    return Branch(tree.thresholds, tuple(map_leaves(child, change) for child in tree.children))
+
+
+def leaves(tree: Tree[_Value]) -> Iterator[_Value]:
+    """The values of the leaves, in order."""
+    if isinstance(tree, Leaf):
+        yield tree.value
+        return
+    for child in tree.children:
+        yield from leaves(child)
+
+
+def overlay(
+    first: Tree[_A], second: Tree[_B], box: Box, combine: Callable[[_A, _B], _Value]
+) -> Tree[_Value]:
+    """The coarsest tree that divides `box` wherever one of the two does; values are combined.
+
+    The order of divisions is that of `first`, then that of `second`: trees of equal structure give
+    that structure. Raises ExplainError beyond 100,000 leaves.
+    """
+    count = 0
+
+    def divided(
+        thresholds: tuple[Threshold, ...], parts: Sequence[tuple[Tree[_A], Tree[_B]]], box: Box
+    ) -> Tree[_Value]:
+        children = (
+            walk(a, b, box.child(thresholds, number)) for number, (a, b) in enumerate(parts)
+        )
+        return Branch(thresholds, tuple(children))
+
+    def walk(a: Tree[_A], b: Tree[_B], box: Box) -> Tree[_Value]:
+        b = _inside(b, box)
+        if isinstance(a, Branch):
+            return divided(a.thresholds, [(child, b) for child in a.children], box)
+        if isinstance(b, Branch):
+            return divided(b.thresholds, [(a, child) for child in b.children], box)
+        nonlocal count
+        count += 1
+        if count > _MOST_LEAVES:
+            raise ExplainError(
+                f"its regions cut each other into more than {_MOST_LEAVES} pieces; "
+                "what is finer cannot be explained"
+            )
+        return Leaf(combine(a.value, b.value))
+
+    return walk(first, second, box)
+
+
+def _inside(tree: Tree[_Value], box: Box) -> Tree[_Value]:
+    """The tree within the box: its first division, if any, cuts the box at every threshold.
+
+    An empty box, of which published tables have some, is not cut.
+    """
+    empty = box.is_empty()
+    while isinstance(tree, Branch):
+        cut: list[int] = []
+        taken = 0
+        for bit, (axis, value) in enumerate(tree.thresholds):
+            if not empty and box.lower[axis] < value < box.upper[axis]:
+                cut.append(bit)
+            elif value <= box.lower[axis]:
+                taken |= 1 << bit
+        if len(cut) == len(tree.thresholds):
+            return tree
+        children = tuple(
+            tree.children[taken | _spread(number, cut)] for number in range(1 << len(cut))
+        )
+        if not cut:
+            (tree,) = children
+        else:
+            return Branch(tuple(tree.thresholds[bit] for bit in cut), children)
+    return tree
+
+
+def without_axis(thresholds: Sequence[Threshold], axis: int) -> tuple[tuple[Threshold, ...], int]:
+    """The thresholds on other axes, and the bit of the one on `axis` (-1 if there is none)."""
+    bits = [bit for bit, threshold in enumerate(thresholds) if threshold[0] == axis]
+    rest = tuple(threshold for threshold in thresholds if threshold[0] != axis)
+    return rest, bits[0] if bits else -1
+
+
+def _spread(number: int, bits: Sequence[int]) -> int:
+    """The number whose bit bits[i] is bit i of `number`; the others are 0."""
+    return sum((number >> i & 1) << bit for i, bit in enumerate(bits))
+
+
+_LARGEST_WINDOW: Final = 1e6
+# The coordinate of an intersend time is its logarithm: shorter times count as this one.
+_SHORTEST_INTERSEND_MS: Final = 0.001
+
+
+def settled_window_packets(action: Action) -> float | None:
+    """Where the window settles if the action is applied for ever: increment / (1 - multiple).
+
+    Within the 0 to 1,000,000 packets that a window is clamped to. None if it depends on where the
+    window began, or if it grows without end.
+    """
+    settled = settled_window(action)
+    return None if settled is None else min(settled, _LARGEST_WINDOW)
+
+
+def settled_window(action: Action) -> float | None:
+    """The same without an upper end, in the unit of the window increment."""
+    multiple, increment, _ = action
+    if multiple > 1 or (multiple == 1 and increment >= 0):
+        return None
+    if multiple == 1 or increment <= 0:
+        return 0.0
+    return increment / (1 - multiple)
+
+
+def pacing_rate_mbps(action: Action) -> float | None:
+    """The rate that the intersend time allows, in Mbit/s; None if it sets no limit."""
+    return pacing_rate(action, KILOBITS_PER_PACKET)
+
+
+def pacing_rate(action: Action, of_one: float = 1.0) -> float | None:
+    """The same in multiples of the measured rate, for relative actions; or of another rate."""
+    rate = of_one / action[2] if action[2] > 0 else math.inf
+    return rate if rate < math.inf else None
+
+
+class ActionScale:
+    """The coordinates of docs/algorithm.md over the box that a set of actions spans.
+
+    The box is wide enough for window multiples and increments of 0 to 1.
+    """
+
+    def __init__(
+        self, actions: Iterable[Action], rules: int = rule_table_pb2.RULES_ABSOLUTE
+    ) -> None:
+        self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
+        known = list(actions)
+        multiples = [_clamped(action[0]) for action in known]
+        increments = [_clamped(action[1]) for action in known]
+        times_ms = [max(action[2], _SHORTEST_INTERSEND_MS) for action in known]
+        self._bounds = native_bounds(
+            evaluation_pb2.ActionBounds(
+                window_multiple_minimum=0.0,
+                window_multiple_maximum=max(1.0, *multiples),
+                window_increment_minimum=min(0.0, *increments),
+                window_increment_maximum=max(1.0, *increments),
+                intersend_minimum_ms=min(times_ms),
+                intersend_maximum_ms=max(times_ms),
+            )
+        )
+
+    def mean(self, actions: Sequence[Action], weights: Sequence[int]) -> Action:
+        """The weighted mean in these coordinates, an absolute increment rounded to a whole number.
+
+        Actions of weight 0 do not count, unless all have it: then all count alike. A component that
+        is equal in all actions that count stays as it is, bit for bit.
+        """
+        if not any(weights):
+            weights = [1] * len(actions)
+        counted = [pair for pair in zip(actions, weights, strict=True) if pair[1]]
+        total = sum(weight for _, weight in counted)
+        points = [(to_coordinates(action, self._bounds), weight) for action, weight in counted]
+        multiple, increment, intersend = (
+            math.fsum(point[k] * weight for point, weight in points) / total for k in range(3)
+        )
+        centre = from_coordinates((multiple, increment, intersend), self._bounds)
+        if self._has_whole_increments:
+            centre = (centre[0], float(round(centre[1])), centre[2])
+        shared = [{action[k] for action, _ in counted} for k in range(3)]
+        multiple, increment, intersend_ms = (
+            values.pop() if len(values) == 1 else component
+            for values, component in zip(shared, centre, strict=True)
+        )
+        return (multiple, increment, intersend_ms)
+
+    def distance(self, first: Action, second: Action) -> float:
+        """How far apart two actions are in these coordinates (Euclidean)."""
+        a, b = to_coordinates(first, self._bounds), to_coordinates(second, self._bounds)
+        return math.sqrt(math.fsum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
+
+
+def _clamped(value: float) -> float:
+    """What makes no difference to a window beyond a million packets has no weight in a mean."""
+    return max(-_LARGEST_WINDOW, min(value, _LARGEST_WINDOW))

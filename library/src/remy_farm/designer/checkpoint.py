@@ -1,0 +1,154 @@
+"""Checkpoints: sealed bytes, and which design and simulator they belong to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from google.protobuf.message import DecodeError
+
+from remy_farm.designer.scoring import CheckpointError, DesignerError, OtherVersionError
+from remy_farm.remycc import signal_name
+from remy_farm.specification import content_digest, first_digest
+from remy_farm.specification.schema import short_name
+from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
+from remy_simulator import RuleTable, fingerprint, signals_fingerprint
+from remy_simulator.messages import USUAL_AXES, axis_of
+
+
+def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
+    """The digest of a specification without its name, stop rules, schedule's length and workers,
+    and the one that it would have before editions, if that is another.
+
+    A design may go on with more of what these allow. Where the length of a schedule changes, what
+    is annealed over it is annealed anew from where the design stands.
+    """
+    walk = spec_pb2.DesignSpec()
+    walk.CopyFrom(spec)
+    walk.ClearField("name")
+    walk.ClearField("stop")
+    walk.ClearField("workers")
+    walk.search.ClearField("worker_schedule")
+    walk.search.joint.ClearField("steps")
+    walk.search.joint.ClearField("cpu_seconds")
+    walk.search.pattern.ClearField("steps")
+    digests = [content_digest(walk), first_digest(walk)]
+    return [digest for digest in dict.fromkeys(digests) if digest is not None]
+
+
+def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
+    """The table as one that may be divided on the specification's signals.
+
+    Raises DesignerError if it is divided on any other, or has rules of another kind.
+    """
+    if table.rules != spec.rules:
+        kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
+        raise DesignerError(
+            f"the table to begin with has {short_name(kinds[table.rules])} rules, so that the "
+            f"specification's `rules` must be that, too; they are {short_name(kinds[spec.rules])}"
+        )
+    allowed = sorted(axis_of(signal) for signal in spec.signals)
+    for thresholds, _ in table.nodes():
+        for axis, _ in thresholds:
+            if axis not in allowed:
+                raise DesignerError(
+                    f"the table to begin with is divided on {signal_name(axis, table.rules)}; the "
+                    "specification's signals are "
+                    + ", ".join(signal_name(each, table.rules) for each in allowed)
+                )
+    return RuleTable(allowed, table.nodes(), table.domain_upper, table.rules)
+
+
+def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[str]:
+    """What may not change while a design goes on: the search, and the table it was given.
+
+    The first digest is that of a new design; a checkpoint may hold any.
+    """
+    digests = search_digests(spec)
+    if given is None:
+        return digests
+    content: list[object] = [given.signals, given.domain_upper, given.nodes()]
+    if given.rules != rule_table_pb2.RULES_ABSOLUTE:
+        content.append(given.rules)
+    table = json.dumps(content, allow_nan=False)
+    return [hashlib.sha256(f"{digest} {table}".encode()).hexdigest() for digest in digests]
+
+
+#: Version of the message Checkpoint. Another one cannot be read.
+FORMAT_VERSION = 1
+
+
+def seal(checkpoint: checkpoint_pb2.Checkpoint) -> bytes:
+    """The checkpoint as bytes that `unseal` accepts."""
+    return _seal(checkpoint.SerializeToString(deterministic=True))
+
+
+def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
+    """The checkpoint that `seal` made these bytes of. Raises CheckpointError for any others."""
+    sealed = checkpoint_pb2.SealedCheckpoint()
+    checkpoint = checkpoint_pb2.Checkpoint()
+    try:
+        sealed.ParseFromString(data)
+        intact = _seal(sealed.checkpoint) == data
+        if not intact and sealed.format_version not in (0, FORMAT_VERSION):
+            raise OtherVersionError(
+                f"the checkpoint has format version {sealed.format_version}; "
+                f"this program reads version {FORMAT_VERSION} only"
+            )
+        if intact:
+            checkpoint.ParseFromString(sealed.checkpoint)
+    except DecodeError:
+        intact = False
+    if not intact:
+        raise CheckpointError(
+            f"the checkpoint ({len(data)} bytes) is damaged: its content and its hash differ"
+        )
+    return checkpoint
+
+
+def _seal(payload: bytes) -> bytes:
+    return checkpoint_pb2.SealedCheckpoint(
+        format_version=FORMAT_VERSION, checkpoint=payload, sha256=hashlib.sha256(payload).digest()
+    ).SerializeToString(deterministic=True)
+
+
+def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.Checkpoint:
+    """The record of a design at its beginning, made by this simulator: a checkpoint but for the
+    strategy's state."""
+    signals_beyond = [
+        signal
+        for signal in spec.signals
+        if axis_of(signal) >= USUAL_AXES or signal == rule_table_pb2.SIGNAL_AGE
+    ]
+    return checkpoint_pb2.Checkpoint(
+        spec_digest=design_digest,
+        simulator_version=version("remy-simulator"),
+        simulator_digest=signals_fingerprint() if signals_beyond else fingerprint(spec.rules),
+    )
+
+
+def check_same_design(
+    saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint, digests: Sequence[str]
+) -> None:
+    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins, which
+    may go by any of the digests."""
+    if saved.spec_digest not in digests:
+        raise CheckpointError(
+            f"the checkpoint belongs to another specification or first table (digest "
+            f"{saved.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "
+            f"`stop` and the number of steps may differ"
+        )
+    if saved.simulator_version != expected.simulator_version:
+        raise OtherVersionError(
+            f"the checkpoint was made with simulator {saved.simulator_version}; "
+            f"this is simulator {expected.simulator_version}"
+        )
+    if saved.simulator_digest != expected.simulator_digest:
+        raise OtherVersionError(
+            f"the checkpoint was made with a build of simulator {expected.simulator_version} "
+            f"whose results differ from this one's (digest "
+            f"{saved.simulator_digest[:12] or 'unknown'}, not "
+            f"{expected.simulator_digest[:12]}); the design can go on with that build only"
+        )

@@ -1,0 +1,351 @@
+"""The paper's own search (section 4.3): rule by rule, over a grid of actions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from remy_farm.designer import actions, scoring
+from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.search import (
+    Decision,
+    State,
+    Step,
+    StepReport,
+    Strategy,
+    Survey,
+    numbers,
+    restored_table,
+)
+from remy_farm.designer.splitting import split_most_used
+from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_proto.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
+from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
+from remy_simulator import RuleTable
+from remy_simulator.messages import ActionTuple as Action
+from remy_simulator.messages import action_message, axis_of
+
+# The grid of actions around the present one
+
+# Steps up and down must cancel, or a multiple of 1.0000000000000002 would be out of bounds.
+_DECIMALS = 12
+# A .dna file holds whole packets.
+_INCREMENT_DECIMALS = 0
+
+
+@dataclass(frozen=True)
+class Component:
+    """How one component of an action is varied."""
+
+    grid: spec_pb2.ActionGrid
+    decimals: int
+
+    def alternatives(self, current: float) -> list[float]:
+        """`current` and the values at geometric distances from it, within bounds, ascending."""
+        values = {current}
+        step = self.grid.first_step
+        for _ in range(self.grid.steps):
+            for value in (current - step, current + step):
+                # Adding zero turns -0.0 into 0.0.
+                rounded = round(value, self.decimals) + 0.0
+                if self.grid.minimum <= rounded <= self.grid.maximum:
+                    values.add(rounded)
+            step *= self.grid.factor
+        return sorted(values)
+
+
+class ActionGrid:
+    """The actions that are tried in place of a rule's present one.
+
+    "Evaluate roughly 100 candidate increments to the current action, increasing geometrically in
+    granularity as they get further from the current value ... taking the Cartesian product" of
+    what is tried for each component.
+    """
+
+    def __init__(self, spec: spec_pb2.PaperSearch) -> None:
+        """The grid that a (complete) specification asks for."""
+        multiple, increment, intersend = (
+            spec.window_multiple,
+            spec.window_increment,
+            spec.intersend_ms,
+        )
+        self.window_multiple = Component(multiple, _DECIMALS)
+        self.window_increment = Component(increment, _INCREMENT_DECIMALS)
+        self.intersend_ms = Component(intersend, _DECIMALS)
+        #: The first rule's action.
+        self.initial: Action = (multiple.initial, increment.initial, intersend.initial)
+
+    def neighbours(self, action: Action) -> list[Action]:
+        """The actions to try in place of `action`, without itself, in a fixed order."""
+        multiple, increment, intersend_ms = action
+        product = itertools.product(
+            self.window_multiple.alternatives(multiple),
+            self.window_increment.alternatives(increment),
+            self.intersend_ms.alternatives(intersend_ms),
+        )
+        return [candidate for candidate in product if candidate != action]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperState(State):
+    """The state between two steps."""
+
+    message = checkpoint_pb2.PaperSearchState
+
+    #: The table that the epoch began with.
+    epoch_table: RuleTable
+    #: The same with all that the epoch has improved so far. Of the same structure: rules are split
+    #: between epochs only.
+    table: RuleTable
+    #: The epoch of each rule.
+    rule_epochs: tuple[int, ...]
+    #: The rule being improved, while that is the purpose.
+    rule: int = 0
+    #: Rules taken up so far in this epoch; names the streams of their steps.
+    visits: int = 0
+
+    @classmethod
+    def first(
+        cls,
+        table: RuleTable,
+        epoch: int = 0,
+        purpose: progress_pb2.StepPurpose = progress_pb2.STEP_PURPOSE_COUNT_USES,
+    ) -> PaperState:
+        """The beginning of an epoch. "Set all rules to the current epoch." """
+        return cls(
+            purpose=purpose,
+            epoch=epoch,
+            epoch_table=table,
+            table=table,
+            rule_epochs=(epoch,) * table.rule_count,
+        )
+
+    @property
+    def working_table(self) -> RuleTable:
+        return self.table
+
+    @property
+    def changes(self) -> evaluation_pb2.ActionChanges:
+        """What the epoch has changed of its table so far."""
+        return actions.differences(self.epoch_table, self.table)
+
+    @property
+    def rules_changed(self) -> int:
+        return len(self.changes.changes)
+
+    @classmethod
+    def from_message(cls, message: checkpoint_pb2.PaperSearchState) -> PaperState:
+        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        epoch_table = restored_table(message.epoch_table)
+        try:
+            table = actions.apply(epoch_table, message.changes)
+        except (ValueError, IndexError) as error:
+            raise CheckpointError(f"the checkpoint holds a broken table: {error}") from error
+        rules = table.rule_count
+        if message.purpose not in PaperStrategy.steps or message.rule >= rules:
+            raise CheckpointError("the checkpoint names a step that the paper's search never makes")
+        if len(message.rule_epochs) != rules:
+            raise CheckpointError(
+                f"the checkpoint has epochs for {len(message.rule_epochs)} rules; "
+                f"its table has {rules}"
+            )
+        return cls(**numbers(message) | {"epoch_table": epoch_table, "table": table})
+
+
+# The steps, in the order of section 4.3
+
+
+class ChooseRule(Survey["PaperStrategy", PaperState]):
+    """Step 2: "Simulate the current RemyCC and see which rule in the current epoch receives the
+    most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
+    """
+
+    purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+    recording = RECORDING_USES
+
+    def path(self, state: PaperState) -> tuple[int, ...]:
+        return (state.epoch, state.visits)
+
+    def surveyed(
+        self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
+    ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
+        uses = outcome.rule_uses
+        in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
+        if not in_epoch:
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE),)
+        rule, purpose = in_epoch[0], progress_pb2.STEP_PURPOSE_IMPROVE
+        chosen = progress_pb2.RuleChosen(rule=rule, uses=uses[rule], uses_of_all_rules=sum(uses))
+        after = replace(state, purpose=purpose, rule=rule, visits=state.visits + 1)
+        return after, progress_pb2.ProgressEvent(rule_chosen=chosen)
+
+
+class ImproveAction(Step["PaperStrategy", PaperState]):
+    """A round of step 3: "evaluate roughly 100 candidate increments to the current action".
+
+    Candidate 0 is the current action, so that every round compares like with like. The streams are
+    named by the visit to the rule and not by the round: "If any of the candidates is an
+    improvement, replace the action with the best new action and repeat the search, still with the
+    same specimen networks and random seed."
+    """
+
+    purpose = progress_pb2.STEP_PURPOSE_IMPROVE
+
+    def request(self, strategy: PaperStrategy, state: PaperState) -> Request:
+        neighbours = strategy.grid.neighbours(state.table.action(state.rule))
+        return strategy.request(
+            self.purpose,
+            state.epoch,
+            state.visits,
+            table=state.table,
+            candidates=[
+                actions.unchanged(),
+                *(actions.changed([(state.rule, action)]) for action in neighbours),
+            ],
+        )
+
+    def receive(
+        self, strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
+    ) -> tuple[PaperState, StepReport]:
+        scores = strategy.paired_scores(request, outcome)
+        best = _best(scores)
+        gain = scoring.estimate_gain(scores[0], scores[best])
+        report = self.report(state, scores[0], gain=gain)
+        if best == 0:
+            return _rule_done(state), report
+        changes = request.candidates[best].actions
+        improved = progress_pb2.RuleImproved(
+            rule=state.rule,
+            before=action_message(state.table.action(state.rule)),
+            after=changes.changes[0].action,
+            gain=gain,
+        )
+        state = replace(state, table=actions.apply(state.table, changes))
+        return state, replace(report, events=[progress_pb2.ProgressEvent(rule_improved=improved)])
+
+
+def _best(scores: Sequence[Sequence[float]]) -> int:
+    """The candidate with the highest mean; of equals the first, so that a tie is no improvement."""
+    if not scores[0]:
+        return 0
+    means = [scoring.mean(row) for row in scores]
+    return means.index(max(means))
+
+
+def _rule_done(state: PaperState) -> PaperState:
+    """ "Otherwise, increment the epoch number of the current rule and go back to step 2." """
+    epochs = list(state.rule_epochs)
+    epochs[state.rule] += 1
+    return replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES, rule_epochs=tuple(epochs))
+
+
+class EndEpoch(Step["PaperStrategy", PaperState]):
+    """Step 4: "If we run out of rules in this epoch. Increment the global epoch. If the new epoch
+    is a multiple of a parameter, K, continue to step 5. Otherwise go back to step 1."
+
+    Behind a test of its own: the paper takes over whatever scored best on the 16 or so networks
+    that it was chosen on. Here the epoch's table must also beat the one that the epoch began with
+    on networks that had no part in the choice, or the epoch is rolled back.
+    """
+
+    purpose = progress_pb2.STEP_PURPOSE_VALIDATE
+
+    def request(self, strategy: PaperStrategy, state: PaperState) -> Request:
+        return strategy.comparison_request(state, self.purpose)
+
+    def receive(
+        self, strategy: PaperStrategy, state: PaperState, request: Request, outcome: Outcome
+    ) -> tuple[PaperState, StepReport]:
+        decision = strategy.closing_decision(state, request, outcome)
+        epoch = state.epoch + 1
+        is_split_due = epoch % strategy.search.epochs_per_split == 0
+        after = PaperState.first(
+            decision.table or state.epoch_table,
+            epoch,
+            SplitRule.purpose if is_split_due else ChooseRule.purpose,
+        )
+        return after, self.epoch_report(state, state.record(decision.comparison), "before")
+
+
+class SplitRule(Survey["PaperStrategy", PaperState]):
+    """Step 5: "Find the most-used rule, and the median memory value that triggers it. Split the
+    rule at this point, producing eight new rules (one per dimension of the memory-space), each with
+    the same action as before. Then return to step 1."
+
+    One rule for each orthant around the point: 2^k with k signals. A rule too small to be divided
+    on any signal leaves its turn to the next most-used one.
+    """
+
+    purpose = progress_pb2.STEP_PURPOSE_SPLIT
+    recording = RECORDING_MEMORY
+
+    def surveyed(
+        self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
+    ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
+        split = split_most_used(state.table, outcome)
+        if split is None:
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
+        table = state.table.split(split.rule, split.thresholds)
+        divided = replace(
+            PaperState.first(table, state.epoch),
+            evaluations=state.evaluations,
+            simulated_packets=state.simulated_packets,
+        )
+        return divided, split.event(table)
+
+
+class PaperStrategy(Strategy[PaperState]):
+    """A greedy search, rule by rule."""
+
+    field = "paper"
+    state = PaperState
+    steps: ClassVar = {
+        step.purpose: step for step in (ChooseRule(), ImproveAction(), EndEpoch(), SplitRule())
+    }
+    stratified = False
+    search: spec_pb2.PaperSearch
+
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
+        super().__init__(spec, given)
+        self.grid = ActionGrid(self.search)
+
+    def first_state(self) -> PaperState:
+        """ "Remy initializes a RemyCC with only a single rule." """
+        axes = sorted(axis_of(signal) for signal in self.spec.signals)
+        return PaperState.first(self.given or RuleTable(axes, [([], self.grid.initial)]))
+
+    def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
+        """Scores by candidate, on the specimens that all of them have one on."""
+        return scoring.paired(self.scores(request, outcome))
+
+    def table(self, state: PaperState) -> RuleTable:
+        return state.epoch_table
+
+    def finished(self, state: PaperState) -> progress_pb2.StopReason | None:
+        # Looked at where a split is due, so that the last rules are honed as long as all others.
+        most = self.spec.search.maximum_rules or self.spec.stop.rules
+        is_split_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
+        if is_split_due and most and state.table.rule_count >= most:
+            return progress_pb2.STOP_REASON_RULES
+        return None
+
+    def closing_request(self, state: PaperState) -> Request | None:
+        request = self.comparison_request(state, progress_pb2.STEP_PURPOSE_CLOSE)
+        return request if len(request.candidates) > 1 else None
+
+    def comparison_request(self, state: PaperState, purpose: progress_pb2.StepPurpose) -> Request:
+        """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
+        candidates = [actions.unchanged()]
+        if state.rules_changed:
+            candidates.append(evaluation_pb2.Candidate(actions=state.changes))
+        return self.validation_request(
+            purpose, state.epoch, state.visits, table=state.epoch_table, candidates=candidates
+        )
+
+    def closing_decision(self, state: PaperState, request: Request, outcome: Outcome) -> Decision:
+        """Whether the epoch's present table may replace its first one."""
+        scores = self.paired_scores(request, outcome)
+        comparison = scoring.compare(scores[0], scores[-1])
+        return Decision(comparison, state.table if comparison.accepted else None)

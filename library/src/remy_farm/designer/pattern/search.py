@@ -1,0 +1,386 @@
+"""The pattern search: small tables, polished and divided rule by rule."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from remy_farm.designer import actions
+from remy_farm.designer.actions import ActionSpace, first_table
+from remy_farm.designer.pattern.divisions import (
+    PatternTable,
+    TrialSplit,
+    checked_steps,
+    on_trial,
+    trial_splits,
+)
+from remy_farm.designer.pattern.race import Race, neighbours
+from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.search import (
+    Step,
+    StepReport,
+    Survey,
+    Validate,
+    Validated,
+    ValidatedState,
+    ValidatingStrategy,
+    numbers,
+)
+from remy_farm.designer.splitting import median_thresholds
+from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_proto.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
+from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
+from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
+from remy_simulator import RuleTable
+from remy_simulator.columns import memory_summaries
+from remy_simulator.messages import ActionTuple as Action
+from remy_simulator.messages import action_message
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternState(ValidatedState):
+    """The state between two steps."""
+
+    message = checkpoint_pb2.PatternSearchState
+
+    #: The table being polished.
+    current: PatternTable
+    #: Steps made.
+    step: int = 0
+    #: How far the next compass step of each of the best table's rules goes.
+    best_steps: tuple[float, ...] = ()
+    #: Rules to be polished in this epoch, the one under way first.
+    queue: tuple[int, ...] = ()
+    #: Races run for that rule in this epoch.
+    visit_races: int = 0
+    #: Races begun in this epoch; names their streams.
+    races: int = 0
+    #: The race under way.
+    race: Race = field(default_factory=Race)
+    #: What it is between, while rules are being divided on trial.
+    splits: tuple[TrialSplit, ...] = ()
+    #: Epochs since a rule was last divided.
+    epochs_since_split: int = 0
+    #: Rules that this epoch has changed, in the order of their turns.
+    changed_rules: tuple[int, ...] = ()
+
+    @property
+    def working_table(self) -> RuleTable:
+        return self.current.table
+
+    @property
+    def rules_changed(self) -> int:
+        return len(self.changed_rules)
+
+    def contender(self, strategy: PatternStrategy) -> RuleTable:
+        return self.current.table
+
+    def with_best(self, best: Validated) -> PatternState:
+        return replace(self, best=best, best_steps=self.current.steps)
+
+    def after(self, outcome: Outcome) -> PatternState:
+        return replace(super().after(outcome), step=self.step + 1)
+
+    @classmethod
+    def from_message(cls, message: checkpoint_pb2.PatternSearchState) -> PatternState:
+        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        current = PatternTable.from_message(message.current)
+        best = Validated.from_message(message.best) if message.HasField("best") else None
+        state = cls(
+            **numbers(message)
+            | {
+                "current": current,
+                "best": best,
+                "best_steps": checked_steps(best.table, message.best_steps) if best else (),
+                "race": Race.from_message(message.race),
+                "splits": tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
+            }
+        )
+        if not state._is_sound():
+            raise CheckpointError("the checkpoint names a step that the pattern search never makes")
+        return state
+
+    def _is_sound(self) -> bool:
+        rules = self.current.table.rule_count
+        runs = bool(self.race.runners)
+        match self.purpose:
+            case progress_pb2.STEP_PURPOSE_IMPROVE:
+                can_go_on = bool(self.queue) and runs
+            case progress_pb2.STEP_PURPOSE_TRY_SPLITS:
+                numbers = [runner.candidate for runner in self.race.runners]
+                can_go_on = runs and max(numbers) < len(self.splits)
+            case _:
+                can_go_on = self.purpose in PatternStrategy.steps
+        begins = self.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
+        return (
+            can_go_on
+            and all(rule < rules for rule in self.queue)
+            and (self.best is not None or begins)
+        )
+
+
+# A rule's turn: its races, one after another
+
+# A rule ends its turn with steps too small to gain anything. What the others did since may have
+# changed that: the next turn begins with steps this many times as long.
+_REOPENED = 2.0
+# No step is longer: two of them change an intersend time tenfold.
+_LONGEST_STEP = 1.2
+# No rule may keep the others from their turns.
+_RACES_PER_VISIT = 8
+
+
+def _begin_visit(strategy: PatternStrategy, state: PatternState) -> PatternState:
+    """Turns to the first rule of the queue; with none left the epoch ends."""
+    if not state.queue:
+        return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE, race=Race())
+    rule = state.queue[0]
+    step = min(state.current.steps[rule] * _REOPENED, strategy.search.first_step)
+    state = replace(state, current=state.current.with_step(rule, step), visit_races=0)
+    return _begin_race(strategy, state)
+
+
+def _begin_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
+    """The next race for the rule whose turn it is."""
+    return replace(
+        state,
+        purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
+        race=Race.between(len(_candidate_actions(strategy, state))),
+        races=state.races + 1,
+        visit_races=state.visit_races + 1,
+    )
+
+
+def _candidate_actions(strategy: PatternStrategy, state: PatternState) -> list[Action]:
+    """What the race is between."""
+    rule, current = state.queue[0], state.current
+    return neighbours(strategy.space, current.table.action(rule), current.steps[rule])
+
+
+def _after_race(
+    strategy: PatternStrategy, state: PatternState, action: Action | None
+) -> PatternState:
+    """Takes over the winner's action, if any, and goes on: with longer steps after a success, with
+    shorter ones after a failure, until they are too short."""
+    rule, current = state.queue[0], state.current
+    if action is None:
+        current = current.with_step(rule, current.steps[rule] / 2)
+    else:
+        current = current.with_action(rule, action)
+        current = current.with_step(rule, min(current.steps[rule] * 2, _LONGEST_STEP))
+        changed = state.changed_rules
+        if rule not in changed:
+            state = replace(state, changed_rules=(*changed, rule))
+    state = replace(state, current=current)
+    is_done = current.steps[rule] < strategy.search.minimum_step
+    if is_done or state.visit_races >= _RACES_PER_VISIT:
+        return _begin_visit(strategy, replace(state, queue=state.queue[1:]))
+    return _begin_race(strategy, state)
+
+
+class CountUses(Survey["PatternStrategy", PatternState]):
+    """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
+    stays."""
+
+    purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+    recording = RECORDING_USES
+
+    def surveyed(
+        self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
+    ) -> tuple[PatternState]:
+        queue = tuple(by_use(outcome.rule_uses))
+        return (_begin_visit(strategy, replace(state, queue=queue)),)
+
+
+class RaceRound(Step["PatternStrategy", PatternState]):
+    """A round of the race under way, on fresh specimens: the unchanged table and those candidates
+    that still run."""
+
+    @abstractmethod
+    def candidates(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        """The table, and all that the race began with as changes of it."""
+
+    @abstractmethod
+    def race_over(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
+        """Where the search stands after the race, and what was taken over if anything was."""
+
+    def request(self, strategy: PatternStrategy, state: PatternState) -> Request:
+        table, candidates = self.candidates(strategy, state)
+        race = state.race
+        return strategy.request(
+            self.purpose,
+            *self.path(state),
+            race.specimens,
+            table=table,
+            candidates=[actions.unchanged(), *(candidates[one.candidate] for one in race.runners)],
+            specimens=race.next_specimens(strategy.search),
+        )
+
+    def receive(
+        self, strategy: PatternStrategy, state: PatternState, request: Request, outcome: Outcome
+    ) -> tuple[PatternState, StepReport]:
+        scores = strategy.scores(request, outcome)
+        after = replace(state, race=state.race.after_round(scores))
+        leader = after.race.leader()
+        events: list[progress_pb2.ProgressEvent] = []
+        if after.race.is_over(strategy.search):
+            after, *events = self.race_over(strategy, after)
+        gain = None if leader is None else leader.gain
+        return after, self.report(state, scores[0], gain=gain, events=events)
+
+
+class Polish(RaceRound):
+    """Between an action and the compass steps around it: the winner takes the place of the present
+    action."""
+
+    purpose = progress_pb2.STEP_PURPOSE_IMPROVE
+
+    def path(self, state: PatternState) -> tuple[int, ...]:
+        return (state.epoch, state.races)
+
+    def candidates(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        found = _candidate_actions(strategy, state)
+        return state.current.table, [actions.changed([(state.queue[0], one)]) for one in found]
+
+    def race_over(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
+        winner = state.race.winner()
+        if winner is None:
+            return (_after_race(strategy, state, None),)
+        rule, action = state.queue[0], _candidate_actions(strategy, state)[winner.candidate]
+        improved = progress_pb2.RuleImproved(
+            rule=rule,
+            before=action_message(state.current.table.action(rule)),
+            after=action_message(action),
+            gain=winner.gain,
+        )
+        event = progress_pb2.ProgressEvent(rule_improved=improved)
+        return _after_race(strategy, state, action), event
+
+
+# The most-used rules are divided on trial.
+_RULES_ON_TRIAL = 3
+
+
+class ProposeSplits(Survey["PatternStrategy", PatternState]):
+    """Each of the most-used rules comes to trial on each signal, at the median of the memory values
+    that triggered it."""
+
+    purpose = progress_pb2.STEP_PURPOSE_SPLIT
+    recording = RECORDING_MEMORY
+
+    def surveyed(
+        self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
+    ) -> tuple[PatternState]:
+        table, memory = state.current.table, memory_summaries(outcome)
+        splits = tuple(
+            split
+            for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
+            for split in trial_splits(
+                strategy.space,
+                table,
+                rule,
+                median_thresholds(table, rule, memory, mended=strategy.mended),
+            )
+        )
+        if not splits:
+            return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
+        purpose, race = progress_pb2.STEP_PURPOSE_TRY_SPLITS, Race.between(len(splits))
+        return (replace(state, purpose=purpose, splits=splits, race=race),)
+
+
+class TrySplits(RaceRound):
+    """Between divisions: the table grows by one rule, or not at all where no division gains more
+    than luck would."""
+
+    purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
+
+    def candidates(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
+        return on_trial(state.current.table, state.splits)
+
+    def race_over(
+        self, strategy: PatternStrategy, state: PatternState
+    ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
+        purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
+        after = replace(state, purpose=purpose, splits=(), race=Race())
+        winner = state.race.leader()
+        if winner is None or not winner.has_gained(0.0):
+            return (after,)
+        trial = state.splits[winner.candidate]
+        current = trial.applied(state.current, strategy.search.first_step)
+        after = replace(after, current=current, epochs_since_split=0)
+        return after, trial.split.event(current.table)
+
+
+class ValidateTable(Validate["PatternStrategy", PatternState]):
+    """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
+    all, and it may be time to divide a rule."""
+
+    then = progress_pb2.STEP_PURPOSE_COUNT_USES
+
+    def epoch_ended(
+        self, strategy: PatternStrategy, state: PatternState, record: progress_pb2.EpochRecord
+    ) -> PatternState:
+        after = replace(
+            state, epochs_since_split=state.epochs_since_split + 1, races=0, changed_rules=()
+        )
+        if not record.comparison.accepted and state.best is not None:
+            after = replace(after, current=PatternTable(state.best.table, state.best_steps))
+        search = strategy.search
+        is_slow = record.comparison.gain.mean < search.growth_threshold
+        is_due = is_slow or after.epochs_since_split >= search.epochs_per_split
+        most = strategy.spec.search.maximum_rules or search.maximum_rules
+        if is_due and after.working_table.rule_count < most:
+            return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
+        return after
+
+
+class PatternStrategy(ValidatingStrategy[PatternState]):
+    """Small tables by raced compass steps."""
+
+    field = "pattern"
+    state = PatternState
+    steps: ClassVar = {
+        step.purpose: step
+        for step in (CountUses(), Polish(), ValidateTable(), ProposeSplits(), TrySplits())
+    }
+
+    search: spec_pb2.PatternSearch
+
+    def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
+        super().__init__(spec, given)
+        self.space = ActionSpace(self.search, spec.rules)
+
+    def first_state(self) -> PatternState:
+        first = self.given or first_table(self.spec, self.space, start=0)
+        steps = (self.search.first_step,) * first.rule_count
+        return PatternState(
+            purpose=progress_pb2.STEP_PURPOSE_VALIDATE, current=PatternTable(first, steps)
+        )
+
+    def restored(self, message: checkpoint_pb2.PatternSearchState) -> PatternState:
+        state = super().restored(message)
+        if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
+            actions = len(_candidate_actions(self, state))
+            if any(runner.candidate >= actions for runner in state.race.runners):
+                raise CheckpointError(
+                    f"the checkpoint holds a race between more than the {actions} actions there are"
+                )
+        return state
+
+    def finished(self, state: PatternState) -> progress_pb2.StopReason | None:
+        is_over = state.step >= self.search.steps
+        return progress_pb2.STOP_REASON_SCHEDULE_COMPLETE if is_over else None
+
+    def share_done(self, state: PatternState) -> float | None:
+        return min(state.step / self.search.steps, 1.0)

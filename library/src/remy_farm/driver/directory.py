@@ -1,0 +1,330 @@
+"""A design's directory: its files, kept in step with its designer."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from remy_farm.designer import CheckpointError, Designer
+from remy_farm.driver.loop import Clock, DesignSession, Stopwatch
+from remy_farm.driver.pareto import ParetoFile
+from remy_farm.driver.progress import DesignObserver, ProgressLog
+from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
+from remy_farm.files import FileError, read_file, reason, write_file
+from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
+from remy_farm.specification import content_digest, to_yaml
+from remy_farm.specification.enclosures import TRACES_FOLDER, recordings_of
+from remy_farm.specification.networks import designs
+from remy_farm.specification.traces import RecordedLink
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_simulator import RuleTable, _native
+
+_DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
+
+
+def provenance_json(spec: spec_pb2.DesignSpec) -> str:
+    """Seed, digests and versions, as JSON."""
+    versions = {name: version(name) for name in _DISTRIBUTIONS}
+    versions["python"] = platform.python_version()
+    return (
+        json.dumps(
+            {
+                "name": spec.name,
+                "seed": spec.search.seed,
+                "spec_digest": content_digest(spec),
+                "simulator_digest": hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest(),
+                "versions": versions,
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+
+
+_LOCK = ".lock"
+
+
+class OutDirectory:
+    """Names of a design's files, and the lock that keeps a second run away."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        #: The designer's state: all that a resume needs.
+        self.checkpoint = self.path / "checkpoint.bin"
+        #: What happened, one event a line.
+        self.progress = self.path / "progress.jsonl"
+        #: Throughput and delay of each epoch's table.
+        self.pareto = self.path / "pareto.csv"
+        #: The best table so far.
+        self.remycc_json = self.path / "remycc.json"
+        #: The same in the reference tool's format, which has absolute rules only.
+        self.remycc_dna = self.path / "remycc.dna"
+        #: The table that the design was given to begin with; there is no file if it was none.
+        self.first_table = self.path / "first.json"
+        #: The specification in canonical form, with all defaults and the run's budgets.
+        self.spec = self.path / "spec.yaml"
+        #: What links follow that are recorded, by the hashes that the specification names.
+        self.traces = self.path / TRACES_FOLDER
+        #: Seed, digests and versions of what made the design.
+        self.provenance = self.path / "provenance.json"
+
+    def table_file(self, spec: spec_pb2.DesignSpec, name: str, suffix: str = ".json") -> Path:
+        """The best table so far of a name: `remycc-NAME` where several are designed together."""
+        stem = self.remycc_json.stem
+        together = len(designs(spec)) > 1
+        return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
+
+    def keep_recordings(self, recordings: Iterable[RecordedLink]) -> None:
+        """Writes what the specification names of them and that is not here. Raises FileError."""
+        for recording in recordings:
+            file = self.traces / f"{recording.sha256.hex()}.trace"
+            if not file.exists():
+                try:
+                    self.traces.mkdir(exist_ok=True)
+                except OSError as error:
+                    raise FileError(f"{self.traces}: cannot be made ({reason(error)})") from error
+                write_file(file, recording.text())
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a run has been here, even if it was ended before its first checkpoint."""
+        return (self.path / _LOCK).exists()
+
+    def check(self, *, resume: bool) -> None:
+        """Raises FileError unless a run may begin here, or go on, without losing what is here."""
+        if self.checkpoint.exists():
+            if not resume:
+                raise FileError(
+                    f"{self.path} already holds a design; resume it, or choose another directory"
+                )
+            return
+        if resume and not self.is_begun:
+            raise FileError(
+                f"{self.path} holds no design to resume ({self.checkpoint.name} is missing); leave "
+                f"--resume away to begin one"
+            )
+        others = self._others()
+        if others:
+            shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+            raise FileError(
+                f"{self.path} holds other files ({shown}), and no design to resume; choose a "
+                f"directory that is new or empty"
+            )
+
+    def remove_leftovers(self) -> None:
+        """Removes what a run was writing when it was killed. Raises FileError."""
+        try:
+            for file in self._written():
+                for leftover in self.path.glob(f".{file.name}.*.tmp"):
+                    leftover.unlink()
+            for leftover in self.path.glob(f".{self.remycc_json.stem}-*.tmp"):
+                leftover.unlink()
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
+
+    def _written(self) -> tuple[Path, ...]:
+        """The files that are replaced as a whole."""
+        return (
+            *(self.checkpoint, self.pareto, self.remycc_json, self.remycc_dna),
+            *(self.first_table, self.spec, self.provenance),
+        )
+
+    def _others(self) -> list[str]:
+        """Names of all files but those of a run that was ended before its first checkpoint."""
+        if not self.path.is_dir():
+            return []
+        ours = {_LOCK}
+        if self.is_begun and not (self.progress.exists() and self.progress.stat().st_size):
+            early = (self.first_table, self.spec, self.provenance, self.pareto, self.progress)
+            ours.add(self.traces.name)
+            ours.update(each.name for each in early)
+            for file in self._written():
+                ours.update(each.name for each in self.path.glob(f".{file.name}.*.tmp"))
+        return sorted(each.name for each in self.path.iterdir() if each.name not in ours)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Makes the directory if need be, and keeps other runs out of it.
+
+        The operating system frees the lock when this process ends, however it ends. Raises
+        FileError.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
+        try:
+            self._take(lock)
+            yield
+        finally:
+            os.close(lock)
+
+    def _take(self, lock: int) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise FileError(f"{self.path} is in use by another run; wait for its end") from error
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be locked ({reason(error)})") from error
+
+
+# A design's files, kept in step with its designer.
+#
+# The order of the writes is what makes a crash harmless: the lines of progress.jsonl and pareto.csv
+# first, then the checkpoint that counts them, then the table. A resume drops the lines that the
+# checkpoint does not count, makes the lost steps again, and writes the same lines again.
+
+
+_CHECKPOINT_BYTES = 1 << 30
+
+
+class DirectorySink:
+    """Keeps a session's design in its directory, and shows it to an observer. See `Sink`."""
+
+    def __init__(
+        self,
+        spec: spec_pb2.DesignSpec,
+        out: OutDirectory,
+        *,
+        clock: Clock,
+        checkpoint_seconds: float,
+        first_table: RuleTable | None,
+        observer: DesignObserver,
+    ) -> None:
+        """The design in the (locked and checked) directory, or a new one if it holds none.
+
+        A new one begins with `first_table` if one is given. There will be at most one checkpoint
+        in `checkpoint_seconds`. Raises FileError.
+        """
+        resumed = out.checkpoint.exists()
+        if first_table is None and resumed and out.first_table.exists():
+            first_table = read_remycc(out.first_table).table
+        if resumed:
+            designer = _resumed(spec, out, first_table)
+        else:
+            designer = Designer(spec, first_table=first_table)
+        out.remove_leftovers()
+        #: What the design goes by.
+        self.spec = spec
+        #: What the design was given to begin with; None if it was nothing.
+        self.first_table = first_table
+        self._out = out
+        self._pareto = ParetoFile(out.pareto, designer.steps)
+        self._log = ProgressLog(out.progress, designer.event_sequence)
+        #: The designer at work.
+        self.session = DesignSession(
+            designer, spec, Stopwatch(self._log.elapsed, clock), first_table=first_table
+        )
+        self.session.on_events = self._keep
+        self._observer = observer
+        self._checkpoint_seconds = checkpoint_seconds
+        self._saved_at = time.monotonic()
+        self._written: dict[str, RuleTable] = {}
+        self._shown: RuleTable | None = None
+        try:
+            # The checkpoint last: it makes the directory this design's, and a resume may ask the
+            # specification beside it how long the design is.
+            if first_table is not None:
+                write_remycc(out.first_table, RemyCC(first_table))
+            out.keep_recordings(recordings_of(spec))
+            write_file(out.spec, to_yaml(spec))
+            write_file(out.provenance, provenance_json(spec))
+            self.save()
+        except BaseException:
+            self.close()
+            raise
+        observer.started(designer.steps, resumed=resumed)
+
+    def close(self) -> None:
+        """Writes no more."""
+        self._log.close()
+
+    @contextmanager
+    def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[OnProgress]:
+        designer, candidates = self.session.designer, len(request.candidates)
+        rules = sum(node.HasField("action") for node in request.tables[0].nodes)
+        started = time.monotonic()
+
+        def report(done: EvaluationProgress) -> None:
+            part = done.simulations_done / max(done.simulations, 1)
+            seconds = time.monotonic() - started
+            elapsed = self.session.stopwatch.elapsed()
+            self._observer.progress(
+                job_pb2.JobProgress(
+                    step=designer.steps + 1,
+                    epoch=designer.epoch,
+                    rules=rules,
+                    candidates=candidates,
+                    candidates_done=int(part * candidates),
+                    simulated_packets=done.simulated_packets,
+                    packets_per_second=done.simulated_packets / seconds if seconds > 0 else 0.0,
+                    wall_seconds=elapsed.wall_seconds,
+                    cpu_seconds=elapsed.cpu_seconds,
+                    eta_seconds=self.session.eta_seconds(self.spec.stop, part),
+                )
+            )
+
+        yield report
+
+    async def stepped(self, evaluation: Evaluation) -> None:
+        if time.monotonic() - self._saved_at >= self._checkpoint_seconds:
+            self.save()
+
+    async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
+        self.save()
+        return True
+
+    async def suspend(self) -> None:
+        self.save()
+
+    def save(self) -> None:
+        """Writes a checkpoint, and the table if it is a new one. Raises FileError."""
+        designer = self.session.designer
+        self._log.sync()
+        self._pareto.save()
+        if self.spec.search.follow_workers:
+            write_file(self._out.spec, to_yaml(designer.followed))
+        write_file(self._out.checkpoint, designer.checkpoint())
+        for name, table in designer.tables.items():
+            if self._written.get(name) != table:
+                remycc = RemyCC(table, reference_config(self.spec))
+                for suffix in file_suffixes(table):
+                    write_remycc(self._out.table_file(self.spec, name, suffix), remycc)
+                self._written[name] = table
+        self._saved_at = time.monotonic()
+
+    def _keep(
+        self,
+        events: Sequence[progress_pb2.ProgressEvent],
+        request: evaluation_pb2.EvaluationRequest | None,
+        outcome: evaluation_pb2.EvaluationOutcome | None,
+    ) -> None:
+        """Writes events, and then shows them."""
+        if request is not None and outcome is not None:
+            self._pareto.observe(request, outcome, events)
+        self._log.append(events)
+        for event in events:
+            self._observer.event(event)
+        designer = self.session.designer
+        if self._shown is None or designer.table != self._shown:
+            self._shown = designer.table
+            self._observer.published(self._shown, designer.steps)
+
+
+def _resumed(
+    spec: spec_pb2.DesignSpec, out: OutDirectory, first_table: RuleTable | None
+) -> Designer:
+    data = read_file(out.checkpoint, limit=_CHECKPOINT_BYTES)
+    try:
+        return Designer.resume(spec, data, first_table=first_table)
+    except CheckpointError as error:
+        raise FileError(f"{out.checkpoint}: {error}") from error

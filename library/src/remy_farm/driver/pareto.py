@@ -1,0 +1,165 @@
+"""pareto.csv: throughput and delay of each epoch's table, whatever the design's objective.
+
+Epochs end with a validation, and its outcome holds what every sender received and how long it took:
+the points of a throughput-delay plot come without simulating anything again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import msgspec
+
+from remy_farm.evaluation.measures import (
+    by_specimen,
+    mean,
+    measure_senders,
+    measure_specimen,
+    median,
+    present,
+)
+from remy_farm.files import FileError, read_file, write_file
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
+
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """One epoch's table on the specimens that it was validated on.
+
+    Each specimen counts with its mean over the senders that received packets; None if no sender did
+    on any specimen.
+    """
+
+    epoch: int
+    step: int
+    rules: int
+    #: Equal-share throughput over the link rate.
+    throughput_over_link_rate_median: float | None
+    throughput_over_link_rate_mean: float | None
+    #: Delay over the RTT without queueing and service.
+    delay_over_rtt_median: float | None
+    delay_over_rtt_mean: float | None
+    #: The objective; None if no sender could be scored.
+    score: float | None
+    #: Whether the table was better than the one before, and took its place.
+    accepted: bool
+
+
+_HEAD = [field.name for field in fields(ParetoPoint)]
+
+
+def _measured(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> dict[str, float | None]:
+    """What the request's last candidate came to, by the names of points' and epochs' fields."""
+    measured = [
+        measure_specimen(specimen, measure_senders(result))
+        for specimen, result in by_specimen(request, outcome)
+    ]
+    throughputs = present(each.throughput_over_link_rate for each in measured)
+    delays = present(each.delay_over_rtt for each in measured)
+    return {
+        "throughput_over_link_rate_median": median(throughputs),
+        "throughput_over_link_rate_mean": mean(throughputs),
+        "delay_over_rtt_median": median(delays),
+        "delay_over_rtt_mean": mean(delays),
+    }
+
+
+def throughput_delay(
+    request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
+) -> job_pb2.ThroughputDelay:
+    """As a job's epoch keeps it, of the request's last candidate."""
+    return job_pb2.ThroughputDelay(**_measured(request, outcome))
+
+
+def pareto_point(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    record: progress_pb2.EpochRecord,
+) -> ParetoPoint:
+    """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
+    after = record.comparison.after
+    return ParetoPoint(
+        epoch=record.epoch,
+        step=record.step,
+        rules=record.rules,
+        **_measured(request, outcome),
+        score=after.mean if record.comparison.HasField("after") else None,
+        accepted=record.comparison.accepted,
+    )
+
+
+class ParetoFile:
+    """The file, with the points of all epochs that the design's checkpoint knows of."""
+
+    def __init__(self, path: Path, steps: int) -> None:
+        """Takes over the points of a design that has made `steps` steps; later ones are dropped, as
+        their steps will be made again. A file that is missing begins anew. Raises FileError."""
+        self._path = path
+        found = read_points(path) if steps > 0 and path.exists() else []
+        self._points = [point for point in found if point.step <= steps]
+        self._is_saved = False
+
+    def observe(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        outcome: evaluation_pb2.EvaluationOutcome,
+        events: Sequence[progress_pb2.ProgressEvent],
+    ) -> None:
+        """Takes note of an outcome, if `events` say that it ended an epoch."""
+        for event in events:
+            if event.HasField("epoch_finished"):
+                self._points.append(pareto_point(request, outcome, event.epoch_finished.record))
+                self._is_saved = False
+
+    def save(self) -> None:
+        """Writes the file, if it says anything new. Raises FileError."""
+        if not self._is_saved:
+            write_file(self._path, to_csv(self._points))
+            self._is_saved = True
+
+
+def to_csv(points: Sequence[ParetoPoint]) -> str:
+    """A line with the names of the columns, then one a point; None is empty, numbers are exact."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_HEAD)
+    for point in points:
+        writer.writerow([_cell(value) for value in astuple(point)])
+    return text.getvalue()
+
+
+def read_points(path: Path) -> list[ParetoPoint]:
+    """The points in a file. Raises FileError."""
+    text = read_file(path, limit=_MOST_BYTES).decode(errors="replace")
+    head, *rows = [*csv.reader(io.StringIO(text))] or [[]]
+    if head != _HEAD:
+        raise _damaged(path, 1)
+    points = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            cells = {name: cell or None for name, cell in zip(_HEAD, row, strict=True)}
+            points.append(msgspec.convert(cells, ParetoPoint, strict=False))
+        except ValueError as error:
+            raise _damaged(path, line) from error
+    return points
+
+
+def _damaged(path: Path, line: int) -> FileError:
+    return FileError(f"{path}: line {line} does not hold the columns {', '.join(_HEAD)}")
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+    return repr(value)

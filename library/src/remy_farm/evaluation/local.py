@@ -1,0 +1,162 @@
+"""Evaluation on this process's threads: for designs that share them, or for one without a loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from remy_farm.evaluation.dispatcher import Dispatcher
+from remy_farm.evaluation.interface import OnProgress, Share
+from remy_farm.evaluation.scheduler.records import Assignment, SchedulerSettings
+from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
+from remy_farm.evaluation.scheduler.workers import WorkerFacts
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
+
+_WORKER = "local"
+# Threads never fall silent. Tasks are short, since they cost next to nothing to start and a step
+# of a search should end on all threads at once. Threads take what they do next from a common line,
+# which is long enough for the event loop to be late.
+_TASKS_PER_THREAD = 4
+_SETTINGS = SchedulerSettings(
+    lease_seconds=math.inf, longest_task_seconds=0.1, shortest_task_seconds=0.002
+)
+
+_Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
+
+
+class ThreadPoolEvaluator(Dispatcher):
+    """Evaluates with the simulator in this process, which releases the GIL. See SharedEvaluator."""
+
+    kind = "local"
+
+    def __init__(self, threads: int = 1, **options: Any) -> None:
+        """An evaluator of `threads` >= 1 threads. For the other arguments see Dispatcher."""
+        if threads < 1:
+            raise ValueError(f"threads is {threads}; at least 1 is needed")
+        super().__init__(TaskScheduler(_SETTINGS), **options)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
+        # By lease: tasks that a thread has, or will have.
+        self._running: dict[int, tuple[Future[_Simulated], Cancellation]] = {}
+        # By evaluation: what its tasks have in common, converted once.
+        self._prepared: dict[int, PreparedRequest | InvalidRequest] = {}
+        self.scheduler.join(WorkerFacts(_WORKER, threads), self.now())
+        self.scheduler.credit(_WORKER, _TASKS_PER_THREAD * threads, self.now())
+
+    async def close(self) -> None:
+        await super().close()
+        for _, cancellation in self._running.values():
+            cancellation.cancel()
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+    def _assign(self, assignments: Sequence[Assignment]) -> None:
+        loop = asyncio.get_running_loop()
+        for assignment in assignments:
+            cancellation = Cancellation()
+            prepared = self._prepare(assignment)
+            future = self._pool.submit(_simulate, assignment, prepared, cancellation)
+            self._running[assignment.lease_id] = (future, cancellation)
+            future.add_done_callback(partial(self._ended, loop, assignment))
+
+    def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
+        for lease_id in lease_ids:
+            # One that was answered meanwhile is not running any more.
+            running = self._running.get(lease_id)
+            if running is not None:
+                future, cancellation = running
+                cancellation.cancel()
+                future.cancel()
+
+    def _expel(self, worker_id: str, why: str) -> None:
+        raise RuntimeError(f"the threads of this process are quarantined: {why}")
+
+    def _prepare(self, assignment: Assignment) -> PreparedRequest | InvalidRequest:
+        prepared = self._prepared.get(assignment.evaluation_id)
+        if prepared is None:
+            # Those of evaluations that have ended are of no use any more.
+            for evaluation_id in [*self._prepared.keys() - self._waiting.keys()]:
+                del self._prepared[evaluation_id]
+            try:
+                prepared = PreparedRequest(assignment.whole, find_trace=self.find_trace)
+            except InvalidRequest as problem:
+                prepared = problem
+            self._prepared[assignment.evaluation_id] = prepared
+        return prepared
+
+    def _ended(
+        self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]
+    ) -> None:
+        # A thread may end a task when the loop that wanted it is closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._answer, assignment)
+
+    def _answer(self, assignment: Assignment) -> None:
+        scheduler, lease_id, now = self.scheduler, assignment.lease_id, self.now()
+        future, cancellation = self._running.pop(lease_id)
+        error = Cancelled() if future.cancelled() else future.exception()
+        if error is None:
+            outcome, cpu_seconds = future.result()
+            scheduler.complete(_WORKER, lease_id, outcome, b"", cpu_seconds, now)
+        elif isinstance(error, Cancelled) and cancellation.cancelled:
+            scheduler.give_back(_WORKER, [lease_id], now)
+        elif isinstance(error, (InvalidRequest, Cancelled)):
+            # What nobody has cancelled was ended by its packet limit.
+            over_limit = isinstance(error, Cancelled)
+            scheduler.refuse(_WORKER, lease_id, str(error), now, over_limit=over_limit)
+        else:
+            self.fail(assignment.evaluation_id, error)
+            scheduler.give_back(_WORKER, [lease_id], now)
+        self.advance_soon()
+
+
+class LocalEvaluator:
+    """An Evaluator for ordinary code: a thread pool in an event loop that runs while it is asked.
+
+    Whatever is raised in the calling thread, by a signal handler too, ends what runs.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        """An evaluator of `threads` >= 1 threads."""
+        self._evaluator = ThreadPoolEvaluator(threads)
+        self._loop = asyncio.new_event_loop()
+
+    def evaluate(
+        self,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+        packet_limit: int | None = None,
+    ) -> evaluation_pb2.EvaluationOutcome:
+        """See Evaluator. Raises PacketLimitReached where more than `packet_limit` are sent."""
+        share = Share("", packet_limit=packet_limit)
+        evaluation = self._loop.create_task(self._evaluator.evaluate(share, request, on_progress))
+        try:
+            return self._loop.run_until_complete(evaluation).outcome
+        finally:
+            if not evaluation.done():
+                evaluation.cancel()
+                self._loop.run_until_complete(asyncio.wait([evaluation]))
+
+    def close(self) -> None:
+        """See Evaluator."""
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self._evaluator.close())
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
+
+
+def _simulate(
+    assignment: Assignment, prepared: PreparedRequest | InvalidRequest, cancellation: Cancellation
+) -> _Simulated:
+    if isinstance(prepared, InvalidRequest):
+        raise prepared
+    began = time.thread_time()
+    part = assignment.slicing.slice(assignment.slice)
+    limit = assignment.share.packet_limit
+    outcome = prepared.evaluate(part, cancellation=cancellation, packet_limit=limit)
+    return outcome, time.thread_time() - began

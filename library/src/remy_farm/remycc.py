@@ -1,0 +1,360 @@
+"""RemyCCs as files: the reference tool's .dna and our .json, and their rules for people to read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from google.protobuf import json_format
+
+from remy_farm.files import FileError, read_file, write_file
+from remy_farm.specification.links import KILOBITS_PER_PACKET
+from remy_farm.specification.networks import extent, outline
+from remy_farm.specification.reading import integer
+from remy_farm.specification.schema import short_name
+from remy_proto.dna.v1 import dna_pb2
+from remy_proto.v1 import rule_table_pb2, spec_pb2
+from remy_simulator import InvalidTable, RuleTable
+from remy_simulator.messages import axis_of, from_native, signal_of, to_native
+
+
+class RemyCCError(FileError):
+    """A file that does not hold a RemyCC, or whose name does not say how to write one."""
+
+
+@dataclass(frozen=True)
+class RemyCC:
+    """A rule table, and what a .dna file holds beside it.
+
+    `dna_metadata` are encoded fields of a .dna file's outermost message: the networks that the
+    table was designed for and how. They are kept as they are.
+    """
+
+    table: RuleTable
+    dna_metadata: bytes = b""
+
+    @classmethod
+    def from_message(cls, message: rule_table_pb2.RuleTable) -> RemyCC:
+        """The RemyCC in a message. Raises remy_simulator.InvalidTable."""
+        return cls(to_native(message), message.dna_metadata)
+
+    def to_message(self) -> rule_table_pb2.RuleTable:
+        """The inverse of from_message."""
+        message = from_native(self.table)
+        message.dna_metadata = self.dna_metadata
+        return message
+
+
+# How the reference tool says that a buffer is infinite.
+_INFINITE_BUFFER: Final = 2**32 - 1
+_MS_PER_SECOND: Final = 1000
+
+
+def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
+    """The networks of a specification as field 4 (ConfigRange) of a .dna file's outermost message.
+
+    Distributions are reduced to their ends, which is all that the format holds; an on time by bytes
+    is left out.
+    """
+    network, traffic = outline(spec).network, outline(spec).traffic
+    link_low, link_high = extent(network.link_rate_mbps)
+    config = dna_pb2.ConfigRange(
+        link_packets_per_ms=dna_pb2.Range(
+            low=link_low / KILOBITS_PER_PACKET, high=link_high / KILOBITS_PER_PACKET
+        ),
+        rtt=_range(network.rtt_ms),
+        num_senders=_range(network.senders),
+        buffer_size=(
+            _range(network.buffer.packets)
+            if network.buffer.HasField("packets")
+            else dna_pb2.Range(low=_INFINITE_BUFFER, high=_INFINITE_BUFFER)
+        ),
+        mean_off_duration=_range(traffic.mean_off_ms),
+        simulation_ticks=min(round(spec.search.simulated_seconds * _MS_PER_SECOND), 2**32 - 1),
+        stochastic_loss_rate=_range(network.loss_probability),
+    )
+    if traffic.HasField("exponential_time"):
+        config.mean_on_duration.CopyFrom(_range(traffic.exponential_time.mean_ms))
+    return dna_pb2.WhiskerTree(config=config).SerializeToString(deterministic=True)
+
+
+def _range(distribution: spec_pb2.Distribution) -> dna_pb2.Range:
+    low, high = extent(distribution)
+    return dna_pb2.Range(low=low, high=high)
+
+
+# The .json form of a RemyCC: the JSON mapping of the RuleTable message, with our field names.
+#
+# Keys are sorted and doubles are written so that they read back exactly, so that equal tables are
+# equal files.
+
+
+# A node takes five (braces and commas): twice as many as the largest table that fits into a file.
+_MOST_ELEMENTS: Final = 4_000_000
+_LONGEST_CLAUSE: Final = 300
+# Half a character, of which the Protocol Buffers library makes a SystemError.
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_LIBRARY_NOISE: Final = re.compile(
+    r"Failed to parse \w+ field: |\. Available Fields.*|, use quoted \"\S+\" instead"
+)
+
+
+class InvalidJson(ValueError):
+    """Text that is not the JSON form of a rule table; one clause."""
+
+
+def to_json(message: rule_table_pb2.RuleTable) -> str:
+    """The message as JSON text."""
+    tree = json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return json.dumps(tree, indent=2, sort_keys=True) + "\n"
+
+
+def from_json(data: bytes) -> rule_table_pb2.RuleTable:
+    """The inverse of to_json. Raises InvalidJson; whether the table is sound is not checked."""
+    if sum(data.count(sign) for sign in (b"{", b"[", b",")) > _MOST_ELEMENTS:
+        raise InvalidJson(f"holds too much; at most {_MOST_ELEMENTS} elements are allowed")
+    if surrogate := _SURROGATE.search(data):
+        raise InvalidJson(f"holds {surrogate[0].decode()}, which is no part of a name")
+    try:
+        tree = json.loads(
+            data, object_pairs_hook=_unique, parse_int=integer, parse_constant=_not_finite
+        )
+    except json.JSONDecodeError as error:
+        raise InvalidJson(
+            f"is not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"is not UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise InvalidJson("is nested too deeply to be a rule table") from error
+    if not isinstance(tree, dict):
+        raise InvalidJson('is not a rule table, which is an object with "signals" and "nodes"')
+    try:
+        return json_format.ParseDict(tree, rule_table_pb2.RuleTable())
+    except json_format.ParseError as error:
+        raise InvalidJson(f"is not a rule table ({_clause(error)})") from error
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidJson(f"names the key {twice[:60]!r} twice in one object")
+    return result
+
+
+def _not_finite(text: str) -> float:
+    raise InvalidJson(f"holds {text}, but every number must be finite")
+
+
+def _clause(error: json_format.ParseError) -> str:
+    """What the library says, without its own prefixes, on one line of printable characters."""
+    text = _LIBRARY_NOISE.sub("", " ".join(str(error).split()))
+    return text.encode("ascii", "backslashreplace").decode().rstrip(".")[:_LONGEST_CLAUSE]
+
+
+@dataclass(frozen=True)
+class ReadableRule:
+    """One rule: where it applies, what it does, and how much it is used.
+
+    `region` holds, for each signal that the table may look at, the half-open interval in which the
+    rule applies (ms, or a ratio). Memory beyond the domain is clamped to it, so that an interval
+    that ends at `domain_upper` has no end. `use_share` is the rule's share of all look-ups, None
+    if it is not known.
+
+    The window increment is in packets and the intersend time in ms, unless the rule `is_relative`:
+    then they are in percent of the packets that the smallest RTT holds at the measured rate, and a
+    multiple of the measured interval between packets. `rules` is the kind of the table; scale-free
+    ones may have one rule that is not relative, that of senders that have measured nothing.
+    """
+
+    number: int
+    region: dict[str, tuple[float, float]]
+    window_multiple: float
+    window_increment: float
+    intersend_ms: float
+    use_share: float | None
+    rules: int = rule_table_pb2.RULES_ABSOLUTE
+    is_relative: bool = False
+
+
+def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[ReadableRule]:
+    """The table's rules by number; `uses` counts the look-ups of each, if that is known."""
+    if uses is not None and len(uses) != table.rule_count:
+        raise ValueError(f"{len(uses)} use counts for a table of {table.rule_count} rules")
+    total = sum(uses) if uses is not None else 0
+    start = start_rule(table)
+    rules = []
+    for number in range(table.rule_count):
+        lower, upper = table.region(number)
+        region = {
+            signal_name(axis, table.rules): (lower[axis], upper[axis]) for axis in table.signals
+        }
+        share = None if uses is None else (uses[number] / total if total else 0.0)
+        rules.append(
+            ReadableRule(
+                number,
+                region,
+                *table.action(number),
+                use_share=share,
+                rules=table.rules,
+                is_relative=table.is_scale_free and number != start,
+            )
+        )
+    return rules
+
+
+#: Nearer than this to the smallest RTT no real clock tells another RTT from it.
+_FINEST_RTT_RATIO: Final = 1 + 1e-6
+
+
+def share_beyond_clocks(rules: Sequence[ReadableRule]) -> float | None:
+    """The share of look-ups of rules that end or begin where rtt_ratio is above 1 by less than a
+    millionth; None if it is not known how often rules are used."""
+    shares = [
+        rule.use_share
+        for rule in rules
+        if any(1 < end < _FINEST_RTT_RATIO for end in rule.region.get("rtt_ratio", ()))
+    ]
+    if any(rule.use_share is None for rule in rules):
+        return None
+    return math.fsum(share for share in shares if share is not None)
+
+
+def sentence_of_clocks(rules: Sequence[ReadableRule]) -> str:
+    """One sentence for people where that is more than nothing; else empty."""
+    share = share_beyond_clocks(rules)
+    if not share:
+        return ""
+    return (
+        f"{share:.1%} of all look-ups are of rules that end or begin within a millionth above the "
+        "smallest RTT, which no real clock tells apart."
+    )
+
+
+# Where signals of scale-free rules begin once something is measured, by native axis: no RTT is
+# below the smallest, and no EWMA of weight 1/256 below 1/32 of one of weight 1/8 of the same times.
+# Who remembers the last on period knows all of it but an RTT.
+_LEAST_MEASURED: Final = {1: 1.0, 2: 1.0, 3: 1 / 32, 5: 1 / (1 << 20), 8: 1 / (1 << 20)}
+
+
+def start_rule(table: RuleTable) -> int | None:
+    """The rule that a scale-free table has for senders that have measured nothing.
+
+    Its action is in packets and ms. None if the table has absolute rules, or if the rule for a
+    memory that is all zero is one for measured memory too.
+    """
+    if not table.is_scale_free:
+        return None
+    rule = table.find((0.0, 0.0, 0.0, 0.0))
+    return rule if guards_of_start(table, rule) else None
+
+
+_RTT_RATIO: Final = 2
+
+
+def guards_of_start(table: RuleTable, rule: int) -> list[int]:
+    """The axes on which the rule's region ends before anything that can be measured."""
+    _, upper = table.region(rule)
+    remembers = table.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
+    return [
+        axis
+        for axis, least in _LEAST_MEASURED.items()
+        if upper[axis] <= least and not (remembers and axis == _RTT_RATIO)
+    ]
+
+
+def signal_name(axis: int, rules: int) -> str:
+    """The name of a native axis as specifications spell it: 0 is send_ewma of absolute rules, and
+    send_ratio of scale-free ones."""
+    values = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
+    return short_name(values[signal_of(axis, rules)])
+
+
+def file_suffixes(table: RuleTable) -> tuple[str, ...]:
+    """Which files can hold a table: a .dna file has no scale-free rules."""
+    return (".json",) if table.is_scale_free else (".json", ".dna")
+
+
+MAXIMUM_BYTES: Final = 64 << 20
+
+
+def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> RemyCC:
+    """The RemyCC in a .dna or .json file; of another name, the content tells which it is.
+
+    `time_unit_ms` is the unit of time of a .dna file, which does not tell; a .json file is in ms.
+    Raises RemyCCError if it holds no RemyCC, or FileError if it cannot be read.
+    """
+    data = read_file(path, limit=MAXIMUM_BYTES)
+    suffix = _suffix(path)
+    is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))
+    if is_json and time_unit_ms != 1.0:
+        raise RemyCCError(
+            f"{os.fspath(path)} is in milliseconds, as all .json files are; a time unit of "
+            f"{time_unit_ms:g} ms can be that of .dna files only"
+        )
+    try:
+        if is_json:
+            return RemyCC.from_message(from_json(data))
+        return RemyCC(*RuleTable.from_dna(data, time_unit_ms))
+    except InvalidJson as error:
+        raise RemyCCError(f"{os.fspath(path)} {error}") from error
+    except InvalidTable as error:
+        form = "JSON" if is_json else ".dna"
+        problem = str(error).rstrip(".")
+        raise RemyCCError(
+            f"{os.fspath(path)} is not a valid {form} rule table: {problem}"
+        ) from error
+
+
+def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
+    """Writes a .dna or .json file, as the name says, completely or not at all.
+
+    Raises RemyCCError if the name ends in neither, or if a window increment is no integer of 32
+    bits, which is all that a .dna file holds; FileError if the file cannot be written.
+    """
+    check_remycc_name(path)
+    try:
+        data = to_bytes(remycc, _suffix(path))
+    except InvalidTable as error:
+        close = (
+            ", or write what comes close with 'remy-farm export --dna'"
+            if remycc.table.is_scale_free
+            and axis_of(rule_table_pb2.SIGNAL_AGE) not in remycc.table.signals
+            else ""
+        )
+        raise RemyCCError(
+            f"{os.fspath(path)} cannot be written: {str(error).rstrip('.')}{close}"
+        ) from error
+    write_file(path, data)
+
+
+def to_bytes(remycc: RemyCC, suffix: str) -> bytes:
+    """What a file of the RemyCC holds if its name ends in `suffix`, ".json" or ".dna".
+
+    Raises remy_simulator.InvalidTable if a .dna file cannot hold it.
+    """
+    if suffix == ".json":
+        return to_json(remycc.to_message()).encode()
+    return remycc.table.to_dna(remycc.dna_metadata)
+
+
+def check_remycc_name(path: str | os.PathLike[str]) -> None:
+    """Raises RemyCCError unless a RemyCC's file may have this name."""
+    if _suffix(path) not in (".json", ".dna"):
+        raise RemyCCError(
+            f"{os.fspath(path)} is not the name of a RemyCC, which ends in .dna or .json"
+        )
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.lower()

@@ -1,0 +1,43 @@
+"""Design specifications: read, checked, written, and the networks drawn from them.
+
+A specification is a complete DesignSpec message: every default is filled in, and every constraint
+declared in the proto files holds. `load_spec` and `parse_spec` return nothing less.
+"""
+
+from remy_farm.specification.checking import (
+    check_spec,
+    load_spec,
+    load_spec_of_one_table,
+    load_tree,
+    parse_spec,
+    spec_of_tree,
+    validation_specimens,
+)
+from remy_farm.specification.networks import Networks, extent
+from remy_farm.specification.schema import SpecError, Violation
+from remy_farm.specification.writing import (
+    content_digest,
+    first_digest,
+    parse_setting,
+    to_yaml,
+    vary,
+)
+
+__all__ = [
+    "Networks",
+    "SpecError",
+    "Violation",
+    "check_spec",
+    "content_digest",
+    "extent",
+    "first_digest",
+    "load_spec",
+    "load_spec_of_one_table",
+    "load_tree",
+    "parse_setting",
+    "parse_spec",
+    "spec_of_tree",
+    "to_yaml",
+    "validation_specimens",
+    "vary",
+]

@@ -1,0 +1,486 @@
+"""Checking complete specifications: every field, and rules that involve several."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.files import read_file
+from remy_farm.specification.enclosures import Files, enclose, keep_recording
+from remy_farm.specification.networks import designs, extent
+from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
+from remy_farm.specification.schema import (
+    Bounds,
+    SpecError,
+    Violation,
+    child_path,
+    descriptor_of,
+    entries_problem,
+    enum_names,
+    enum_of,
+    fields_of,
+    format_number,
+    is_submessage,
+    oneofs_of,
+    short_name,
+    show,
+)
+from remy_farm.specification.soundness import (
+    link_is_sound,
+    load_is_sound,
+    mixture_is_sound,
+    network_is_sound,
+)
+from remy_farm.specification.traces import RecordedLink
+from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
+from remy_proto.v1 import rule_table_pb2, spec_pb2
+from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
+
+
+def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
+    """Networks on which a design's mode compares its tables."""
+    if spec.search.mode == spec_pb2.SEARCH_MODE_JOINT:
+        return spec.search.joint.validation_specimens
+    if spec.search.mode == spec_pb2.SEARCH_MODE_PATTERN:
+        return spec.search.pattern.validation_specimens
+    return spec.search.paper.validation_specimens
+
+
+_Rule: TypeAlias = Callable[[Any, str, Bounds], Iterator[Violation]]
+
+_MODES_WITH_MAXIMUM_RULES: Final = {
+    spec_pb2.SEARCH_MODE_JOINT: "joint",
+    spec_pb2.SEARCH_MODE_PATTERN: "pattern",
+}
+
+# By kind of rules, the signals that they may look at, as messages name them.
+_SIGNALS: Final = {
+    rules: [signal_of(axis, rules) for axis in range(AXES)]
+    for rules in rule_table_pb2.Rules.values()[1:]
+}
+
+_USUAL_LOAD: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
+    """The violations, in the message at `path`, of the rules below."""
+    rule = _RULES.get(descriptor_of(message).full_name)
+    if rule is not None:
+        yield from rule(message, path, bounds)
+
+
+def _ascending(message: Message, path: str, low: str, high: str) -> Iterator[Violation]:
+    """A violation where both fields are given, and the wrong way round."""
+    if message.HasField(low) and message.HasField(high):
+        first, last = getattr(message, low), getattr(message, high)
+        if first > last:
+            ends = f"{format_number(first)} to {format_number(last)}"
+            yield Violation(path, f"goes from {ends}, but {low} must be at most {high}")
+
+
+def _complete(message: Message, path: str) -> Iterator[Violation]:
+    """A violation for each field that is not given."""
+    for field in fields_of(message):
+        if not message.HasField(field.name):
+            yield Violation(child_path(path, field.name), "is missing")
+
+
+def _are_ascending(low: str, high: str) -> _Rule:
+    return lambda message, path, _: _ascending(message, path, low, high)
+
+
+def _limits_are_continuous(distribution: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
+    if bounds.integral:
+        yield Violation(
+            path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
+        )
+    yield from _ascending(distribution, path, "low", "high")
+
+
+def _percentile_is_above_median(
+    jitter: spec_pb2.MeasurementModel.Jitter.LogNormal, path: str, _: Bounds
+) -> Iterator[Violation]:
+    median, percentile = extent(jitter.median_ms)[1], extent(jitter.percentile_99_ms)[0]
+    if 0 < percentile < median:
+        yield Violation(
+            child_path(path, "percentile_99_ms"),
+            f"may be {format_number(percentile)}, but must be at least median_ms, "
+            f"which may be {format_number(median)}",
+        )
+
+
+def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
+    found = [*_complete(grid, path)] or [*_ascending(grid, path, "minimum", "maximum")]
+    yield from found
+    if not found and not grid.minimum <= grid.initial <= grid.maximum:
+        initial = format_number(grid.initial)
+        limits = f"{format_number(grid.minimum)} to {format_number(grid.maximum)}"
+        yield Violation(path, f"starts at {initial}, but initial must be in the range {limits}")
+
+
+def _range_is_complete(
+    component: spec_pb2.ComponentRange, path: str, _: Bounds
+) -> Iterator[Violation]:
+    yield from _complete(component, path)
+    yield from _ascending(component, path, "minimum", "maximum")
+
+
+def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
+    if joint.HasField("cpu_seconds") and joint.HasField("simulated_packets"):
+        yield Violation(
+            child_path(path, "simulated_packets"),
+            f"is {joint.simulated_packets}, but must be left out where cpu_seconds is given; "
+            "either is a budget for the whole design",
+        )
+
+
+def _workers_are_followed(search: spec_pb2.Search, path: str, _: Bounds) -> Iterator[Violation]:
+    if search.follow_workers and search.mode != spec_pb2.SEARCH_MODE_JOINT:
+        where = "must be left out where search.mode is not joint"
+        yield Violation(child_path(path, "follow_workers"), f"is true, but {where}")
+    schedule = search.worker_schedule
+    steps = schedule[::2]
+    ascends = all(before < after for before, after in pairwise(steps))
+    if schedule and not (
+        search.follow_workers and len(schedule) % 2 == 0 and steps[0] == 0 and ascends
+    ):
+        yield Violation(
+            child_path(path, "worker_schedule"),
+            "must be the numbers of steps, 0 first and ascending, each with the threads from then "
+            "on, where follow_workers is true",
+        )
+
+
+def _steps_may_overlap(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    in_flight = spec.search.joint.steps_in_flight
+    if in_flight <= 1:
+        return
+    if spec.search.follow_workers:
+        why = "search.follow_workers is true, since how wide a step is shows when it begins"
+    elif len(designs(spec)) > 1:
+        why = "several tables are designed together, since they take turns"
+    else:
+        return
+    place = child_path(child_path(child_path(path, "search"), "joint"), "steps_in_flight")
+    yield Violation(place, f"is {in_flight}, but must be 1 where {why}")
+
+
+def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
+    yield from _name_is_plain(spec, path)
+    yield from _rules_fit(spec, path)
+    yield from _something_counts(spec, path)
+    yield from _steps_may_overlap(spec, path)
+    if _is_more_than_senders(spec) or rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals:
+        yield from mixture_is_sound(spec, path)
+    yield from _design_ends(spec, child_path(path, "stop"))
+
+
+def _senders_are_sound(
+    network: spec_pb2.NetworkModel, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    if network.groups or network.queue or network.links or network.ack_bytes:
+        yield from network_is_sound(network, path, bounds)
+
+
+def _load_is_sound(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+    given = {field.name for field, _ in load.ListFields()}
+    if not given <= _USUAL_LOAD:
+        yield from load_is_sound(load, path, bounds)
+
+
+def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether it has more to say of networks than how many senders share them."""
+    network = spec.network
+    by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+    return bool(spec.models or network.groups or network.queue or network.links or by_flows)
+
+
+def problem_with_name(name: str) -> str | None:
+    """What is wrong with the characters of a name; None if nothing is."""
+    if _NAME.fullmatch(name):
+        return None
+    return (
+        f"is {show(name)}, but must consist of letters, digits, dots, dashes and underscores, with "
+        "a letter or digit first"
+    )
+
+
+def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    problem = problem_with_name(spec.name) if spec.name else None
+    if problem is not None:
+        yield Violation(child_path(path, "name"), problem)
+
+
+def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    scale_free = is_scale_free(spec.rules)
+    own = _SIGNALS.get(spec.rules, [])
+    names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
+    for index, signal in enumerate(spec.signals):
+        if signal and own and signal not in own:
+            reason = (
+                "as scale-free rules look at ratios only" if scale_free else "as rules is absolute"
+            )
+            yield Violation(
+                f"{child_path(path, 'signals')}[{index}]",
+                f"is {short_name(names[signal])}, but must be one of "
+                f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
+            )
+    sure = sure_signals(spec.rules)
+    given = set(spec.signals)
+    if own and given and given <= set(own) and not given.intersection(sure):
+        yield Violation(
+            child_path(path, "signals"),
+            "tells nobody who has measured something from who has not; it must hold one of "
+            + ", ".join(short_name(names[each]) for each in sure),
+        )
+    if scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+        kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
+        yield Violation(
+            child_path(path, "rules"),
+            f"is {short_name(kinds[spec.rules])}, but must be absolute where search.mode is paper",
+        )
+
+
+def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    simulated_ms = spec.search.simulated_seconds * 1000
+    if 0 < simulated_ms <= spec.objective.minimum_on_ms:
+        yield Violation(
+            child_path(child_path(path, "objective"), "minimum_on_ms"),
+            f"is {format_number(spec.objective.minimum_on_ms)}, but must be below "
+            f"search.simulated_seconds, which is {format_number(simulated_ms)} ms",
+        )
+
+
+def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    stop, mode = spec.stop, spec.search.mode
+    names = [field.name for field in fields_of(stop)]
+    is_empty = spec.HasField("stop") and not any(stop.HasField(name) for name in names)
+    if mode == spec_pb2.SEARCH_MODE_PAPER and is_empty:
+        keys = ", ".join(names)
+        yield Violation(
+            path, f"must have at least one of the keys {keys} where search.mode is paper"
+        )
+    own_limit = _MODES_WITH_MAXIMUM_RULES.get(mode)
+    if own_limit is not None and stop.HasField("rules"):
+        yield Violation(
+            child_path(path, "rules"),
+            f"is {stop.rules}, but must be left out where search.mode is {own_limit}; "
+            "use search.maximum_rules",
+        )
+
+
+def _full_name(message: type[Message]) -> str:
+    return str(descriptor_of(message).full_name)
+
+
+_RULES: Final[dict[str, _Rule]] = {
+    _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
+    _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
+    _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
+    _full_name(spec_pb2.NetworkModel): _senders_are_sound,
+    _full_name(spec_pb2.LinkModel): link_is_sound,
+    _full_name(spec_pb2.TrafficModel): _load_is_sound,
+    _full_name(spec_pb2.ActionGrid): _grid_is_complete,
+    _full_name(spec_pb2.ComponentRange): _range_is_complete,
+    _full_name(spec_pb2.Search): _workers_are_followed,
+    _full_name(spec_pb2.JointSearch): _length_is_given_once,
+    _full_name(spec_pb2.Workers): _are_ascending("minimum", "maximum"),
+    _full_name(spec_pb2.DesignSpec): _specification_is_sound,
+}
+
+
+def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Iterator[Violation]:
+    """Everything that is wrong with a complete message."""
+    bounds = bounds or Bounds()
+    for field in fields_of(message):
+        own_path, inner = field_path(path, field), bounds.within(field)
+        if field.is_repeated:
+            yield from _check_repeated(getattr(message, field.name), field, own_path, inner)
+        elif message.HasField(field.name):
+            yield from _check_value(getattr(message, field.name), field, own_path, inner)
+        elif _must_be_present(message, field):
+            yield Violation(own_path, "is missing")
+    for names in oneofs_of(message):
+        if not any(message.HasField(name) for name in names):
+            yield Violation(path, f"must have one of the keys {', '.join(names)}")
+    yield from broken_rules(message, path, bounds)
+
+
+def _check_repeated(
+    values: Any, field: FieldDescriptor, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    problem = entries_problem(field, len(values))
+    if problem is not None:
+        yield Violation(path, problem)
+        return
+    for index, value in enumerate(values):
+        yield from _check_value(value, field, f"{path}[{index}]", bounds)
+        if constraint_of(field).unique and value in values[:index]:
+            shown = short_name(enum_of(field).values_by_number[value])
+            yield Violation(f"{path}[{index}]", f"repeats {shown}, but the entries must differ")
+
+
+def _check_value(
+    value: Any, field: FieldDescriptor, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_MESSAGE:
+            yield from check(value, path, bounds)
+        case FieldDescriptor.CPPTYPE_ENUM:
+            names = enum_names(enum_of(field))
+            if value not in names.values():
+                yield Violation(path, f"is {value}, but must be one of {', '.join(names)}")
+        case FieldDescriptor.CPPTYPE_STRING:
+            yield from _check_string(value, field, path)
+        case FieldDescriptor.CPPTYPE_BOOL:
+            pass
+        case _:
+            problem = bounds.problem(value)
+            if problem is not None:
+                yield Violation(path, problem)
+
+
+def _check_string(value: str, field: FieldDescriptor, path: str) -> Iterator[Violation]:
+    constraint = constraint_of(field)
+    if constraint.required and not value:
+        yield Violation(path, "is missing")
+    if constraint.max_length and len(value) > constraint.max_length:
+        yield Violation(
+            path,
+            f"is {show(value)} with {len(value)} characters, "
+            f"but must have at most {constraint.max_length}",
+        )
+
+
+def _must_be_present(message: Message, field: FieldDescriptor) -> bool:
+    constraint = constraint_of(field)
+    if constraint.required_unless:
+        others = {each.name for each, _ in message.ListFields()}
+        return others.isdisjoint(constraint.required_unless.split())
+    if is_submessage(field):
+        return constraint.required or bool(constraint.default)
+    return not constraint.may_be_absent and not is_alternative(field)
+
+
+MAXIMUM_BYTES = 1 << 20
+
+
+def load_spec(
+    path: str | os.PathLike[str], *, edition: int = NEWEST_EDITION
+) -> spec_pb2.DesignSpec:
+    """The specification in a YAML file, or in a JSON file named *.json.
+
+    It is complete, of `edition` if it names none, and every constraint holds. Raises SpecError, or
+    FileError if the file cannot be read.
+    """
+    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition, files=Path(path).parent)
+
+
+def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
+    """As load_spec, for what looks at one table on the specification's networks.
+
+    Raises SpecError where it designs several that meet there.
+    """
+    spec = load_spec(path)
+    if len(names := designs(spec)) > 1:
+        problem = (
+            f"designs {len(names)} tables together ({', '.join(names)}), and must design one here"
+        )
+        raise SpecError(os.fspath(path), [Violation("", problem)])
+    return spec
+
+
+def load_tree(path: str | os.PathLike[str]) -> Tree:
+    """What a specification's file says, not yet understood. Raises SpecError or FileError."""
+    source = os.fspath(path)
+    text = _decode(read_file(path, limit=MAXIMUM_BYTES), source)
+    return (read_json if source.endswith(".json") else read_yaml)(text, source)
+
+
+def parse_spec(
+    text: str | bytes,
+    *,
+    source: str = "the specification",
+    json: bool = False,
+    files: Files = None,
+    keep: Callable[[RecordedLink], None] = keep_recording,
+) -> spec_pb2.DesignSpec:
+    """The specification in YAML or JSON text; `source` names it in errors.
+
+    `files` are those that it may name, and `keep` is given the recordings among them.
+
+    Defaults are filled in and every constraint holds. Raises SpecError, with every independent
+    violation that was found.
+    """
+    tree = (read_json if json else read_yaml)(_decode(text, source), source)
+    return spec_of_tree(tree, source, files=files, keep=keep)
+
+
+def spec_of_tree(
+    tree: Tree,
+    source: str = "the specification",
+    *,
+    edition: int = NEWEST_EDITION,
+    files: Files = None,
+    keep: Callable[[RecordedLink], None] = keep_recording,
+) -> spec_pb2.DesignSpec:
+    """The specification that a tree describes; see `parse_spec`."""
+    if tree is None:
+        raise SpecError(source, [Violation("", "is empty")])
+    spec = spec_pb2.DesignSpec()
+    found = fill(spec, tree)
+    complete(spec, edition=edition)
+    if not found and _names_files(spec):
+        found = list(enclose(spec, files, keep))
+    known = [violation.path for violation in found]
+    found += [
+        violation
+        for violation in check(spec)
+        if not any(_related(violation.path, path) for path in known)
+    ]
+    if found:
+        raise SpecError(source, found)
+    return spec
+
+
+def _names_files(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether it may: links follow recordings, and groups run tables that are given."""
+    return any(
+        network.links or any(group.HasField("table") for group in network.groups)
+        for network in (spec.network, *(model.network for model in spec.models))
+    )
+
+
+def check_spec(spec: spec_pb2.DesignSpec, *, source: str = "the specification") -> None:
+    """Checks a complete specification. Raises SpecError."""
+    if found := list(check(spec)):
+        raise SpecError(source, found)
+
+
+def _decode(text: str | bytes, source: str) -> str:
+    if len(text) > MAXIMUM_BYTES:
+        raise SpecError(
+            source, [Violation("", f"is too large; at most {MAXIMUM_BYTES} bytes are allowed")]
+        )
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text (byte {error.start})"
+        raise SpecError(source, [Violation("", problem)]) from error
+
+
+def _related(path: str, other: str) -> bool:
+    """Whether one path leads through the other, so that one error may be the other's cause."""
+    shorter, longer = sorted((path, other), key=len)
+    return not shorter or (longer + ".").startswith((f"{shorter}.", f"{shorter}["))

@@ -1,0 +1,169 @@
+"""Enclosures: files that a specification names, recordings of links and tables of other senders.
+
+Once they are read a specification says all that a design needs, wherever it goes: a table is in
+its text, and a recording is known by its hash. What the hashes stand for is kept by this process,
+and beside a design's results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from google.protobuf import json_format
+
+from remy_farm.files import FileError, read_file
+from remy_farm.specification.schema import Violation, child_path, show
+from remy_farm.specification.traces import LARGEST_TRACE_BYTES, RecordedLink, parse_trace
+from remy_proto.v1 import rule_table_pb2, spec_pb2
+from remy_simulator import InvalidTable
+from remy_simulator.messages import to_native
+
+#: Where the recordings of a specification that names hashes alone are, beside its file.
+TRACES_FOLDER = "traces"
+_LARGEST_TABLE_BYTES = 1_000_000
+#: Where the files that a specification names are: in a folder, or by their names; None: nowhere.
+Files: TypeAlias = Path | Mapping[str, bytes] | None
+
+_recordings: dict[bytes, RecordedLink] = {}
+
+
+def keep_recording(recording: RecordedLink) -> None:
+    """Has `recording_of` know it from now on."""
+    _recordings[recording.sha256] = recording
+
+
+def recording_of(sha256: bytes) -> RecordedLink | None:
+    """What a hash stands for, if this process has read it."""
+    return _recordings.get(sha256)
+
+
+def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
+    """What the recordings that a specification's links follow are named by, each once."""
+    return list(
+        dict.fromkeys(
+            bytes.fromhex(link.trace.sha256)
+            for _, network in networks(spec)
+            for link in network.links
+            if link.HasField("trace")
+        )
+    )
+
+
+def recordings_of(spec: spec_pb2.DesignSpec) -> list[RecordedLink]:
+    """Those that a specification's links follow, as far as this process has read them."""
+    found = (recording_of(sha256) for sha256 in trace_hashes(spec))
+    return [recording for recording in found if recording is not None]
+
+
+def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkModel]]:
+    """The networks that a specification has, each with its path."""
+    if spec.HasField("network"):
+        yield "network", spec.network
+    for number, model in enumerate(spec.models):
+        yield f"models[{number}].network", model.network
+
+
+def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
+    """The files that a specification names, each once, before they were enclosed."""
+    paths: list[str] = []
+    for _, network in networks(spec):
+        paths += [link.trace.path for link in network.links if link.trace.HasField("path")]
+        paths += [group.table.path for group in network.groups if group.table.HasField("path")]
+    return list(dict.fromkeys(paths))
+
+
+def enclose(
+    spec: spec_pb2.DesignSpec, files: Files, keep: Callable[[RecordedLink], None] = keep_recording
+) -> Iterator[Violation]:
+    """Reads the files that a specification names, and writes into it what takes their place; `keep`
+    is given the recordings. Where there are no files it may not name any."""
+    for path, network in networks(spec):
+        for number, link in enumerate(network.links):
+            if link.HasField("trace"):
+                where = f"{path}.links[{number}].trace"
+                yield from enclose_trace(link.trace, files, where, keep)
+        for number, group in enumerate(network.groups):
+            if group.HasField("table") and group.table.HasField("path"):
+                where = f"{path}.groups[{number}].table.path"
+                yield from _enclose_table(group.table, files, where)
+
+
+def _read(files: Path | Mapping[str, bytes], name: str, limit: int) -> bytes:
+    return read_file(files / name, limit=limit) if isinstance(files, Path) else files[name]
+
+
+def enclose_trace(
+    trace: spec_pb2.TraceModel,
+    files: Files,
+    path: str,
+    keep: Callable[[RecordedLink], None] = keep_recording,
+) -> Iterator[Violation]:
+    """The same for the recording of a link."""
+    where, name = child_path(path, "path"), trace.path
+    if trace.HasField("path"):
+        if files is None:
+            yield _nowhere(name, where)
+            return
+    elif trace.HasField("sha256") and isinstance(files, Path) and trace.sha256.isalnum():
+        where = child_path(path, "sha256")
+        name = f"{TRACES_FOLDER}/{trace.sha256}.trace"
+        if not (files / name).exists():
+            return
+    else:
+        return
+    file = str(files / name) if isinstance(files, Path) else name
+    try:
+        recording = parse_trace(_read(files, name, LARGEST_TRACE_BYTES), file)
+    except FileError as error:
+        yield Violation(where, f"is {show(trace.path or trace.sha256)}: {error}")
+        return
+    found = recording.sha256.hex()
+    if trace.HasField("sha256") and trace.sha256.lower() != found:
+        yield Violation(
+            child_path(path, "sha256"), f"is {show(trace.sha256)}, but that of {file} is {found}"
+        )
+        return
+    keep(recording)
+    trace.sha256 = found
+    trace.ClearField("path")
+    if trace.semantics in spec_pb2.TraceSemantics.values() and trace.semantics:
+        trace.mean_rate_mbps = recording.mean_rate_mbps(trace.semantics)
+
+
+def _enclose_table(table: spec_pb2.GivenTable, files: Files, path: str) -> Iterator[Violation]:
+    if files is None:
+        yield _nowhere(table.path, path)
+        return
+    try:
+        text = _read(files, table.path, _LARGEST_TABLE_BYTES)
+        problem = problem_with_table(text.decode("utf-8", "replace"))
+    except FileError as error:
+        problem = str(error)
+    if problem is not None:
+        yield Violation(path, f"is {show(table.path)}: {problem}")
+        return
+    tree = json.loads(text)
+    # What a .dna file held beside the table.
+    tree.pop("dna_metadata", None)
+    table.json = json.dumps(tree, sort_keys=True, separators=(",", ":"))
+    table.ClearField("path")
+
+
+def problem_with_table(text: str) -> str | None:
+    """Why a text is no RemyCC; None if it is one."""
+    try:
+        to_native(json_format.Parse(text, rule_table_pb2.RuleTable()))
+    except (json_format.ParseError, InvalidTable, RecursionError) as error:
+        line = " ".join(str(error).split())[:200]
+        return f"that is no RemyCC as 'remy-farm convert' writes them to .json files ({line})"
+    return None
+
+
+def _nowhere(name: str, path: str) -> Violation:
+    return Violation(
+        path,
+        f"is {show(name)}, but only a specification in a file can name others; give its content",
+    )

@@ -1,0 +1,421 @@
+"""Reading specifications: YAML or JSON text, short forms, messages with defaults filled in."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final, NoReturn, TypeAlias
+
+import yaml
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.specification.schema import (
+    Bounds,
+    SpecError,
+    Violation,
+    child_path,
+    descriptor_of,
+    entries_problem,
+    enum_names,
+    enum_of,
+    is_submessage,
+    oneofs_of,
+    show,
+)
+from remy_proto.v1 import constraints_pb2, spec_pb2
+
+# YAML and JSON text as plain trees, hostile text included.
+#
+# Scalars follow YAML 1.2's core schema (so `1e9` is a number, and `on` is text). What could make a
+# small text large or ambiguous is refused: aliases, tags, several documents, duplicate keys, depth.
+
+
+Scalar: TypeAlias = bool | int | float | str | None
+Tree: TypeAlias = "Scalar | list[Tree] | dict[str, Tree]"
+
+_MAXIMUM_DEPTH = 32
+# Longer integers become floating-point numbers, as conversion to int takes quadratic time.
+_LONGEST_INTEGER = 40
+
+_NULL = re.compile(r"|~|null|Null|NULL")
+_BOOLEAN = {
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = {
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+
+
+def plain_scalar(text: str) -> Scalar:
+    """What an unquoted scalar means."""
+    if _NULL.fullmatch(text):
+        return None
+    if text in _BOOLEAN:
+        return _BOOLEAN[text]
+    if _INTEGER.fullmatch(text):
+        return integer(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return _NOT_FINITE.get(text, text)
+
+
+def read_yaml(text: str, source: str) -> Tree:
+    """The tree of a YAML document. Raises SpecError."""
+    try:
+        return _YamlReader(text, source).document()
+    except yaml.YAMLError as error:
+        _fail(source, f"is not YAML ({_yaml_problem(error)})")
+    except (OverflowError, ValueError):
+        # The parser converts the numbers of escapes and directives as they are.
+        _fail(source, "is not YAML (an escape or a directive has a number that is too large)")
+
+
+def read_json(text: str, source: str) -> Tree:
+    """The tree of a JSON document. Raises SpecError."""
+
+    def unique(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
+        result: dict[str, Tree] = {}
+        for key, value in pairs:
+            if key in result:
+                _fail(source, f"names the key {show(key)} twice in one mapping")
+            result[key] = value
+        return result
+
+    try:
+        tree: Tree = json.loads(
+            text, object_pairs_hook=unique, parse_int=integer, parse_constant=float
+        )
+    except json.JSONDecodeError as error:
+        _fail(source, f"is not JSON ({error.msg}, line {error.lineno}, column {error.colno})")
+    except RecursionError:
+        _fail(source, f"is nested too deeply; at most {_MAXIMUM_DEPTH} levels are allowed")
+    return tree
+
+
+class _YamlReader:
+    """Builds the tree from the parser's events, which cost no more than the text is long."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._source = source
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.SafeLoader)
+
+    def document(self) -> Tree:
+        self._next()
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            return None
+        tree = self._node(self._next(), "", 0)
+        self._next()
+        if not isinstance(self._next(), yaml.StreamEndEvent):
+            _fail(self._source, "holds several documents, but must be one")
+        return tree
+
+    def _next(self) -> Any:
+        return next(self._events)
+
+    def _node(self, event: Any, path: str, depth: int) -> Tree:
+        if isinstance(event, yaml.AliasEvent):
+            self._refuse(
+                event, path, f"is an alias of {show(event.anchor)}, and aliases are not allowed"
+            )
+        if event.tag is not None:
+            self._refuse(event, path, f"has the tag {show(event.tag)}, and tags are not allowed")
+        if depth > _MAXIMUM_DEPTH:
+            _fail(
+                self._source, f"is nested too deeply; at most {_MAXIMUM_DEPTH} levels are allowed"
+            )
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path, depth)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path, depth)
+        text: str = event.value
+        return plain_scalar(text) if event.implicit[0] else text
+
+    def _sequence(self, path: str, depth: int) -> list[Tree]:
+        items: list[Tree] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            items.append(self._node(event, f"{path}[{len(items)}]", depth + 1))
+        return items
+
+    def _mapping(self, path: str, depth: int) -> dict[str, Tree]:
+        result: dict[str, Tree] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None:
+                self._refuse(event, path, "has a key that is not plain text")
+            key: str = event.value
+            if key in result:
+                self._refuse(event, child_path(path, key), "is given twice")
+            result[key] = self._node(self._next(), child_path(path, key), depth + 1)
+        return result
+
+    def _refuse(self, event: Any, path: str, problem: str) -> NoReturn:
+        _fail(self._source, f"{problem} (line {event.start_mark.line + 1})", path)
+
+
+def integer(text: str) -> int | float:
+    """A whole number of any length, as a floating-point number if it is long."""
+    return int(text) if len(text) <= _LONGEST_INTEGER else float(text)
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem}, line {mark.line + 1}, column {mark.column + 1}"
+    return " ".join(str(error).split())
+
+
+def _fail(source: str, problem: str, path: str = "") -> NoReturn:
+    raise SpecError(source, [Violation(path, problem)])
+
+
+# Where YAML may be shorter than the messages: a bare number for a distribution, and the like.
+#
+# `expand` and `shorten` are inverse to each other. Keys that may be left out are left out of the
+# paths in error messages, too, so that a path reads the same however the value was written.
+
+
+_DISTRIBUTION = descriptor_of(spec_pb2.Distribution)
+_VALUE_LIST = descriptor_of(spec_pb2.Distribution.ValueList)
+_RANGES = frozenset(
+    descriptor_of(kind).full_name
+    for kind in (
+        spec_pb2.Distribution.Uniform,
+        spec_pb2.Distribution.LogUniform,
+        spec_pb2.Distribution.IntegerUniform,
+    )
+)
+_BUFFER = descriptor_of(spec_pb2.Buffer)
+_GIVEN_TABLE = descriptor_of(spec_pb2.GivenTable)
+
+_ELIDED = frozenset(
+    field.full_name
+    for field in (_DISTRIBUTION.fields_by_name["exact"], _VALUE_LIST.fields_by_name["values"])
+)
+
+_FORMS = {
+    _DISTRIBUTION.full_name: "a number, a list of numbers or a mapping",
+    _VALUE_LIST.full_name: "a list of numbers",
+    _BUFFER.full_name: "infinite, a number or a mapping",
+    _GIVEN_TABLE.full_name: "a file's name or a mapping",
+    descriptor_of(spec_pb2.MeasurementModel).full_name: "realistic or a mapping",
+    **dict.fromkeys(_RANGES, "[low, high] or a mapping"),
+}
+
+
+#: The key of a word beside other keys, which take the place of those that it stands for.
+_PRESET: Final = "preset"
+
+
+@cache
+def words_for(message: Descriptor) -> dict[str, Tree]:
+    """The words that may stand for a message, and what each means."""
+    declared: Any = message.GetOptions()
+    words = declared.Extensions[constraints_pb2.word]
+    return {each.word: read_yaml(each.value, each.word) for each in words}
+
+
+def expand(tree: Tree, message: Descriptor) -> Tree:
+    """The mapping that a shorthand for a message stands for; anything else as it is."""
+    if isinstance(tree, str) and message.full_name == _GIVEN_TABLE.full_name:
+        return {"path": tree}
+    if isinstance(tree, str):
+        return words_for(message).get(tree, tree)
+    if isinstance(tree, dict) and _PRESET in tree:
+        meant = words_for(message).get(str(tree[_PRESET]))
+        rest = {key: value for key, value in tree.items() if key != _PRESET}
+        return {**meant, **rest} if isinstance(meant, dict) else tree
+    number_or_list = isinstance(tree, int | float | list) and not isinstance(tree, bool)
+    match message.full_name:
+        case _DISTRIBUTION.full_name if number_or_list:
+            return {"list" if isinstance(tree, list) else "exact": tree}
+        case _VALUE_LIST.full_name if isinstance(tree, list):
+            return {"values": tree}
+        case _BUFFER.full_name if number_or_list:
+            return {"packets": tree}
+        case name if name in _RANGES and isinstance(tree, list) and len(tree) == 2:
+            return {"low": tree[0], "high": tree[1]}
+    return tree
+
+
+def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
+    """The shorthand for a complete mapping, where there is one."""
+    match message.full_name:
+        case _DISTRIBUTION.full_name if "exact" in tree:
+            return tree["exact"]
+        case _VALUE_LIST.full_name:
+            return tree["values"]
+        case _BUFFER.full_name if "infinite" in tree:
+            return "infinite"
+        case name if name in _RANGES:
+            return [tree["low"], tree["high"]]
+    return tree
+
+
+def forms(message: Descriptor) -> str:
+    """How a message may be written, for error messages and the reference."""
+    return f"{_FORMS.get(message.full_name, 'a mapping')} with the keys {_keys(message)}"
+
+
+def field_path(path: str, field: FieldDescriptor) -> str:
+    """The path of a field of the message at `path`."""
+    return path if field.full_name in _ELIDED else child_path(path, field.name)
+
+
+def _keys(message: Descriptor) -> str:
+    return ", ".join(field.name for field in message.fields)
+
+
+# A tree of YAML or JSON as a message that says no more than the tree: one walk over the
+# descriptors.
+
+
+def fill(message: Message, tree: Tree, *, needs_alternatives: bool = True) -> list[Violation]:
+    """Fills an empty message from a tree.
+
+    Returns what could not be understood: keys, types, numbers out of range; and where there is none
+    of several alternatives, if they are needed. What was understood is filled in all the same, so
+    that it can be checked, too.
+    """
+    reader = _Reader(needs_alternatives)
+    reader.message(message, tree, "", Bounds())
+    return reader.violations
+
+
+class _Reader:
+    def __init__(self, needs_alternatives: bool) -> None:
+        self.violations: list[Violation] = []
+        self._needs_alternatives = needs_alternatives
+
+    def message(self, message: Message, tree: Tree, path: str, bounds: Bounds) -> None:
+        descriptor = descriptor_of(message)
+        mapping = expand(tree, descriptor)
+        if not isinstance(mapping, dict):
+            self._refuse(path, f"is {show(tree)}, but must be {forms(descriptor)}")
+            return
+        known = [field.name for field in descriptor.fields]
+        unknown = [key for key in mapping if key not in known]
+        for key in unknown:
+            problem = f"is not a known key; {nearest(key, known)}"
+            if key == _PRESET and (words := words_for(descriptor)):
+                problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
+            self._refuse(child_path(path, key), problem)
+        for field in descriptor.fields:
+            self._field(message, field, mapping, path, bounds)
+        for names in oneofs_of(message):
+            given = [name for name in names if name in mapping]
+            if len(given) > 1:
+                self._refuse(path, f"has {' and '.join(given)}, but must have one of them")
+            elif not given and not unknown and self._needs_alternatives:
+                self._refuse(path, f"must have one of the keys {', '.join(names)}")
+
+    def _field(
+        self,
+        message: Message,
+        field: FieldDescriptor,
+        mapping: dict[str, Tree],
+        path: str,
+        outer: Bounds,
+    ) -> None:
+        if field.name not in mapping:
+            return
+        tree = mapping[field.name]
+        own_path, bounds = field_path(path, field), outer.within(field)
+        if tree is None:
+            self._refuse(own_path, "is empty; give it a value or leave the key out")
+        elif field.is_repeated:
+            self._repeated(message, field, tree, own_path, bounds)
+        elif is_submessage(field):
+            submessage = getattr(message, field.name)
+            submessage.SetInParent()
+            self.message(submessage, tree, own_path, bounds)
+        elif (value := self._scalar(field, tree, own_path, bounds)) is not None:
+            setattr(message, field.name, value)
+
+    def _repeated(
+        self, message: Message, field: FieldDescriptor, tree: Tree, path: str, bounds: Bounds
+    ) -> None:
+        if not isinstance(tree, list):
+            self._refuse(path, f"is {show(tree)}, but must be a list")
+            return
+        problem = entries_problem(field, len(tree))
+        if problem is not None and not tree:
+            # In a message none is as good as absent, and takes the default.
+            self._refuse(path, problem)
+        values = getattr(message, field.name)
+        for index, item in enumerate(tree):
+            item_path = f"{path}[{index}]"
+            if is_submessage(field):
+                self.message(values.add(), item, item_path, bounds)
+                continue
+            if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and type(item) is int:
+                # Links are named by their numbers, too.
+                item = str(item)
+            if (value := self._scalar(field, item, item_path, bounds)) is not None:
+                values.append(value)
+
+    def _scalar(self, field: FieldDescriptor, tree: Tree, path: str, bounds: Bounds) -> Any:
+        """The field's value; None if the tree holds no such value."""
+        match field.cpp_type:
+            case FieldDescriptor.CPPTYPE_ENUM:
+                return self._enum(field, tree, path)
+            case FieldDescriptor.CPPTYPE_STRING:
+                return self._string(tree, path)
+            case FieldDescriptor.CPPTYPE_BOOL:
+                if isinstance(tree, bool):
+                    return tree
+                self._refuse(path, f"is {show(tree)}, but must be true or false")
+                return None
+            case _:
+                return self._number(field, tree, path, bounds)
+
+    def _number(
+        self, field: FieldDescriptor, tree: Tree, path: str, bounds: Bounds
+    ) -> float | None:
+        problem = bounds.problem(tree)
+        if problem is not None:
+            self._refuse(path, problem)
+            return None
+        assert isinstance(tree, int | float)
+        if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE:
+            # Adding zero turns -0.0 into 0.0, which YAML writes alike.
+            return float(tree) + 0.0
+        return int(tree)
+
+    def _enum(self, field: FieldDescriptor, tree: Tree, path: str) -> int | None:
+        enum = enum_of(field)
+        names = enum_names(enum)
+        full = {value.name: value.number for value in enum.values if value.number != 0}
+        number = {**names, **full}.get(tree) if isinstance(tree, str) else None
+        if number is None:
+            self._refuse(path, f"is {show(tree)}, but must be one of {', '.join(names)}")
+        return number
+
+    def _string(self, tree: Tree, path: str) -> str | None:
+        if isinstance(tree, str) and tree.isprintable():
+            return tree
+        self._refuse(path, f"is {show(tree)}, but must be text")
+        return None
+
+    def _refuse(self, path: str, problem: str) -> None:
+        self.violations.append(Violation(path, problem))
+
+
+def nearest(key: str, known: list[str]) -> str:
+    """Which key may have been meant."""
+    match difflib.get_close_matches(key, known, n=1):
+        case [name]:
+            return f"did you mean {name}?"
+        case _:
+            return f"allowed are {', '.join(known)}" if known else "no key is allowed here"

@@ -1,0 +1,247 @@
+"""The schema of specifications: fields, their constraints, and violations of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, cast
+
+from google.protobuf.descriptor import (
+    Descriptor,
+    EnumDescriptor,
+    EnumValueDescriptor,
+    FieldDescriptor,
+)
+from google.protobuf.message import Message
+
+from remy_proto.completion import constraint_of, is_alternative
+
+
+def descriptor_of(message: Message | type[Message]) -> Descriptor:
+    """The descriptor of a message or of its type."""
+    return cast(Descriptor, message.DESCRIPTOR)
+
+
+def enum_of(field: FieldDescriptor) -> EnumDescriptor:
+    """The enum of an enum field."""
+    return cast(EnumDescriptor, field.enum_type)
+
+
+def submessage_of(field: FieldDescriptor) -> Descriptor:
+    """The message of a message field."""
+    return cast(Descriptor, field.message_type)
+
+
+def fields_of(message: Message | type[Message]) -> Sequence[FieldDescriptor]:
+    """The fields in the order of the proto file."""
+    return descriptor_of(message).fields
+
+
+def is_submessage(field: FieldDescriptor) -> bool:
+    """Whether the field holds a message or messages."""
+    return bool(field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE)
+
+
+def oneofs_of(message: Message) -> list[list[str]]:
+    """The names of the fields of each oneof, without the oneofs that stand for `optional`."""
+    names = [
+        (oneof.name, [field.name for field in oneof.fields])
+        for oneof in descriptor_of(message).oneofs
+    ]
+    return [fields for name, fields in names if fields != [name.removeprefix("_")]]
+
+
+# More would not help whoever reads the message.
+_MOST_SHOWN = 8
+_LONGEST_VALUE = 60
+# Beyond it a power of ten reads more easily.
+_LONGEST_WHOLE_NUMBER = 1e12
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that is wrong, and where.
+
+    `path` names the field, as in "network.rtt_ms.uniform.low" or "signals[1]"; it is empty where
+    the document as a whole is meant. `problem` goes on from it: "is -5, but must be ...".
+    """
+
+    path: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path or 'the specification'} {self.problem}"
+
+
+class SpecError(Exception):
+    """A specification that cannot be used; its text is one sentence for the user.
+
+    `source` is the file's name (or another name of where the specification came from), and
+    `violations` holds what is wrong, at least one entry.
+    """
+
+    def __init__(self, source: str, violations: Iterable[Violation]) -> None:
+        self.source = source
+        self.violations = tuple(violations)
+        shown = [str(violation) for violation in self.violations[:_MOST_SHOWN]]
+        hidden = len(self.violations) - len(shown)
+        if hidden:
+            shown.append(f"and {hidden} more")
+        super().__init__(f"{source}: {'; '.join(shown)}")
+
+
+def child_path(path: str, key: str) -> str:
+    """The path of a mapping's entry."""
+    name = key if _PLAIN_KEY.fullmatch(key) else show(key)
+    return f"{path}.{name}" if path else name
+
+
+def show(value: object) -> str:
+    """A value as an error message quotes it: short, and on one line."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return format_number(value)
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def format_number(value: float) -> str:
+    """A number for people: whole numbers without a fraction, large powers of ten as such."""
+    if isinstance(value, int):
+        return str(value)
+    if value == int_or_none(value) and abs(value) < _LONGEST_WHOLE_NUMBER:
+        return str(int(value))
+    short = f"{value:g}"
+    return (short if float(short) == value else repr(value)).replace("e+", "e")
+
+
+def int_or_none(value: float) -> int | None:
+    """The number as an integer, if it is one."""
+    whole = isinstance(value, int) or value.is_integer()
+    return int(value) if whole else None
+
+
+_INTEGER_RANGES: Final = {
+    FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
+}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which numbers are allowed."""
+
+    unit: str = "1"
+    minimum: float = -math.inf
+    exclusive_minimum: bool = False
+    maximum: float = math.inf
+    integral: bool = False
+
+    def within(self, field: FieldDescriptor) -> Bounds:
+        """What is allowed in a field of a message that these bounds hold for: both at once."""
+        declared = constraint_of(field)
+        minimum, exclusive = self.minimum, self.exclusive_minimum
+        if declared.HasField("minimum") and (declared.minimum, declared.exclusive_minimum) > (
+            minimum,
+            exclusive,
+        ):
+            minimum, exclusive = declared.minimum, declared.exclusive_minimum
+        maximum = self.maximum
+        if declared.HasField("maximum"):
+            maximum = min(maximum, declared.maximum)
+        integral = self.integral or declared.integral
+        if field.cpp_type in _INTEGER_RANGES:
+            smallest, largest = _INTEGER_RANGES[field.cpp_type]
+            integral = True
+            if minimum < smallest:
+                minimum, exclusive = smallest, False
+            maximum = min(maximum, largest)
+        return Bounds(declared.unit or self.unit, minimum, exclusive, maximum, integral)
+
+    def allow(self, value: float) -> bool:
+        """Whether the number is allowed."""
+        return (
+            math.isfinite(value)
+            and (value > self.minimum if self.exclusive_minimum else value >= self.minimum)
+            and value <= self.maximum
+            and (not self.integral or int_or_none(value) is not None)
+        )
+
+    def describe(self) -> str:
+        """What is allowed, as in "a number above 0 and at most 1000000 ms"."""
+        kind = "a whole number" if self.integral else "a number"
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        limits = self.describe_range()
+        return f"{kind} {limits}{unit}" if limits else f"a finite number{unit}"
+
+    def describe_range(self) -> str:
+        """The range alone; empty if every number is allowed."""
+        limits = []
+        if math.isfinite(self.minimum):
+            word = "above" if self.exclusive_minimum else "at least"
+            limits.append(f"{word} {format_number(self.minimum)}")
+        if math.isfinite(self.maximum):
+            limits.append(f"at most {format_number(self.maximum)}")
+        return " and ".join(limits)
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong with a value, as a Violation says it; None if it is a number allowed."""
+        if isinstance(value, int | float) and not isinstance(value, bool) and self.allow(value):
+            return None
+        return f"is {show(value)}, but must be {self.describe()}"
+
+
+def says_nothing(message: Message, field: FieldDescriptor) -> bool:
+    """Whether a field is absent and that is not as good as a zero, an empty text or false."""
+    if field.is_repeated or message.HasField(field.name):
+        return False
+    is_message = field.message_type is not None
+    return is_message or is_alternative(field) or constraint_of(field).may_be_absent
+
+
+def converted(
+    message: Message, field: FieldDescriptor, convert: Callable[[FieldDescriptor, Any], Any]
+) -> Any:
+    """What is made of a field's value, or of each of a repeated field's."""
+    value = getattr(message, field.name)
+    return [convert(field, item) for item in value] if field.is_repeated else convert(field, value)
+
+
+def entries_problem(field: FieldDescriptor, count: int) -> str | None:
+    """What is wrong with a repeated field's number of entries, as a Violation says it."""
+    constraint = constraint_of(field)
+    fewest, most = constraint.min_items, constraint.max_items or math.inf
+    if fewest <= count <= most:
+        return None
+    limits = Bounds(minimum=fewest, maximum=most).describe_range()
+    return f"has {count} entries, but must have {limits}"
+
+
+@cache
+def short_name(value: EnumValueDescriptor) -> str:
+    """An enum value as a specification spells it: SIGNAL_SEND_EWMA is send_ewma."""
+    return str(value.name).removeprefix(_prefix(value.type)).lower()
+
+
+def enum_names(enum: EnumDescriptor) -> dict[str, int]:
+    """The numbers of an enum's values by short name, without UNSPECIFIED."""
+    return {short_name(value): value.number for value in enum.values if value.number != 0}
+
+
+def _prefix(enum: EnumDescriptor) -> str:
+    unspecified: str = enum.values_by_number[0].name
+    return unspecified.removesuffix("UNSPECIFIED")

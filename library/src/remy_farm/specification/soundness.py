@@ -1,0 +1,377 @@
+"""Soundness of networks: groups, mixtures and what is chosen by name make sense together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import remy_simulator
+from remy_farm.specification.enclosures import problem_with_table
+from remy_farm.specification.links import chosen, link_message, names_of, with_each
+from remy_farm.specification.networks import (
+    Model,
+    arrivals_of,
+    body_of,
+    designs,
+    extent,
+    models,
+    paths_of,
+    set_when_on,
+)
+from remy_farm.specification.schema import Bounds, Violation, child_path, show
+from remy_farm.specification.traces import RecordedLink
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_simulator import registry
+from remy_simulator.messages import USUAL_AXES, axis_of
+from remy_simulator.registry import Registry
+
+_MOST_SENDERS: Final = 10_000
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_PLAIN_QUEUE: Final = "drop-tail"
+#: The one whose marks the dumbbell knows.
+_MARKING_QUEUE: Final = "threshold-marking"
+#: Loads whose on periods have a length in time.
+_BY_TIME: Final = ("exponential_time", "always", "intervals")
+_KINDS: Final = {"queue": Registry.QUEUE, "body": Registry.BODY, "protocol": Registry.PROTOCOL}
+
+
+def network_is_sound(
+    network: spec_pb2.NetworkModel, path: str, bounds: Bounds
+) -> Iterator[Violation]:
+    """Senders are given in one way, and what they run can run on the network."""
+    if network.HasField("senders") and network.groups:
+        yield Violation(path, "has senders and groups, but must have one of them")
+    yield from _can_be_chosen(network, "queue", path)
+    if network.links:
+        found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
+        yield from found
+        # What is wrong with a link alone is told of with it.
+        if not found and not any([*link_is_sound(link, "", bounds)] for link in network.links):
+            yield from _paths_take_time(network, path)
+            yield from _links_can_be_simulated(network, child_path(path, "links"))
+    elif any(group.HasField("route") for group in network.groups):
+        yield Violation(
+            child_path(path, "groups"), "have a route, but the network has no links to go over"
+        )
+    if network.groups:
+        yield from _senders_fit(network, child_path(path, "groups"))
+
+
+def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """Links are named each by its own name, and say in one way what they are."""
+    own = {
+        "link_rate_mbps": network.HasField("link_rate_mbps"),
+        "buffer": network.buffer.HasField("packets"),
+        "loss_probability": extent(network.loss_probability)[1] > 0,
+        "queue": bool(network.queue),
+    }
+    if given := [name for name, is_given in own.items() if is_given]:
+        yield Violation(
+            path, f"has links and {' and '.join(given)}, but each link has what is its own"
+        )
+    names = names_of(network.links)
+    for number in range(len(names)):
+        where = f"{child_path(path, 'links')}[{number}]"
+        if names.index(names[number]) < number:
+            yield Violation(child_path(where, "name"), f"is {show(names[number])} as another's is")
+
+
+def link_is_sound(link: spec_pb2.LinkModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """What is chosen by name is known, and changes are said in one way."""
+    yield from _can_be_chosen(link, "queue", path)
+    if link.HasField("schedule") and link.HasField("walk"):
+        yield Violation(path, "has schedule and walk, but must have one of them")
+    if link.HasField("trace"):
+        yield from _trace_is_known(link.trace, child_path(path, "trace"))
+
+
+def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
+    if not trace.sha256:
+        yield Violation(path, "must have path, the file of a recording, or sha256")
+    elif not _SHA256.fullmatch(trace.sha256):
+        yield Violation(
+            child_path(path, "sha256"),
+            f"is {show(trace.sha256)}, but must be 64 hexadecimal digits",
+        )
+    elif not trace.HasField("mean_rate_mbps"):
+        yield Violation(
+            child_path(path, "sha256"),
+            f"is {show(trace.sha256)}, but no such recording is in the folder traces beside the "
+            "specification, nor is its mean_rate_mbps given",
+        )
+
+
+def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    known = names_of(network.links)
+    for number, group in enumerate(network.groups):
+        where = f"{child_path(path, 'groups')}[{number}].route"
+        for key in ("links", "return_links"):
+            for name in getattr(group.route, key):
+                if name not in known:
+                    yield Violation(
+                        f"{where}.{key}",
+                        f"has {show(name)}, but the network's links are {', '.join(known)}",
+                    )
+        if group.route.return_links and not group.route.links:
+            yield Violation(f"{where}.links", "is missing, and must be given beside return_links")
+
+
+def _paths_take_time(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    for number, each in enumerate(paths_of(network)):
+        if not each.rtt_ms(lambda quantity: extent(quantity)[0]) > 0:
+            group = child_path(path, f"groups[{number}]") if network.groups else path
+            yield Violation(
+                group, "may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms"
+            )
+
+
+def _links_can_be_simulated(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """The simulator takes the links that have the least of everything, and the most."""
+    # Whatever was recorded: that is looked at where it is read.
+    recording = RecordedLink((1000).to_bytes(8, "little"))
+    for place in (0, 1):
+        links = []
+        for link in network.links:
+            message = link_message(with_each(link, lambda each: extent(each)[place]))  # noqa: B023
+            if message.HasField("trace"):
+                message.trace.sha256 = recording.sha256
+            links.append(message)
+        always = evaluation_pb2.Traffic()
+        always.always.SetInParent()
+        if problem := _problem_of(always, links, [recording.message()]):
+            yield Violation(path, f"cannot be simulated: {problem}")
+            return
+
+
+def _problem_of(
+    traffic: evaluation_pb2.Traffic,
+    links: Sequence[evaluation_pb2.Link] = (),
+    traces: Sequence[evaluation_pb2.Trace] = (),
+) -> str | None:
+    """Why the simulator refuses a sender with such a load, over such links; None if it does not."""
+    sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"}, traffic=traffic)
+    network = evaluation_pb2.Specimen(
+        link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
+    )
+    request = evaluation_pb2.EvaluationRequest(
+        candidates=[{}], specimens=[network], duration_ms=0.001, traces=traces
+    )
+    try:
+        remy_simulator.evaluate_columns(request)
+    except remy_simulator.InvalidRequest as problem:
+        return str(problem)
+    return None
+
+
+def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """It says in one way when senders are on, and what the simulator knows."""
+    kinds = [name for name in ("poisson", "periodic", "barrier") if load.HasField(name)]
+    if len(kinds) > 1:
+        yield Violation(path, f"has {' and '.join(kinds)}, but must have one of them")
+    on = load.WhichOneof("on")
+    if kinds and on in _BY_TIME:
+        yield Violation(path, f"has {kinds[0]} and {on}, but only flows by bytes come so")
+    other = arrivals_of(load) or (on if on in ("always", "intervals") else None)
+    for name in ("mean_off_ms", "first_off_factor"):
+        if other and load.HasField(name):
+            yield Violation(path, f"has {name} and {other}, but must have one of them")
+    if on in ("intervals", "empirical_bytes"):
+        traffic = evaluation_pb2.Traffic(mean_off_ms=1.0)
+        set_when_on(traffic, load)
+        problem, name = _problem_of(traffic), traffic.empirical_bytes.name
+        if problem and name:
+            yield Violation(f"{path}.empirical_bytes.name", f"is {show(name)}: {problem}")
+        elif problem:
+            what = problem.removeprefix("specimen.traffic.")
+            yield Violation(path, f"cannot be simulated: {what}")
+
+
+def _can_be_chosen(
+    message: spec_pb2.NetworkModel | spec_pb2.GroupModel | spec_pb2.LinkModel, name: str, path: str
+) -> Iterator[Violation]:
+    """A violation if a registry does not have what a field says in words."""
+    words = getattr(message, name)
+    if message.HasField(name):
+        try:
+            chosen(_KINDS[name], words)
+        except ValueError as error:
+            yield Violation(child_path(path, name), f"is {show(words)}, but must be known: {error}")
+
+
+def _senders_fit(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    ends = [extent(group.count) for group in network.groups]
+    if sum(low for low, _ in ends) < 1:
+        yield Violation(
+            path, "may be a network without senders, but the least counts must add up to 1 or more"
+        )
+    most = sum(high for _, high in ends)
+    if most > _MOST_SENDERS:
+        yield Violation(
+            path, f"may be {most:.0f} senders, but must be at most {_MOST_SENDERS} together"
+        )
+    for number, group in enumerate(network.groups):
+        yield from _group_fits(network, group, f"{path}[{number}]")
+
+
+def _group_fits(
+    network: spec_pb2.NetworkModel, group: spec_pb2.GroupModel, path: str
+) -> Iterator[Violation]:
+    broken = [
+        *_can_be_chosen(group, "protocol", path),
+        *_can_be_chosen(group, "body", path),
+        *_can_be_chosen(network, "queue", path),
+    ]
+    # That of the queue is told of once, with the network.
+    yield from (each for each in broken if not each.path.endswith("queue"))
+    if broken or group.WhichOneof("controller") is None:
+        return
+    # A file that could not be read was told of where it was.
+    if group.HasField("table") and not group.table.HasField("path"):
+        problem = problem_with_table(group.table.json) if group.table.json else "is missing"
+        if problem is not None:
+            where = child_path(child_path(path, "table"), "json")
+            yield Violation(where, problem)
+    is_protocol = group.HasField("protocol")
+    body = body_of(group)
+    name = body.name if body is not None else "tcp" if is_protocol else "datagram"
+    traits = registry.entries(Registry.BODY)[name].traits
+    if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
+        what = "protocol" if is_protocol else "table"
+        yield Violation(child_path(path, "body"), f"is {show(name)}, but that carries no {what}")
+    if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
+        yield Violation(
+            child_path(path, "body"),
+            f"is {show(name)}, but where the network's measurement has more than offsets of RTTs "
+            "and reordering it must be one that measures with noise, as datagram does",
+        )
+    if not is_protocol:
+        return
+    needs = registry.entries(Registry.PROTOCOL)[
+        chosen(Registry.PROTOCOL, group.protocol).name
+    ].traits
+    words = [link.queue for link in network.links] or [network.queue]
+    queues = [chosen(Registry.QUEUE, each or _PLAIN_QUEUE).name for each in words]
+    queue = " and ".join(dict.fromkeys(queues))
+    is_router = any(
+        registry.IS_XCP_ROUTER in registry.entries(Registry.QUEUE)[each].traits for each in queues
+    )
+    if registry.NEEDS_XCP_ROUTER in needs and not is_router:
+        yield Violation(
+            child_path(path, "protocol"),
+            f"is {show(group.protocol)}, but that needs an XCP router, and the network's queue is "
+            f"{queue}",
+        )
+    if registry.IS_ALONE in needs:
+        yield Violation(
+            child_path(path, "protocol"),
+            f"is {show(group.protocol)}, but that shares its link with nobody else",
+        )
+
+
+def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    """There are networks to draw, and something on them that is designed and scored."""
+    if spec.HasField("network") and spec.models:
+        yield Violation(path, "has network and models, but must have one of them")
+        return
+    network = child_path(path, "network")
+    where = child_path(path, "models") if spec.models else child_path(network, "groups")
+    if spec.models and not any(model.weight > 0 for model in spec.models):
+        yield Violation(where, "have weights that are all 0, but one must be positive")
+        return
+    drawn = [model for model in models(spec) if model.weight > 0]
+    groups = [group for model in drawn for group in model.groups]
+    # Senders without groups are designed, and scored.
+    if all(model.network.groups for model in drawn):
+        if not any(group.HasField("design") and extent(group.count)[1] > 0 for group in groups):
+            yield Violation(
+                where, "leave nothing to design, but a group that has senders must have design"
+            )
+        elif not any(_counts(group) for group in groups):
+            yield Violation(where, "have weights that are all 0, but somebody must be scored")
+    if len(names := designs(spec)) > 1 and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+        yield Violation(
+            where,
+            f"design {' and '.join(names)} together, but search.mode must be joint or pattern then",
+        )
+    for name in names:
+        if not _PLAIN_NAME.fullmatch(name):
+            yield Violation(
+                where,
+                f"design {show(name)}, but names of tables must consist of letters, digits, dots, "
+                "dashes and underscores, with a letter or digit first",
+            )
+    yield from _flows_are_counted(spec, path)
+    yield from _signals_are_seen(spec, path)
+
+
+def _counts(group: spec_pb2.GroupModel) -> bool:
+    weight = group.weight if group.HasField("weight") else 1.0
+    return weight > 0 and extent(group.count)[1] > 0
+
+
+def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    for model in models(spec):
+        for group in model.groups:
+            objective = group.objective if group.HasField("objective") else spec.objective
+            if (
+                objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+                and model.traffic_of(group).WhichOneof("on") in _BY_TIME
+                and _counts(group)
+            ):
+                yield Violation(
+                    child_path(child_path(path, "objective"), "throughput"),
+                    "is completion, but no flow completes where senders are on by time; give "
+                    "exponential_bytes or flow_lengths",
+                )
+                return
+
+
+def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    others = [signal for signal in spec.signals if signal and axis_of(signal) >= USUAL_AXES]
+    if others and not all(_is_plain(spec, model) for model in models(spec)):
+        yield Violation(
+            child_path(path, "signals"),
+            "has other than the usual ones, but these are seen by datagrams before a drop-tail "
+            f"or {_MARKING_QUEUE} queue only, where they stay in order and nobody runs a protocol",
+        )
+    elif rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals and not any(
+        _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
+    ):
+        yield Violation(
+            child_path(path, "signals"),
+            f"has ecn_fraction, but no queue marks packets; give network.queue: {_MARKING_QUEUE}",
+        )
+
+
+def _queue_of(network: spec_pb2.NetworkModel) -> str:
+    """The name of its discipline."""
+    return (network.queue or _PLAIN_QUEUE).partition(",")[0]
+
+
+def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
+    measurement = network.measurement
+    usual = {"timestamp_resolution_ms": 0, "bunch_packets": 1, "delayed_ack_ms": 0}
+    quantities = {name: getattr(measurement, name) for name in usual}
+    return network.HasField("measurement") and (
+        measurement.HasField("jitter")
+        or any(not each.HasField("exact") for each in quantities.values())
+        or any(quantities[name].exact != value for name, value in usual.items())
+    )
+
+
+def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
+    network = model.network
+    return (
+        _queue_of(network) in (_PLAIN_QUEUE, _MARKING_QUEUE)
+        and not network.links
+        and not network.ack_bytes
+        and not network.measurement.HasField("reordering")
+        and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
+        and spec.objective.throughput != spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+        and not any(
+            group.HasField("protocol") or group.body or group.HasField("rtt_ms")
+            for group in network.groups
+        )
+    )

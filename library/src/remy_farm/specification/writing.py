@@ -1,0 +1,307 @@
+"""Writing specifications: as text, as a digest of their content, and with one value changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NoReturn
+
+import yaml
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from remy_farm.specification.reading import (
+    Tree,
+    expand,
+    nearest,
+    plain_scalar,
+    read_yaml,
+    shorten,
+)
+from remy_farm.specification.schema import (
+    SpecError,
+    Violation,
+    converted,
+    descriptor_of,
+    enum_names,
+    enum_of,
+    fields_of,
+    int_or_none,
+    is_submessage,
+    short_name,
+    show,
+)
+from remy_proto.completion import (
+    FIRST_EDITION,
+    Default,
+    constraint_of,
+    default_message,
+    default_of,
+    edition_of,
+    rules,
+    scalar,
+    signals,
+    simulated_seconds,
+)
+from remy_proto.v1 import spec_pb2
+from remy_simulator.messages import is_scale_free
+
+_LINE_WIDTH = 100
+# A section (network, objective, ...) has a line for each of its keys.
+_INLINE_DEPTH = 2
+# Above this a double may stand for several integers.
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+def to_yaml(spec: spec_pb2.DesignSpec) -> str:
+    """The specification as a file that reads back as this message, every default written out.
+
+    The options of other modes and rules than its own are left out where they stand at their
+    defaults, unless the specification names no edition: it would not read back as complete.
+    """
+    tree: Any = message_tree(spec)
+    if spec.HasField("edition"):
+        for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
+            if mode != spec.search.mode and not _essence(
+                getattr(spec.search, name), spec.edition, {}
+            ):
+                del tree["search"][name]
+        for name in ("joint", "pattern"):
+            _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
+    return as_yaml(tree)
+
+
+def as_yaml(tree: Tree) -> str:
+    """A tree as a file that is read as this tree."""
+    text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
+    return text
+
+
+# The ranges of a search's actions by whether they are for scale-free rules.
+_RANGES = {
+    False: ("window_increment", "intersend_ms"),
+    True: ("window_increment_percent", "intersend_ratio"),
+}
+
+
+def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
+    changed = _essence(getattr(spec.search, mode), spec.edition, {})
+    for kind, names in _RANGES.items():
+        for name in names:
+            if kind != is_scale_free(spec.rules) and name not in changed:
+                tree.pop(name, None)
+
+
+def content_digest(spec: spec_pb2.DesignSpec) -> str:
+    """The SHA-256, in hexadecimal, of what a complete specification says.
+
+    It depends on field names and values alone: not on the order of assignment, nor on how (or in
+    which version) the Protocol Buffers library encodes them. What stands at the default of the
+    edition that the specification names does not count, so that it outlives fields that are added.
+    One that names none counts all that there was before there were editions.
+    """
+    return _digest(_deviations(spec) if spec.HasField("edition") else _whole(spec))
+
+
+def first_digest(spec: spec_pb2.DesignSpec) -> str | None:
+    """What `content_digest` would be if the specification named no edition.
+
+    None for one that cannot be without: only of the first edition may be what a checkpoint that is
+    older than editions belongs to.
+    """
+    return _digest(_whole(spec)) if edition_of(spec) == FIRST_EDITION else None
+
+
+def _digest(content: dict[str, Any]) -> str:
+    canonical = json.dumps(
+        [descriptor_of(spec_pb2.DesignSpec).full_name, content],
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class _Inline(dict[str, "Tree"]):
+    """A mapping that is written on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what read_yaml reads back: scalars by YAML 1.2, lists on one line."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if plain_scalar(text) == text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+def _represent_inline(dumper: yaml.SafeDumper, mapping: _Inline) -> yaml.MappingNode:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping, flow_style=True)
+
+
+def _represent_list(dumper: yaml.SafeDumper, items: list[Tree]) -> yaml.SequenceNode:
+    has_mappings = any(isinstance(item, dict) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=not has_mappings)
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(_Inline, _represent_inline)
+_Dumper.add_representer(list, _represent_list)
+
+
+def message_tree(message: Message, depth: int = 0) -> Tree:
+    """A message as the tree that is read as this message."""
+    tree: dict[str, Tree] = {}
+    for field in fields_of(message):
+        if getattr(message, field.name) if field.is_repeated else message.HasField(field.name):
+            tree[field.name] = converted(message, field, partial(_value_tree, depth))
+    short = shorten(tree, descriptor_of(message))
+    inline = depth >= _INLINE_DEPTH and all(_is_small(value) for value in tree.values())
+    return _Inline(tree) if short is tree and inline else short
+
+
+def _is_small(tree: Tree) -> bool:
+    return not isinstance(tree, dict) or (isinstance(tree, _Inline) and len(tree) == 1)
+
+
+def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
+    if is_submessage(field):
+        return message_tree(value, depth + 1)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+        return short_name(enum_of(field).values_by_number[value])
+    if isinstance(value, float) and abs(value) <= _LARGEST_EXACT_INTEGER:
+        whole = int_or_none(value)
+        return value if whole is None else whole
+    scalar: str | bool | int | float = value
+    return scalar
+
+
+def _deviations(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
+    """The essence of a specification that names its edition."""
+    edition = spec.edition
+    content = _essence(spec, edition, {})
+    if spec.rules == rules(spec, edition):
+        content.pop("rules", None)
+    return content
+
+
+def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:
+    """Every field that does not stand at its default, by name; doubles stay doubles, enums are
+    their numbers. `inherited` are defaults that the field which holds the message declares."""
+    result: dict[str, Any] = {}
+    for field in fields_of(message):
+        default = inherited.get(field.name) or default_of(field, edition)
+        value = getattr(message, field.name)
+        if field.is_repeated:
+            if isinstance(message, spec_pb2.DesignSpec) and field.name == "signals":
+                usual = signals(message.rules, edition)
+            else:
+                usual = [scalar(field, word) for word in default or ()]
+            if is_submessage(field):
+                if value:
+                    result[field.name] = [_essence(item, edition, {}) for item in value]
+            elif list(value) != usual:
+                result[field.name] = [_plain(item) for item in value]
+        elif not message.HasField(field.name):
+            continue
+        elif not is_submessage(field):
+            if value != _usual(message, field, default):
+                result[field.name] = _plain(value)
+        elif isinstance(default, dict):
+            if content := _essence(value, edition, default):
+                result[field.name] = content
+        elif default is None or value != default_message(field, edition):
+            result[field.name] = _essence(value, edition, {})
+    return result
+
+
+def _usual(message: Message, field: FieldDescriptor, default: Default | None) -> Any:
+    """What a number or word is if it is left out; None if it is absent then."""
+    if isinstance(message, spec_pb2.Search) and field.name == "simulated_seconds":
+        return simulated_seconds(message.mode)
+    return scalar(field, default) if isinstance(default, str) else None
+
+
+def _whole(message: Message) -> dict[str, Any]:
+    """Every field that there was before there were editions, by name, at its default or not;
+    of those that came later, the ones that do not stand at it."""
+    late = {field.name for field in fields_of(message) if constraint_of(field).added_later}
+    essence = _essence(message, FIRST_EDITION, {}) if late else {}
+    result: dict[str, Any] = {name: essence[name] for name in late if name in essence}
+    for field in fields_of(message):
+        if field.name in late or field.name == "edition":
+            continue
+        value = getattr(message, field.name)
+        if field.is_repeated:
+            result[field.name] = [_plain(item) for item in value]
+        elif not is_submessage(field):
+            # Numbers and names that are always there had no presence: taken away, they were zero.
+            always = constraint_of(field).default or constraint_of(field).required
+            if always or message.HasField(field.name):
+                result[field.name] = _plain(value)
+        elif message.HasField(field.name):
+            result[field.name] = _whole(value)
+    return result
+
+
+def _plain(value: Any) -> Any:
+    # Adding zero turns -0.0 into 0.0, which is equal to it.
+    return value + 0.0 if isinstance(value, float) else value
+
+
+_SPEC = descriptor_of(spec_pb2.DesignSpec)
+
+
+def parse_setting(text: str, name: str, *, source: str) -> tuple[str, Tree]:
+    """Path and value of a setting such as "objective.delta=0.1", whose value is YAML.
+
+    Raises SpecError, which calls the text `name`.
+    """
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise SpecError(source, [Violation(name, f"is {show(text)}, but must be PATH=VALUE")])
+    return path.strip(), read_yaml(value, name)
+
+
+def vary(tree: Tree, path: str, value: Tree, *, source: str = "the specification") -> Tree:
+    """The tree of a specification with `value` at `path`, as in "objective.delta".
+
+    Everything else stays as it is, but for alternatives that the path excludes: a value for
+    "network.rtt_ms.uniform" takes the place of any other distribution. Whether the value may be
+    there shows when the tree is read. Raises SpecError, naming path and value, if the path leads
+    nowhere.
+    """
+
+    def refuse(problem: str) -> NoReturn:
+        shown = f"cannot be set to {show(value)}: {problem}"
+        raise SpecError(source, [Violation(path or show(""), shown)])
+
+    return _with(tree, _SPEC, path.split("."), value, refuse)
+
+
+def _with(
+    tree: Tree,
+    descriptor: Descriptor,
+    keys: list[str],
+    value: Tree,
+    refuse: Callable[[str], NoReturn],
+) -> Tree:
+    key, *rest = keys
+    field = descriptor.fields_by_name.get(key)
+    if field is None:
+        known = [each.name for each in descriptor.fields]
+        refuse(f"{show(key)} is not a known key; {nearest(key, known)}")
+    mapping = {} if tree is None else expand(tree, descriptor)
+    if not isinstance(mapping, dict):
+        refuse(f"what is above {show(key)} is {show(tree)}, which has no keys")
+    if not rest:
+        changed = value
+    elif field.message_type is None or field.is_repeated:
+        refuse(f"{show(key)} holds a value and has no keys")
+    else:
+        changed = _with(mapping.get(key), field.message_type, rest, value, refuse)
+    oneof = field.containing_oneof
+    excluded = {each.name for each in oneof.fields} - {key} if oneof is not None else set()
+    return {**{name: old for name, old in mapping.items() if name not in excluded}, key: changed}

@@ -1,0 +1,101 @@
+"""Scale-free tables exported to absolute rules, cell by cell of the measured interval."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from library.tests.remycc.tables import six_scale_free_rules
+from remy_farm.analysis.export import ExportError, exported, intervals_ms
+from remy_farm.specification import parse_spec
+from remy_proto.v1 import rule_table_pb2
+from remy_simulator import RuleTable
+from remy_simulator.messages import axis_of
+
+_SPEC = parse_spec("""
+name: octaves
+network: {link_rate_mbps: {log_uniform: [3, 48]}, rtt_ms: 150, senders: {integer_uniform: [1, 4]}}
+traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}
+""")
+
+
+def _table(random: Random) -> RuleTable:
+    table = six_scale_free_rules()
+    for _ in range(random.randint(0, 4)):
+        rule = random.randrange(1, table.rule_count)
+        lower, upper = table.region(rule)
+        axes = sorted(random.sample(list(table.signals), random.randint(1, 2)))
+        places = [(axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes]
+        table = table.split(rule, places)
+    actions = [
+        (random.uniform(0, 1), random.uniform(0, 200), random.uniform(0.1, 3))
+        for _ in range(table.rule_count - 1)
+    ]
+    return table.with_actions([table.action(0), *actions])
+
+
+@settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.integers(1, 3))
+def test_in_the_middle_of_a_cell_it_acts_as_the_scale_free_table(
+    random: Random, per_octave: int
+) -> None:
+    table = _table(random)
+    absolute = exported(table, _SPEC, per_octave)
+    assert absolute.rules == rule_table_pb2.RULES_ABSOLUTE
+    for rec_ewma_ms in intervals_ms(_SPEC, per_octave)[0]:
+        send_ratio, rtt_ratio, slow_rec_ratio = (
+            random.uniform(0, 3),
+            random.uniform(1, 4),
+            random.uniform(1 / 32, 3),
+        )
+        relative = table.action(table.find((send_ratio, 1.0, rtt_ratio, slow_rec_ratio)))
+        memory = (send_ratio * rec_ewma_ms, rec_ewma_ms, rtt_ratio, slow_rec_ratio * rec_ewma_ms)
+        multiple, increment, intersend_ms = absolute.action(absolute.find(memory))
+        assert multiple == relative[0]
+        assert increment == round(relative[1] / 100 * 150 / rec_ewma_ms)
+        assert intersend_ms == pytest.approx(relative[2] * rec_ewma_ms)
+
+
+def test_senders_that_have_measured_nothing_start_alike() -> None:
+    table = six_scale_free_rules()
+    absolute = exported(table, _SPEC, 2)
+    assert absolute.action(absolute.find((0.0, 0.0, 0.0, 0.0))) == table.action(0)
+    # Each cell has the five others.
+    assert absolute.rule_count == 1 + 5 * len(intervals_ms(_SPEC, 2)[0])
+
+
+def test_cells_reach_from_below_the_fastest_link_s_interval_to_the_slowest_share() -> None:
+    middles, bounds = intervals_ms(_SPEC, 2)
+    assert middles[0] < 12 / 48 < 4 * 12 / 3 < middles[-1]
+    assert sorted([*middles, *bounds])[::2] == middles
+    octave_shares = [later / earlier for earlier, later in pairwise(bounds)]
+    assert octave_shares == pytest.approx([2**0.5] * len(octave_shares))
+
+
+def test_a_dna_file_holds_it() -> None:
+    absolute = exported(six_scale_free_rules(), _SPEC, 2)
+    assert RuleTable.from_dna(absolute.to_dna())[0] == absolute
+
+
+def test_what_is_absolute_already_is_refused() -> None:
+    table = RuleTable([0], [([], (1.0, 1.0, 1.0))])
+    with pytest.raises(ExportError, match="absolute already; convert writes"):
+        exported(table, _SPEC, 2)
+
+
+def test_age_has_no_counterpart_in_a_dna_file() -> None:
+    age = axis_of(rule_table_pb2.SIGNAL_AGE)
+    table = RuleTable(
+        [age],
+        [([(age, 1.0)], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0))],
+        rules=rule_table_pb2.RULES_SCALE_FREE,
+    )
+    with pytest.raises(ExportError, match=r"looks at age, .* slow_rec_ratio in place of age"):
+        exported(table, _SPEC, 2)
+
+
+def test_too_many_cells_are_refused() -> None:
+    with pytest.raises(ExportError, match=r"100 cells an octave .* are \d+; at most 400"):
+        exported(six_scale_free_rules(), _SPEC, 100)

@@ -1,0 +1,86 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.evaluation.measures import (
+    link_rate_mbps,
+    link_rate_packets_per_ms,
+    mean,
+    measure_senders,
+    measure_specimen,
+    median,
+    standard_error,
+)
+from remy_proto.v1 import evaluation_pb2
+
+# 12 Mbit/s is one packet of 1500 bytes per millisecond.
+SPECIMEN = evaluation_pb2.Specimen(link_rate_packets_per_ms=1, rtt_ms=100)
+OUTCOME = evaluation_pb2.SpecimenOutcome(
+    packets_received=[200, 0, 100],
+    packets_sent=[201, 0, 130],
+    packets_lost=[0, 0, 30],
+    on_ms=[1000, 0, 400],
+    share_ms=[500, 0, 200],
+    delay_sum_ms=[200 * 125, 0, 100 * 200],
+    first_on_ms=[0, 1000, 3],
+)
+
+
+def test_senders_in_units_for_people() -> None:
+    first, idle, third = measure_senders(OUTCOME)
+    assert first.throughput_mbps == pytest.approx(0.2 * 12)
+    assert first.throughput_equal_share_mbps == pytest.approx(0.4 * 12)
+    assert first.delay_ms == 125
+    assert (third.packets_received, third.packets_lost, third.on_ms) == (100, 30, 400)
+    assert (idle.throughput_mbps, idle.throughput_equal_share_mbps) == (0, 0)
+    assert idle.delay_ms is None
+
+
+def test_means_leave_out_who_received_nothing() -> None:
+    measures = measure_specimen(SPECIMEN, measure_senders(OUTCOME))
+    assert measures.throughput_over_link_rate == pytest.approx((0.4 + 0.5) / 2)
+    assert measures.delay_over_rtt == pytest.approx((1.25 + 2) / 2)
+    scores = math.log2(0.4 / 1.25), math.log2(0.5 / 2)
+    assert measures.normalized_score_per_sender == pytest.approx(sum(scores) / 2)
+    assert (measures.senders, measures.senders_left_out) == (3, 1)
+
+
+def test_a_specimen_without_packets_has_no_means() -> None:
+    nothing = evaluation_pb2.SpecimenOutcome(
+        packets_received=[0],
+        packets_sent=[5],
+        packets_lost=[5],
+        on_ms=[10],
+        share_ms=[10],
+        delay_sum_ms=[0],
+        first_on_ms=[0],
+    )
+    measures = measure_specimen(SPECIMEN, measure_senders(nothing))
+    assert measures.throughput_over_link_rate is None
+    assert measures.delay_over_rtt is None
+    assert measures.normalized_score_per_sender is None
+
+
+def test_a_link_rate_reads_back() -> None:
+    assert link_rate_packets_per_ms(15) == 1.25
+    assert link_rate_mbps(evaluation_pb2.Specimen(link_rate_packets_per_ms=1.25)) == 15
+
+
+def test_statistics_of_too_few_values_are_none() -> None:
+    assert mean([]) is None
+    assert median([]) is None
+    assert standard_error([3.0]) is None
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50), st.floats(-1e3, 1e3))
+def test_the_standard_error_knows_no_origin_and_no_order(values: list[float], shift: float) -> None:
+    error = standard_error(values)
+    assert error == standard_error(values[::-1])
+    assert error == pytest.approx(standard_error([v + shift for v in values]), abs=1e-6, rel=1e-6)
+
+
+def test_the_standard_error_of_a_known_sample() -> None:
+    # Deviations 1.5, 0.5, 0.5, 1.5: variance 5/3, over four values.
+    assert standard_error([1, 2, 3, 4]) == pytest.approx(math.sqrt(5 / 3 / 4))

@@ -1,0 +1,42 @@
+"""Action spaces, and climbs in them."""
+
+from __future__ import annotations
+
+from remy_farm.designer.actions import ActionSpace
+from remy_farm.designer.joint.climb import Climb
+from remy_proto.v1 import spec_pb2
+from remy_simulator import RuleTable
+
+Action = tuple[float, float, float]
+Range = tuple[float, float]
+
+
+def action_space(
+    window_multiple: Range = (0, 1),
+    window_increment: Range = (0, 256),
+    intersend_ms: Range = (0.25, 40),
+) -> ActionSpace:
+    """The space of the actions between these bounds, by default the specification's."""
+    search = spec_pb2.JointSearch()
+    for component, (minimum, maximum) in (
+        (search.window_multiple, window_multiple),
+        (search.window_increment, window_increment),
+        (search.intersend_ms, intersend_ms),
+    ):
+        component.minimum = minimum
+        component.maximum = maximum
+    return ActionSpace(search)
+
+
+def chain_of(actions: list[Action]) -> RuleTable:
+    """A table with these actions: rule 0 is divided from the others on send_ewma at 1, rule 1 from
+    those behind it at 2, and so on."""
+    table = RuleTable([0], [([], actions[0])])
+    for number in range(1, len(actions)):
+        table = table.split(number - 1, [(0, float(number))])
+    return table.with_actions(actions)
+
+
+def climb_of(actions: list[Action], space: ActionSpace) -> Climb:
+    """A climb from the chain of these actions."""
+    return Climb.start(chain_of(actions), space)

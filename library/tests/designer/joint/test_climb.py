@@ -1,0 +1,228 @@
+"""A climb: divided, and written down."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from library.tests.designer.joint.spaces import action_space, climb_of
+from remy_farm.designer import CheckpointError
+from remy_farm.designer.actions import Coordinates
+from remy_farm.designer.joint.climb import Climb, Slopes
+from remy_farm.designer.joint.divisions import least_missed
+from remy_farm.designer.splitting import RuleMerge
+from remy_proto.v1 import checkpoint_pb2
+
+_SPACE = action_space()
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def _rows(count: int) -> st.SearchStrategy[Coordinates]:
+    values = st.lists(_FLOATS, min_size=3 * count, max_size=3 * count)
+    return values.map(lambda flat: np.array(flat).reshape(count, 3))
+
+
+def _climb() -> Climb:
+    """Three rules and two inner nodes; every number tells where it belongs."""
+    climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
+    rows = np.arange(9.0).reshape(3, 3)
+    return replace(
+        climb,
+        rules=Slopes(rows + 100, rows + 200, np.array([[7.0], [8.0], [9.0]])),
+        branches=Slopes(rows[:2] + 300, rows[:2] + 400, np.array([[5.0], [6.0]])),
+        average=climb.coordinates + 0.125,
+        spread=0.5,
+        steps=77,
+        last_split=44,
+    )
+
+
+def test_a_climb_begins_where_its_table_is() -> None:
+    climb = climb_of([(0.5, 2.5, 3.0)], _SPACE)
+    assert climb.table.action(0) == pytest.approx((0.5, 2.5, 3.0))
+    assert (climb.average == climb.coordinates).all()
+    assert not climb.rules.mean.any()
+    assert not climb.rules.squares.any()
+
+
+def test_children_take_the_place_of_their_parent() -> None:
+    before = _climb()
+    after = before.split(1, [(0, 1.5)])
+
+    def children(rows: Coordinates, kept: float = 1) -> list[list[float]]:
+        first, parent, last = rows.tolist()
+        copy = [value * kept for value in parent]
+        return [first, copy, copy, last]
+
+    assert after.coordinates.tolist() == children(before.coordinates)
+    assert after.average.tolist() == children(before.average)
+    assert after.rules.mean.tolist() == children(before.rules.mean, 1 / 8)
+    assert after.rules.samples.tolist() == [[7], [8], [8], [9]]
+    assert after.rules.squares.tolist() == children(before.rules.squares, 1 / 8)
+    assert (after.steps, after.last_split, after.spread) == (77, 77, 0.5)
+
+
+@pytest.mark.parametrize(("rule", "place"), [(0, 1), (1, 2), (2, 2)])
+def test_what_was_known_of_a_rule_is_known_of_its_region(rule: int, place: int) -> None:
+    """The chain's inner nodes lie above rules 0 to 2 and above rules 1 to 2, in pre-order."""
+    before = _climb()
+    lower, upper = before.table.region(rule)
+    after = before.split(rule, [(0, (lower[0] + upper[0]) / 2)])
+
+    ranges = list(after.regions.ranges)
+    assert ranges.pop(place) == (rule, rule + 2)
+    assert len(ranges) == 2
+    for known, rules, branches in (
+        (after.branches.mean, before.rules.mean, before.branches.mean),
+        (after.branches.squares, before.rules.squares, before.branches.squares),
+    ):
+        rows = known.tolist()
+        assert rows.pop(place) == rules[rule].tolist()
+        assert rows == branches.tolist()
+
+
+@given(
+    rule=st.integers(0, 2),
+    at=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4),
+    memory=st.lists(st.floats(0, 10), min_size=4, max_size=4),
+)
+def test_a_divided_table_acts_as_before(rule: int, at: list[float], memory: list[float]) -> None:
+    before = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
+    lower, upper = before.table.region(rule)
+    thresholds = [
+        (axis, lower[axis] + place * (upper[axis] - lower[axis]))
+        for axis, place in enumerate(at)
+        if axis in before.table.signals
+    ]
+
+    after = before.split(rule, thresholds)
+
+    assert after.table.rule_count == len(after.coordinates) == 2 + 2 ** len(thresholds)
+    action = after.table.action(after.table.find(memory))
+    assert action == before.table.action(before.table.find(memory))
+    assert _SPACE.with_actions(after.table, after.coordinates) == after.table
+
+
+def test_a_division_undone_at_once_leaves_the_climb_where_it_was() -> None:
+    before = _climb()
+    divided = before.split(1, [(0, 1.5)])
+    found = least_missed(divided.table, divided.average, [5, 3, 2, 7])
+    merge = RuleMerge(1, (2,))
+    assert found == (0, merge)
+
+    after, uses = divided.merged(merge, [5, 3, 2, 7], _SPACE)
+
+    assert uses == [5, 5, 7]
+    assert after.table.nodes() == before.table.nodes()
+    assert (after.coordinates == before.coordinates).all()
+    assert (after.average == before.average).all()
+    assert (after.rules.samples == before.rules.samples).all()
+    # Both had an eighth, and what moves together has the sum of their slopes.
+    assert after.rules.mean[1].tolist() == (before.rules.mean[1] / 4).tolist()
+    assert (after.branches.mean == before.branches.mean).all()
+
+
+def test_two_rules_meet_where_both_are_on_average() -> None:
+    before = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
+    # The chain ends with rules 1 and 2.
+    climb, uses = before.merged(RuleMerge(1, (2,)), [4, 1, 3], _SPACE)
+    met = before.coordinates[1] * 0.25 + before.coordinates[2] * 0.75
+    assert climb.coordinates.tolist() == [before.coordinates[0].tolist(), pytest.approx(met)]
+    assert uses == [4, 4]
+    # A neighbour that is divided itself stays as it is.
+    climb, uses = before.merged(RuleMerge(0, (1, 2)), [4, 1, 3], _SPACE)
+    assert climb.coordinates.tolist() == before.coordinates[1:].tolist()
+    assert uses == [2, 6]
+
+
+def test_the_merge_that_moves_least_is_of_alike_or_little_used_rules() -> None:
+    climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.2, 2.6, 2.1)], _SPACE)
+
+    def least(uses: list[float]) -> tuple[int, ...]:
+        found = least_missed(climb.table, climb.coordinates, uses)
+        assert found is not None
+        merge = found[1]
+        return (merge.rule, *merge.neighbours)
+
+    assert least([5, 5, 5]) == (1, 2)
+    assert least([0.0001, 5, 5]) == (0, 1, 2)
+
+
+def test_dividing_leaves_the_climb_it_came_from_alone() -> None:
+    before, untouched = _climb(), _climb()
+    after = before.split(0, [(0, 0.5)])
+    assert not np.shares_memory(after.coordinates, before.coordinates)
+    assert before.to_message() == untouched.to_message()
+
+
+@given(
+    rules=st.tuples(_rows(3), _rows(3), _rows(3), _rows(3)),
+    branches=st.tuples(_rows(2), _rows(2)),
+    spread=st.floats(0, 1e300),
+    steps=st.integers(0, 2**32 - 1),
+)
+def test_a_message_holds_every_bit(
+    rules: tuple[Coordinates, Coordinates, Coordinates, Coordinates],
+    branches: tuple[Coordinates, Coordinates],
+    spread: float,
+    steps: int,
+) -> None:
+    climb = replace(
+        _climb(),
+        coordinates=rules[0],
+        average=rules[1],
+        rules=Slopes(rules[2], rules[3], np.zeros((3, 0))),
+        branches=Slopes(*branches, np.zeros((2, 0))),
+        spread=spread,
+        resting=steps // 2,
+        steps=steps,
+        last_split=steps,
+    )
+
+    data = climb.to_message().SerializeToString(deterministic=True)
+    back = Climb.from_message(checkpoint_pb2.Climb.FromString(data))
+
+    assert _bits(back) == _bits(climb)
+    assert back.table == climb.table
+    assert back.regions == climb.regions
+
+
+def _bits(climb: Climb) -> list[bytes]:
+    arrays = (climb.coordinates, climb.average, climb.rules.mean, climb.rules.squares)
+    return [
+        *(array.tobytes() for array in arrays),
+        climb.branches.mean.tobytes(),
+        climb.branches.squares.tobytes(),
+        struct.pack("<dII", climb.spread, climb.steps, climb.last_split),
+    ]
+
+
+_FIELDS = ["coordinates", "average", "rule_slopes", "rule_squares"]
+_FIELDS += ["region_slopes", "region_squares"]
+
+
+@pytest.mark.parametrize("name", _FIELDS)
+def test_a_message_with_too_few_numbers_is_refused(name: str) -> None:
+    message = _climb().to_message()
+    getattr(message, name).pop()
+    with pytest.raises(CheckpointError, match=r"8 numbers .* need 9|5 numbers .* need 6"):
+        Climb.from_message(message)
+
+
+@pytest.mark.parametrize("name", _FIELDS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_message_with_a_number_that_is_not_finite_is_refused(name: str, value: float) -> None:
+    message = _climb().to_message()
+    getattr(message, name)[4] = value
+    with pytest.raises(CheckpointError, match="not finite"):
+        Climb.from_message(message)
+
+
+def test_a_message_with_a_broken_table_is_refused() -> None:
+    message = _climb().to_message()
+    message.table.nodes.pop()
+    with pytest.raises(CheckpointError, match="broken table"):
+        Climb.from_message(message)

@@ -1,0 +1,120 @@
+"""Checkpoints of the joint search that are damaged, or that it never writes, are refused."""
+
+from collections.abc import Callable
+
+import pytest
+
+from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_spec import small_spec
+from library.tests.designer.walk import make_steps
+from remy_farm.designer import CheckpointError, Designer
+from remy_farm.designer import checkpoint as sealing
+from remy_proto.v1 import checkpoint_pb2, progress_pb2, rule_table_pb2
+
+_SPEC = small_joint_spec(starts=2, start_steps=3, first_split=2, splits="disagreement")
+
+
+def _checkpoint() -> bytes:
+    """In the second of two short climbs, with rules on trial: everything that a state can hold is
+    there."""
+    designer = Designer(_SPEC)
+    make_steps(designer, AnalyticEvaluator().evaluate, 10)
+    return designer.checkpoint()
+
+
+_DATA = _checkpoint()
+
+
+def _edited(edit: Callable[[checkpoint_pb2.JointSearchState], object]) -> bytes:
+    """The checkpoint with another state, sealed as if it had been written so."""
+    checkpoint = sealing.unseal(_DATA)
+    edit(checkpoint.joint)
+    return sealing.seal(checkpoint)
+
+
+def test_the_checkpoint_holds_everything_that_one_can() -> None:
+    state = sealing.unseal(_DATA).joint
+    assert state.start == 1
+    assert state.climb.steps == 2
+    empty = {field.name for field in state.DESCRIPTOR.fields} - {
+        field.name for field, _ in state.ListFields()
+    }
+    assert not empty
+
+
+def test_every_byte_matters() -> None:
+    for place in range(len(_DATA)):
+        damaged = bytearray(_DATA)
+        damaged[place] ^= 1 << place % 8
+        with pytest.raises(CheckpointError):
+            Designer.resume(_SPEC, bytes(damaged))
+
+
+def test_every_byte_is_needed() -> None:
+    for length in range(len(_DATA)):
+        with pytest.raises(CheckpointError, match=f"{length} bytes"):
+            Designer.resume(_SPEC, _DATA[:length])
+
+
+def test_the_state_of_another_search_is_refused() -> None:
+    checkpoint = sealing.unseal(_DATA)
+    paper = sealing.unseal(Designer(small_spec()).checkpoint())
+    checkpoint.paper.CopyFrom(paper.paper)
+    with pytest.raises(CheckpointError, match=r"search 'paper'; .* asks for 'joint'"):
+        Designer.resume(_SPEC, sealing.seal(checkpoint))
+
+
+@pytest.mark.parametrize(
+    "field", ["purpose", "climb", "best", "best_start", "best_start_score", "trials"]
+)
+def test_a_state_with_something_missing_is_refused(field: str) -> None:
+    with pytest.raises(CheckpointError):
+        Designer.resume(_SPEC, _edited(lambda state: state.ClearField(field)))
+
+
+@pytest.mark.parametrize(
+    "purpose", [progress_pb2.STEP_PURPOSE_IMPROVE, progress_pb2.STEP_PURPOSE_CLOSE, 99]
+)
+def test_a_step_that_the_search_never_makes_is_refused(purpose: int) -> None:
+    with pytest.raises(CheckpointError, match="never makes"):
+        Designer.resume(_SPEC, _edited(lambda state: setattr(state, "purpose", purpose)))
+
+
+def test_trials_that_no_step_is_to_try_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="no step is to try"):
+        Designer.resume(
+            _SPEC,
+            _edited(lambda state: setattr(state, "purpose", progress_pb2.STEP_PURPOSE_CLIMB)),
+        )
+
+
+def test_trials_that_the_table_does_not_have_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="impossible division"):
+        Designer.resume(_SPEC, _edited(lambda state: setattr(state.trials[0], "rule", 8)))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda state: state.climb.table,
+        lambda state: state.best.table,
+        lambda state: state.best_start.table,
+    ],
+    ids=["climb", "best", "best start"],
+)
+def test_a_broken_table_is_refused(table: Callable[..., rule_table_pb2.RuleTable]) -> None:
+    with pytest.raises(CheckpointError, match="broken table"):
+        Designer.resume(_SPEC, _edited(lambda state: table(state).nodes.pop()))
+
+
+def test_a_table_of_a_step_in_flight_has_the_climbs_rules() -> None:
+    other = sealing.unseal(_DATA).joint.best.table
+    assert len(other.nodes) != len(sealing.unseal(_DATA).joint.climb.table.nodes)
+    with pytest.raises(CheckpointError, match="rules are not the climb's"):
+        Designer.resume(_SPEC, _edited(lambda state: state.climb.delayed.append(other)))
+
+
+def test_a_table_of_more_rules_than_there_are_numbers_for_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="numbers"):
+        Designer.resume(_SPEC, _edited(lambda state: state.climb.coordinates.pop()))

@@ -1,0 +1,182 @@
+"""Small real designs: the simulator climbs, and who simulates does not matter."""
+
+from functools import cache
+from random import Random
+
+import pytest
+
+import remy_simulator
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.walk import Evaluate, Walk
+from remy_farm.designer import Designer
+from remy_farm.designer.actions import START_RULE, has_start_rule
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
+from remy_simulator.columns import Slice, assemble, shared_part, slice_request, whole
+
+_SPLITS = ["orthants", "disagreement"]
+
+
+def _spec(splits: str) -> spec_pb2.DesignSpec:
+    return small_joint_spec(
+        signals="send_ewma, rec_ewma, rtt_ratio",
+        simulated_seconds=10,
+        steps=40,
+        first_split=10,
+        steps_per_split=20,
+        maximum_rules=8,
+        steps_per_epoch=20,
+        step_size=0.06,
+        validation_specimens=32,
+        splits=splits,
+    )
+
+
+def _walk(spec: spec_pb2.DesignSpec) -> Walk:
+    evaluator = LocalEvaluator(1)
+    try:
+        return Walk(spec, evaluator.evaluate)
+    finally:
+        evaluator.close()
+
+
+@cache
+def _reference(splits: str) -> Walk:
+    return _walk(_spec(splits))
+
+
+@pytest.mark.parametrize("splits", _SPLITS)
+def test_it_gains_on_the_validation_specimens(splits: str) -> None:
+    walk = _reference(splits)
+    before = walk.designer.epochs[0].comparison.before
+    best = [r.comparison.after for r in walk.designer.epochs if r.comparison.accepted][-1]
+    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    # The first rule was divided once: on three signals, or on some of them.
+    rules = walk.designer.table.rule_count
+    assert rules == 8 if splits == "orthants" else rules in (2, 4, 8)
+    assert best.mean > before.mean + 0.1
+
+
+class _Parts:
+    """An evaluator that cuts every request into tasks of its own, and takes them in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self._order = Random(seed)
+
+    def evaluate(
+        self, request: evaluation_pb2.EvaluationRequest
+    ) -> evaluation_pb2.EvaluationOutcome:
+        shared = shared_part(request).SerializeToString()
+        everything = whole(request)
+        slices = [
+            Slice(candidates, specimens)
+            for candidates in self._cut(everything.candidates)
+            for specimens in self._cut(everything.specimens)
+        ]
+        self._order.shuffle(slices)
+        parts = []
+        for each in slices:
+            wire = shared + slice_request(request, each).SerializeToString()
+            part = evaluation_pb2.EvaluationRequest.FromString(wire)
+            parts.append((each, remy_simulator.evaluate_columns(part)))
+        return assemble(request, parts)
+
+    def _cut(self, numbers: range) -> list[range]:
+        """Neighbours of a length drawn at random."""
+        length = self._order.randint(1, len(numbers))
+        return [numbers[first : first + length] for first in numbers[::length]]
+
+
+def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:
+    evaluator = LocalEvaluator(2)
+    try:
+        return evaluator.evaluate(request)
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize("splits", _SPLITS)
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_it_is_the_same_whoever_simulates(evaluate: Evaluate, splits: str) -> None:
+    walk = Walk(_spec(splits), evaluate)
+    reference = _reference(splits)
+    assert walk.table == reference.table
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events
+
+
+_UNITS = ["send_ewma, rec_ewma, rtt_ratio", "send_ratio, rtt_ratio, slow_rec_ratio"]
+
+
+def _mended(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec:
+    """On and off periods of 5 s, cut at two of them: specimens of a step are not cut further."""
+    return small_joint_spec(
+        edition=2,
+        signals=signals,
+        simulated_seconds=5,
+        steps=30,
+        first_split=5,
+        steps_per_split=5,
+        maximum_rules=12,
+        overgrowth=overgrowth,
+        steps_per_epoch=15,
+        step_size=0.06,
+        validation_specimens=16,
+    )
+
+
+@cache
+def _mended_reference(signals: str) -> Walk:
+    return _walk(_mended(signals))
+
+
+@pytest.mark.parametrize("signals", _UNITS)
+def test_the_mended_search_divides_all_but_the_start_rule(signals: str) -> None:
+    walk = _mended_reference(signals)
+    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    assert START_RULE not in {split.rule for split in splits}
+    # There is room for one rule in the end: divisions are on as many signals as fit.
+    assert splits[-1].rules == 12
+    assert has_start_rule(walk.designer.table)
+    # It keeps no window.
+    assert walk.designer.table.action(START_RULE)[0] == 0
+
+
+@pytest.mark.parametrize("signals", _UNITS)
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_the_mended_search_is_the_same_whoever_simulates(evaluate: Evaluate, signals: str) -> None:
+    walk = Walk(_mended(signals), evaluate)
+    reference = _mended_reference(signals)
+    assert walk.table == reference.table
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events
+
+
+@cache
+def _small_table() -> Walk:
+    spec = _mended(_UNITS[1], overgrowth=3.0)
+    spec.search.maximum_rules = 5
+    return _walk(spec)
+
+
+def test_a_small_table_is_what_is_left_of_a_larger_one() -> None:
+    """The first table has seven rules, which are more than may be published."""
+    walk = _small_table()
+    sizes = [Designer.resume(walk.spec, data).table.rule_count for data in walk.checkpoints]
+    merges = [e.rules_merged for e in walk.events if e.WhichOneof("event") == "rules_merged"]
+    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    assert max(split.rules for split in splits) > 7
+    assert merges[-1].rules == sizes[-1] == 5
+    assert set(sizes) == {7, 5}
+    assert sizes == sorted(sizes, reverse=True)
+    assert has_start_rule(walk.designer.table)
+    # Nothing is compared with a table that is too large, or while this one is.
+    assert [record.rules for record in walk.designer.epochs] == [5]
+
+
+@pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
+def test_rules_are_merged_the_same_whoever_simulates(evaluate: Evaluate) -> None:
+    reference = _small_table()
+    walk = Walk(reference.spec, evaluate)
+    assert walk.checkpoints == reference.checkpoints
+    assert walk.events == reference.events

@@ -1,0 +1,86 @@
+"""Fewer, wider steps: as many simulations, each step on more specimens."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.walk import Walk
+from remy_farm.designer.joint.schedule import Schedule, paced, widening
+from remy_proto.v1 import progress_pb2, spec_pb2
+from remy_simulator.columns import specimen_count
+
+
+def _search(specimens: int, *, steps: int = 1200, tuned: int | None = 16) -> spec_pb2.Search:
+    joint = spec_pb2.JointSearch(
+        steps=steps,
+        start_steps=200,
+        maximum_rules=72,
+        first_split=64,
+        steps_per_split=32,
+        perturbation=0.15,
+        step_size=0.015,
+        fine_share=0.25,
+        steps_per_epoch=96,
+        tuned_for_specimens=tuned,
+    )
+    return spec_pb2.Search(specimens=specimens, joint=joint)
+
+
+def test_steps_are_fewer_and_longer() -> None:
+    followed = paced(_search(64))
+    lengths = (followed.steps, followed.start_steps, followed.first_split)
+    assert lengths == (300, 50, 16)
+    assert (followed.steps_per_split, followed.steps_per_epoch) == (8, 24)
+    assert followed.step_size == 0.06
+    unchanged = (followed.maximum_rules, followed.perturbation, followed.fine_share)
+    assert unchanged == (72, 0.15, 0.25)
+
+
+@pytest.mark.parametrize("search", [_search(64, tuned=None), _search(64, tuned=64)])
+def test_as_given_where_they_are_meant_for_it(search: spec_pb2.Search) -> None:
+    assert widening(search) == 1
+    given = _search(64).joint
+    given.ClearField("tuned_for_specimens")
+    assert paced(search) == given
+    assert Schedule(search).settings(0).averaging == 0.97
+
+
+@given(st.integers(16, 4096), st.integers(1, 5000))
+def test_nothing_that_is_counted_in_steps_vanishes(specimens: int, steps: int) -> None:
+    followed = paced(_search(specimens, steps=steps))
+    assert min(followed.steps, followed.first_split, followed.steps_per_split) >= 1
+    assert min(followed.start_steps, followed.steps_per_epoch) >= 1
+
+
+@pytest.mark.parametrize("wider", [1, 2, 4, 8])
+def test_the_simulations_are_as_many_however_wide_the_steps(wider: int) -> None:
+    schedule = Schedule(_search(16 * wider, steps=1280))
+    assert schedule.steps == 1280 // wider
+    assert schedule.work(schedule.steps) == Schedule(_search(16, steps=1280)).work(1280)
+    assert schedule.settings(0).specimens == 16 * wider
+    # The table grows at the same places of the schedule, and published averages look as far back.
+    assert schedule.split_is_due(64 // wider, rules=1)
+    assert schedule.settings(0).averaging == pytest.approx(0.97**wider)
+    assert schedule.settings(schedule.steps - 1).averaging == pytest.approx(0.99**wider)
+
+
+def test_a_whole_design_in_half_the_steps() -> None:
+    """Of 24 steps, 6 an epoch, with a division after 4 and 6 of refining."""
+    spec = small_joint_spec(tuned_for_specimens=16, maximum_rules=4)
+    spec.search.specimens = 32
+    evaluator = AnalyticEvaluator()
+    walk = Walk(spec, evaluator.evaluate)
+    climbing = [
+        request
+        for purpose, request in zip(walk.purposes, evaluator.requests, strict=True)
+        if purpose == progress_pb2.STEP_PURPOSE_CLIMB
+    ]
+    assert [specimen_count(request) for request in climbing] == [32] * 9 + [64] * 3
+    assert [specimen_count(request) for request in evaluator.requests[1:5]] == [32, 32, 32, 32]
+    validate, split = progress_pb2.STEP_PURPOSE_VALIDATE, progress_pb2.STEP_PURPOSE_SPLIT
+    climb = progress_pb2.STEP_PURPOSE_CLIMB
+    assert walk.purposes[:6] == [validate, climb, climb, split, climb, validate]
+    assert walk.purposes[6:] == [climb, climb, climb, validate] * 3
+    assert walk.designer.share_done == 1

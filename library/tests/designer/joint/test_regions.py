@@ -1,0 +1,78 @@
+"""Which rules lie below each inner node of a table."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.designer.joint.gradient import Regions
+from remy_simulator import RuleTable
+
+_ACTION = (1.0, 1.0, 3.0)
+_CHOICES = st.lists(
+    st.tuples(
+        st.floats(0, 1, exclude_max=True), st.sets(st.integers(0, 2), min_size=1), st.floats(0, 1)
+    ),
+    max_size=8,
+)
+
+
+def _table(choices: list[tuple[float, set[int], float]]) -> RuleTable:
+    """One rule, divided again and again: (which, on which axes, where)."""
+    table = RuleTable([0, 1, 2], [([], _ACTION)])
+    for which, axes, where in choices:
+        rule = int(which * table.rule_count)
+        lower, upper = table.region(rule)
+        places = [(axis, lower[axis] + where * (upper[axis] - lower[axis])) for axis in axes]
+        inside = [(axis, at) for axis, at in places if lower[axis] < at < upper[axis]]
+        if inside:
+            table = table.split(rule, inside)
+    return table
+
+
+def _below(table: RuleTable) -> list[list[int]]:
+    """The rules below each inner node, in pre-order: the tree walked from the root."""
+    nodes = iter(table.nodes())
+    found: list[list[int]] = []
+    rules = iter(range(table.rule_count))
+
+    def walk() -> list[int]:
+        thresholds, _ = next(nodes)
+        if not thresholds:
+            return [next(rules)]
+        place = len(found)
+        found.append([])
+        found[place] = [rule for _ in range(2 ** len(thresholds)) for rule in walk()]
+        return found[place]
+
+    walk()
+    return found
+
+
+@given(_CHOICES)
+def test_they_are_those_of_the_walked_tree(choices: list[tuple[float, set[int], float]]) -> None:
+    table = _table(choices)
+    ranges = Regions.of(table).ranges
+    assert [list(range(first, behind)) for first, behind in ranges] == _below(table)
+
+
+@given(_CHOICES, st.integers(0, 2**32 - 1))
+def test_a_move_of_every_region_is_that_of_plain_loops(
+    choices: list[tuple[float, set[int], float]], seed: int
+) -> None:
+    table = _table(choices)
+    regions, below = Regions.of(table), _below(table)
+    random = np.random.default_rng(seed)
+    by_rule = random.normal(size=(table.rule_count, 3))
+    by_region = random.normal(size=(len(below), 3))
+
+    moved = by_rule.copy()
+    for row, rules in zip(by_region, below, strict=True):
+        for rule in rules:
+            moved[rule] = moved[rule] + row
+    assert (regions.spread(by_region, by_rule) == moved).all()
+
+
+def test_a_single_rule_has_none() -> None:
+    regions = Regions.of(_table([]))
+    assert regions.ranges == ()
+    assert (regions.spread(np.ones((0, 3)), np.ones((1, 3))) == 1).all()

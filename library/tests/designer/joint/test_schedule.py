@@ -1,0 +1,231 @@
+"""What changes with the steps of a climb."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.designer.joint.schedule import Schedule
+from remy_proto.v1 import spec_pb2
+
+
+def _search(**joint: float) -> spec_pb2.Search:
+    options: dict[str, float] = {
+        "steps": 1000,
+        "maximum_rules": 72,
+        "first_split": 60,
+        "steps_per_split": 35,
+        "perturbation": 0.15,
+        "step_size": 0.03,
+        "fine_share": 0.2,
+        "steps_per_epoch": 100,
+    }
+    return spec_pb2.Search(specimens=16, joint={**options, **joint})
+
+
+_SEARCHES = st.builds(
+    _search,
+    steps=st.integers(1, 3000),
+    maximum_rules=st.integers(1, 100),
+    first_split=st.integers(1, 3000),
+    steps_per_split=st.integers(1, 300),
+    perturbation=st.floats(1e-3, 10),
+    step_size=st.floats(1e-3, 10),
+    fine_share=st.floats(0, 1),
+    steps_per_epoch=st.integers(1, 500),
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "perturbation", "step_size"),
+    [
+        (0, 0.15, 0.03),
+        (280, 0.115, 0.03),
+        (480, 0.09, 0.03),
+        (560, 0.08, 0.03 * (1 - 0.85 / 4)),
+        (640, 0.08, 0.03 * (1 - 0.85 / 2)),
+        (800, 0.08, 0.015),
+        (900, 0.065, 0.015 * 0.65),
+        (1000, 0.05, 0.015 * 0.3),
+    ],
+)
+def test_annealing(step: int, perturbation: float, step_size: float) -> None:
+    """800 steps of growing, and 200 of refining."""
+    settings = Schedule(_search()).settings(step)
+    assert settings.perturbation == pytest.approx(perturbation)
+    assert settings.step_size == pytest.approx(step_size)
+
+
+def test_growing_ends_with_15_percent_of_the_step_size() -> None:
+    settings = Schedule(_search()).settings(799)
+    assert settings.step_size == pytest.approx(0.0045, rel=0.02)
+
+
+def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
+    schedule = Schedule(_search())
+    assert [schedule.settings(step).specimens for step in (0, 799, 800, 999)] == [16, 16, 32, 32]
+    assert schedule.settings(799).averaging == 0.97
+    assert schedule.settings(800).averaging == 0.99
+
+
+@pytest.mark.parametrize(("share", "steps"), [(1.0, 2000), (0.4, 800), (0.05, 100), (0.001, 100)])
+def test_the_average_reaches_over_a_share_of_the_refining_steps(share: float, steps: int) -> None:
+    """Of 2,000 that refine; over no fewer than it does without."""
+    schedule = Schedule(_search(steps=10_000, average_share=share))
+    assert schedule.settings(7999).averaging == 0.97
+    assert 1 / (1 - schedule.settings(8000).averaging) == pytest.approx(steps)
+    # A step that counts as ten forgets what ten do.
+    assert schedule.settings(8000).widened(10).averaging == pytest.approx((1 - 1 / steps) ** 10)
+
+
+def test_splits_are_due_from_the_first_in_equal_distances_while_growing() -> None:
+    schedule = Schedule(_search())
+    due = [step for step in range(1, 1001) if schedule.split_is_due(step, 1)]
+    assert due == list(range(60, 800, 35))
+
+
+def test_no_split_is_due_once_the_table_has_its_rules() -> None:
+    schedule = Schedule(_search())
+    assert schedule.split_is_due(60, 71)
+    assert not schedule.split_is_due(60, 72)
+
+
+def test_epochs_are_due_in_equal_distances_and_at_the_end() -> None:
+    schedule = Schedule(_search(steps=250))
+    assert [step for step in range(1, 251) if schedule.epoch_is_due(step)] == [100, 200, 250]
+
+
+def test_a_longer_schedule_goes_on_with_what_the_shorter_one_ended_with() -> None:
+    last = Schedule(_search()).settings(999)
+    longer = Schedule(_search(steps=2000))
+    walk = [longer.settings(step, completed=1000) for step in range(1000, 2000)]
+    assert walk[0].step_size == pytest.approx(last.step_size, rel=0.02)
+    assert walk[0].perturbation == pytest.approx(last.perturbation, rel=0.02)
+    # Within 15 % of what is left it has grown to what the whole schedule has there.
+    assert walk[150:] == [longer.settings(step) for step in range(1150, 2000)]
+    for settings, planned in zip(walk, map(longer.settings, range(1000, 2000)), strict=True):
+        assert last.step_size * 0.99 <= settings.step_size <= planned.step_size
+        assert last.perturbation * 0.99 <= settings.perturbation <= planned.perturbation
+
+
+def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
+    schedule = Schedule(_search(steps=1500, maximum_rules=16, overgrowth=3))
+    assert schedule.largest == 48
+    assert schedule.rules_at(schedule.merges[0] - 1) == 48
+    sizes = [48]
+    for step in schedule.merges:
+        assert schedule.merge_is_due(step, sizes[-1])
+        sizes.append(schedule.merged_to(step, sizes[-1]))
+    # About as many each time.
+    assert sizes[-1] == 16
+    assert {a - b for a, b in pairwise(sizes)} <= {3, 4}
+    assert schedule.merged_to(schedule.merges[-1] + 1, 20) == 16
+    # While actions still take long steps.
+    assert 480 < schedule.merges[0] < schedule.merges[-1] < 1000
+    assert schedule.merge_is_due(schedule.merges[-1], 17)
+    assert not schedule.merge_is_due(schedule.merges[-1], 16)
+    assert not schedule.split_is_due(schedule.merges[-1], 16)
+    # What is too large is not compared with what may be published.
+    assert schedule.epoch_is_due(300, 16)
+    assert not schedule.epoch_is_due(300, 17)
+
+
+@pytest.mark.parametrize(
+    ("steps", "rules", "overgrowth", "largest"),
+    [
+        (1500, 16, 0, 16),
+        (1500, 16, 1, 16),
+        (1500, 16, 2, 32),
+        (1200, 32, 3, 72),
+        (1200, 100, 3, 100),
+    ],
+)
+def test_no_table_grows_beyond_what_its_climb_can_tell_apart(
+    steps: int, rules: int, overgrowth: float, largest: int
+) -> None:
+    joint = {"steps": steps, "maximum_rules": rules, "overgrowth": overgrowth}
+    assert Schedule(_search(**joint)).largest == largest
+
+
+def _without_a_limit(**joint: float) -> spec_pb2.Search:
+    search = _search(**joint)
+    search.joint.ClearField("maximum_rules")
+    return search
+
+
+def test_without_a_limit_of_rules_none_is_merged() -> None:
+    assert Schedule(_without_a_limit(overgrowth=3)).merges == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "edition", "rules"),
+    [(438, 2, 46), (438, 3, 46), (1200, 2, 72), (1200, 3, 64), (9000, 2, 178), (9000, 3, 64)],
+)
+@pytest.mark.parametrize("overgrowth", [1, 3])
+def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_for(
+    steps: int, edition: int, rules: int, overgrowth: float
+) -> None:
+    search = _without_a_limit(steps=steps, overgrowth=overgrowth)
+    schedule = Schedule(search, edition)
+    assert (schedule.largest, schedule.search.maximum_rules) == (rules, rules)
+    search.maximum_rules = 100
+    assert Schedule(search, edition).search.maximum_rules == 100
+
+
+@given(_SEARCHES)
+def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) -> None:
+    joint = search.joint
+    schedule = Schedule(search)
+    steps = sorted({0, joint.steps // 3, joint.steps // 2, joint.steps * 4 // 5, joint.steps - 1})
+    walk = [schedule.settings(step) for step in steps]
+    for settings in walk:
+        assert joint.perturbation / 3 * (1 - 1e-9) <= settings.perturbation <= joint.perturbation
+        assert joint.step_size * 0.15 * (1 - 1e-9) <= settings.step_size <= joint.step_size
+        assert settings.specimens in (search.specimens, 2 * search.specimens)
+    for earlier, later in pairwise(walk):
+        assert later.perturbation <= earlier.perturbation
+        assert later.specimens >= earlier.specimens
+        assert later.averaging >= earlier.averaging
+
+
+@given(_SEARCHES)
+def test_a_split_and_refining_never_meet(search: spec_pb2.Search) -> None:
+    schedule = Schedule(search)
+    for step in range(1, search.joint.steps + 1):
+        if schedule.split_is_due(step, 1):
+            assert step >= search.joint.first_split
+            assert schedule.settings(step).specimens == search.specimens
+            assert not schedule.split_is_due(step, search.joint.maximum_rules)
+
+
+@given(_SEARCHES)
+def test_the_last_step_ends_an_epoch_and_none_is_longer_than_it_should_be(
+    search: spec_pb2.Search,
+) -> None:
+    joint = search.joint
+    schedule = Schedule(search)
+    due = [step for step in range(1, joint.steps + 1) if schedule.epoch_is_due(step)]
+    assert due[-1] == joint.steps
+    lengths = [later - earlier for earlier, later in pairwise([0, *due])]
+    assert max(lengths) <= joint.steps_per_epoch
+    assert set(lengths[:-1]) <= {joint.steps_per_epoch}
+
+
+@given(
+    _SEARCHES,
+    st.sampled_from([spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT]),
+)
+def test_work_is_that_of_all_steps_and_trials(
+    search: spec_pb2.Search, splits: spec_pb2.JointSplits
+) -> None:
+    search.joint.splits = splits
+    search.joint.maximum_rules = 100
+    schedule = Schedule(search)
+    pairs = 0
+    for step in range(search.joint.steps):
+        pairs += schedule.settings(step).specimens
+        if schedule.split_is_due(step + 1, rules=1):
+            pairs += schedule.trial_specimens
+        assert schedule.work(step + 1) == pairs
+    assert bool(schedule.trial_specimens) == (splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT)

@@ -1,0 +1,109 @@
+"""Averages of samples, and the direction they point to."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.designer.actions import Coordinates
+from remy_farm.designer.joint.climb import Slopes
+from remy_farm.designer.joint.gradient import Moments
+
+_UNCORRECTED = np.zeros((1, 0))
+
+
+def _with_t(t: list[float]) -> Slopes:
+    """Slopes of one row with these t-statistics: mean / sqrt(squares * 0.1 / 1.9)."""
+    squares = np.array([[1.0, 4.0, 1e-20]])
+    return Slopes(np.array([t]) * np.sqrt(squares * 0.1 / 1.9), squares, _UNCORRECTED)
+
+
+def test_in_the_dead_zone_nothing_points_anywhere() -> None:
+    assert not _with_t([0.0, 0.69, -0.69]).direction().any()
+
+
+def test_beyond_it_the_direction_grows_to_one() -> None:
+    assert _with_t([0.7 + 1.5, -0.7 - 0.3, 0.7 + 3]).direction() == pytest.approx(
+        np.array([[0.5, -0.1, 1]])
+    )
+    assert _with_t([50, -50, 4]).direction().tolist() == [[1, -1, 1]]
+
+
+def test_without_a_sample_there_is_none() -> None:
+    assert not Slopes.unknown(4).direction().any()
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3), st.floats(1e-6, 1e6))
+def test_the_direction_is_the_same_in_any_unit(t: list[float], unit: float) -> None:
+    slopes = _with_t(t)
+    scaled = Slopes(slopes.mean * unit, slopes.squares * unit * unit, _UNCORRECTED)
+    direction = slopes.direction()
+    assert scaled.direction() == pytest.approx(direction, abs=1e-9)
+    assert (np.abs(direction) <= 1).all()
+
+
+def test_averages_are_exponential() -> None:
+    slopes, samples = Slopes.unknown(2), []
+    for number in range(20):
+        samples.append(Moments(np.full((2, 3), number - 7.0), np.full((2, 3), number + 1.0)))
+        slopes = slopes.after(samples[-1])
+
+    def average(values: list[Coordinates], past: float) -> Coordinates:
+        return sum(
+            ((1 - past) * past**age * value for age, value in enumerate(reversed(values))),
+            start=np.zeros((2, 3)),
+        )
+
+    assert slopes.mean == pytest.approx(average([sample.mean for sample in samples], 0.9))
+    assert slopes.squares == pytest.approx(average([sample.squares for sample in samples], 0.98))
+
+
+def test_t_is_a_t_statistic() -> None:
+    """Of samples without a slope the direction is seldom beyond the dead zone by much."""
+    random = np.random.default_rng(1)
+    slopes = Slopes.unknown(2000)
+    pairs = 16
+    for _ in range(200):
+        draws = random.normal(size=(pairs, 2000, 3))
+        slopes = slopes.after(
+            Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (pairs * pairs))
+        )
+    errors = np.sqrt(slopes.squares * 0.1 / 1.9)
+    t = (slopes.mean / errors).ravel()
+    assert t.mean() == pytest.approx(0, abs=5 / math.sqrt(t.size))
+    assert t.std() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 20, 60])
+def test_corrected_slopes_are_as_noisy_at_first_as_they_stay(steps: int) -> None:
+    """Without a slope as many coordinates leave the dead zone after one step as after many;
+    averages that are taken as they are set out boldly."""
+    random = np.random.default_rng(steps)
+    moving = {}
+    for corrected in (False, True):
+        slopes = Slopes.unknown(4000, corrected=corrected)
+        for _ in range(steps):
+            draws = random.normal(size=(16, 4000, 3))
+            slopes = slopes.after(
+                Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (16 * 16))
+            )
+        moving[corrected] = (slopes.direction() != 0).mean()
+    # A standard normal is beyond 0.7 in 48 of 100 cases.
+    assert moving[True] == pytest.approx(0.484, abs=0.03)
+    assert moving[False] > 0.55
+
+
+def test_rows_that_began_later_are_corrected_for_their_own_age() -> None:
+    old = Slopes.unknown(1, corrected=True)
+    sample = Moments(np.ones((1, 3)), np.full((1, 3), 2.0))
+    for _ in range(200):
+        old = old.after(sample)
+    young = Slopes.unknown(1, corrected=True).after(sample)
+    both = young.with_row(1, old, 0)
+    assert both.samples.tolist() == [[1], [200]]
+    assert both.direction()[0] == pytest.approx(young.direction()[0])
+    assert both.direction()[1] == pytest.approx(old.direction()[0])
+    # One sample of mean 1 and mean square 2 is no more than 0.7 standard errors from 0.
+    assert both.direction()[0] == pytest.approx(np.full(3, (2**-0.5 - 0.7) / 3))

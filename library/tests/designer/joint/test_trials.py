@@ -1,0 +1,105 @@
+"""Rules divided on trial: their parts are where they are said to be, and nothing else changes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remy_farm.designer import CheckpointError
+from remy_farm.designer.joint.divisions import (
+    Trials,
+    most_used_on_trial,
+    restored_trials,
+)
+from remy_farm.designer.splitting import Split, first_parts, trial_table
+from remy_proto.v1 import checkpoint_pb2, evaluation_pb2
+from remy_simulator import RuleTable
+
+_AXES = (0, 1, 2)
+_RULES = 4
+
+
+def _table() -> RuleTable:
+    """Rules with edges at 10, 20 and 30 on the first axis, each with an action of its own."""
+    table = RuleTable(list(_AXES), [([], (0.5, 1, 1))])
+    for rule in range(_RULES - 1):
+        table = table.split(rule, [(0, 10.0 * (rule + 1))])
+    return table.with_actions([(0.1 * rule, rule, 1 + rule) for rule in range(_RULES)])
+
+
+@st.composite
+def _trials(draw: st.DrawFn) -> Trials:
+    table = _table()
+    trials = []
+    for rule in sorted(draw(st.sets(st.integers(0, _RULES - 1)))):
+        lower, upper = table.region(rule)
+        places = draw(st.dictionaries(st.sampled_from(_AXES), st.floats(0.01, 0.99), min_size=1))
+        thresholds = [
+            (axis, lower[axis] + place * (min(upper[axis], 100) - lower[axis]))
+            for axis, place in sorted(places.items())
+        ]
+        trials.append(Split(rule, thresholds))
+    return tuple(trials)
+
+
+@given(_trials())
+def test_parts_lie_on_the_sides_that_their_numbers_say(trials: Trials) -> None:
+    table, divided = _table(), trial_table(_table(), trials)
+    for trial, first in zip(trials, first_parts(trials), strict=True):
+        for part in range(1 << len(trial.thresholds)):
+            lower, upper = divided.region(first + part)
+            for number, (axis, value) in enumerate(trial.thresholds):
+                assert (lower if part >> number & 1 else upper)[axis] == value
+            assert divided.action(first + part) == table.action(trial.rule)
+
+
+@given(_trials(), st.lists(st.floats(0, 100), min_size=4, max_size=4))
+def test_a_table_of_trials_acts_as_before(trials: Trials, memory: list[float]) -> None:
+    table, divided = _table(), trial_table(_table(), trials)
+    assert divided.action(divided.find(memory)) == table.action(table.find(memory))
+
+
+@given(_trials())
+def test_messages_hold_every_bit(trials: Trials) -> None:
+    wire = [message.SerializeToString() for message in (trial.to_message() for trial in trials)]
+    back = [checkpoint_pb2.TrialDivision.FromString(data) for data in wire]
+    assert restored_trials(back, _table()) == trials
+
+
+@pytest.mark.parametrize(
+    ("trials", "words"),
+    [
+        ((Split(4, [(0, 40.0)]),), "impossible division"),
+        ((Split(0, [(0, 15.0)]),), "impossible division"),
+        ((Split(0, [(-1, 5.0)]),), "impossible division"),
+        ((Split(0, [(3, 5.0)]),), "impossible division"),
+        ((Split(1, [(0, 15.0)]), Split(0, [(0, 5.0)])), "no table has"),
+        ((Split(0, [(0, 5.0)]), Split(0, [(1, 5.0)])), "no table has"),
+        ((Split(0, []),), "no table has"),
+    ],
+    ids=["no rule", "outside", "unspecified", "not a signal", "order", "twice", "no threshold"],
+)
+def test_what_no_table_can_be_divided_by_is_refused(trials: Trials, words: str) -> None:
+    messages = [checkpoint_pb2.TrialDivision(rule=trial.rule) for trial in trials]
+    for message, trial in zip(messages, trials, strict=True):
+        for axis, value in trial.thresholds:
+            # The signals' numbers are one above those of the axes.
+            message.thresholds.add(signal=axis + 1, value=value)
+    with pytest.raises(CheckpointError, match=words):
+        restored_trials(messages, _table())
+
+
+def test_the_most_used_rules_come_to_trial() -> None:
+    """Eight at most, and none that was not used."""
+    uses = [5, 0, 9, 1, 7, 3, 2, 8, 4, 6]
+    table = RuleTable([0, 2], [([], (0.5, 1, 1))])
+    for rule in range(len(uses) - 1):
+        table = table.split(rule, [(0, 10.0 * (rule + 1))])
+    # What was not recorded has its median in the middle of the region.
+    outcome = evaluation_pb2.EvaluationOutcome(rule_uses=uses)
+
+    trials = most_used_on_trial(table, outcome)
+
+    assert [trial.rule for trial in trials] == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert trials[1].thresholds == [(0, 25.0), (2, table.domain_upper / 2)]
+    few = evaluation_pb2.EvaluationOutcome(rule_uses=[0, 0, 1, *uses[3:4], *[0] * 6])
+    assert [trial.rule for trial in most_used_on_trial(table, few)] == [2, 3]

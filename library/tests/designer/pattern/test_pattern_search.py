@@ -1,0 +1,133 @@
+"""Whole pattern designs in the analytic world, where the best actions are known."""
+
+import itertools
+from functools import cache
+
+import pytest
+
+from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.small_pattern_spec import small_pattern_spec
+from library.tests.designer.walk import Walk, finish, specimen_keys, table_bytes
+from remy_farm.designer import Designer, scoring
+from remy_farm.specification import Networks
+from remy_proto.v1 import evaluation_pb2, progress_pb2
+from remy_simulator.columns import specimen_count
+from remy_simulator.messages import from_native
+
+_SPEC = small_pattern_spec(steps=200, race_specimens=32, maximum_rules=5)
+
+
+@cache
+def _evaluator() -> AnalyticEvaluator:
+    return AnalyticEvaluator(noise=2.0)
+
+
+@cache
+def _walk() -> Walk:
+    return Walk(_SPEC, _evaluator().evaluate)
+
+
+def _steps() -> list[tuple[evaluation_pb2.EvaluationRequest, progress_pb2.StepFinished]]:
+    """Each step's request, with what was told of it."""
+    walk = _walk()
+    told = [event.step_finished for event in walk.events if event.HasField("step_finished")]
+    return list(zip(_evaluator().requests[: walk.steps], told, strict=True))
+
+
+def test_it_ends_with_its_steps() -> None:
+    walk = _walk()
+    assert walk.steps == 200
+    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    assert walk.designer.share_done == 1
+
+
+def test_with_more_steps_it_goes_on_as_if_it_had_had_them_at_once() -> None:
+    designer = Designer(small_pattern_spec(steps=30))
+    evaluate = AnalyticEvaluator(noise=2.0).evaluate
+    finish(designer, evaluate)
+    assert designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+
+    longer = Designer.resume(small_pattern_spec(steps=60), designer.checkpoint())
+    longer.reconsider()
+    finish(longer, evaluate)
+
+    at_once = Walk(small_pattern_spec(steps=60), evaluate)
+    assert longer.steps == 60
+    assert table_bytes(longer) == at_once.table
+
+
+def test_no_two_steps_share_specimens_but_validations() -> None:
+    validation: set[int] = set()
+    others: list[int] = []
+    for request, told in _steps():
+        keys = specimen_keys(request)
+        if told.purpose == progress_pb2.STEP_PURPOSE_VALIDATE:
+            validation = validation or set(keys)
+            assert validation == set(keys)
+        else:
+            others += keys
+    assert len(set(others)) == len(others)
+    assert not validation.intersection(others)
+
+
+def test_a_race_begins_with_the_unchanged_table_and_every_neighbour() -> None:
+    rounds = [
+        request for request, told in _steps() if told.purpose == progress_pb2.STEP_PURPOSE_IMPROVE
+    ]
+    assert all(not request.candidates[0].HasField("actions") for request in rounds)
+    # Ten neighbours, less those that the bounds take away.
+    firsts = [request for request in rounds if len(request.candidates) > 6]
+    assert firsts
+    assert all(specimen_count(request) == 4 for request in firsts)
+
+
+def test_every_division_is_on_one_signal_and_adds_one_rule() -> None:
+    splits = [event.rule_split for event in _walk().events if event.HasField("rule_split")]
+    assert splits
+    assert all(len(split.thresholds) == 1 for split in splits)
+    assert all(split.rules <= 5 for split in splits)
+
+
+def test_the_table_stays_small() -> None:
+    assert 1 < _walk().designer.table.rule_count <= 5
+
+
+def test_an_epoch_that_gained_nothing_is_rolled_back() -> None:
+    """The next one that is accepted began where the last one that was had ended."""
+    walk = _walk()
+    accepted = [record for record in walk.designer.epochs if record.comparison.accepted]
+    refused = [record for record in walk.designer.epochs if not record.comparison.accepted]
+    assert accepted
+    assert refused
+    for before, after in itertools.pairwise(accepted):
+        assert after.comparison.before.mean == before.comparison.after.mean
+
+
+def test_only_a_success_changes_an_action() -> None:
+    improved = [e.rule_improved for e in _walk().events if e.HasField("rule_improved")]
+    assert improved
+    for event in improved:
+        assert event.before != event.after
+        assert event.gain.mean > 1.5 * event.gain.standard_error
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_it_gains_where_there_is_no_luck(seed: int) -> None:
+    """Scored without the noise, on specimens that the design has never seen."""
+    spec = small_pattern_spec(steps=200, race_specimens=32, maximum_rules=5, seed=seed)
+    walk = Walk(spec, AnalyticEvaluator(noise=2.0).evaluate)
+    first = Walk(small_pattern_spec(steps=1, seed=seed), AnalyticEvaluator().evaluate)
+    assert _true_score(walk) > _true_score(first) + 1
+
+
+def _true_score(walk: Walk) -> float:
+    request = evaluation_pb2.EvaluationRequest(
+        tables=[from_native(walk.designer.table)],
+        candidates=[evaluation_pb2.Candidate()],
+        specimen_columns=Networks(_SPEC).draw(seed=1234, count=100),
+        duration_ms=10_000,
+        objective=_SPEC.objective,
+    )
+    outcome = AnalyticEvaluator().evaluate(request)
+    (scores,) = scoring.paired(scoring.scores(request, outcome, _SPEC.objective))
+    return scoring.mean(scores)

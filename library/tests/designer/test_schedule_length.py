@@ -1,0 +1,31 @@
+"""The length of a schedule can be given anew, where there is a schedule."""
+
+import pytest
+
+from library.tests.designer.small_joint_spec import small_joint_spec
+from library.tests.designer.small_pattern_spec import small_pattern_spec
+from library.tests.designer.small_spec import small_spec
+from remy_farm.designer import DesignerError
+from remy_farm.designer.checkpoint import search_digests
+from remy_farm.designer.search import with_steps
+from remy_proto.v1 import spec_pb2
+
+
+def test_steps_take_the_place_of_steps_and_of_cpu_time() -> None:
+    spec = small_joint_spec(cpu_seconds=5)
+    changed = with_steps(spec, 7)
+    assert changed == small_joint_spec(steps=7)
+    assert spec.search.joint.cpu_seconds == 5
+    assert with_steps(small_pattern_spec(), 7) == small_pattern_spec(steps=7)
+
+
+@pytest.mark.parametrize(
+    "spec", [small_joint_spec(), small_pattern_spec()], ids=["joint", "pattern"]
+)
+def test_a_design_may_go_on_with_another_length(spec: spec_pb2.DesignSpec) -> None:
+    assert search_digests(with_steps(spec, 1000)) == search_digests(spec)
+
+
+def test_the_paper_s_search_has_no_schedule() -> None:
+    with pytest.raises(DesignerError, match=r"search\.mode is paper, .* could be 7; .*--max-steps"):
+        with_steps(small_spec(), 7)

@@ -1,0 +1,31 @@
+"""Signals that ask a run to leave."""
+
+import signal
+import threading
+
+import pytest
+
+from remy_farm.driver.run import signals_call
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_calls_the_function(number: signal.Signals) -> None:
+    event = threading.Event()
+    with signals_call(event.set):
+        signal.raise_signal(number)
+        assert event.is_set()
+
+
+def test_the_second_signal_does_what_it_always_did() -> None:
+    event = threading.Event()
+    with signals_call(event.set):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with signals_call(threading.Event().set):
+        assert signal.getsignal(signal.SIGINT) != before[0]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -1,0 +1,231 @@
+"""One loop drives a design, whatever keeps it.
+
+The same budgets end it at the same step, and whatever ends it is what is said of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from library.tests.designer.small_joint_spec import small_joint_spec
+from remy_farm.driver.directory import OutDirectory
+from remy_farm.driver.loop import Directive, RunLoop
+from remy_farm.driver.progress import read_events
+from remy_farm.driver.run import DesignResult, DesignRun, with_budget
+from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_farm.evaluation.local import ThreadPoolEvaluator
+from remy_farm.files import FileError
+from remy_proto.v1 import design_service_pb2 as messages
+from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
+from remy_services.coordinator.instrumentation import Instrumentation
+from services.tests.coordinator.gates import Gate, GatedEvaluator
+from services.tests.coordinator.running_server import Client, RunningServer, settings_for
+
+_SPEC = small_joint_spec()
+#: What each evaluation takes by the clock, and what it says that it took.
+_WALL_SECONDS, _CPU_SECONDS = 3.0, 7.0
+
+
+class FakeClock:
+    """Goes on when an evaluation ends."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class TimedEvaluator:
+    """An evaluator whose evaluations all take the same time."""
+
+    def __init__(self, inner: SharedEvaluator, clock: FakeClock) -> None:
+        self._inner = inner
+        self._clock = clock
+        self.info = inner.info
+        self.worker_lines = inner.worker_lines
+        self.close = inner.close
+
+    async def evaluate(
+        self,
+        share: Share,
+        request: evaluation_pb2.EvaluationRequest,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        evaluation = await self._inner.evaluate(share, request, on_progress)
+        self._clock.seconds += _WALL_SECONDS
+        return replace(evaluation, cpu_seconds=_CPU_SECONDS)
+
+
+def _in_a_directory(
+    spec: spec_pb2.DesignSpec, out: Path, *, resume: bool = False
+) -> tuple[DesignResult, bytes]:
+    clock = FakeClock()
+    run = DesignRun(
+        spec,
+        out,
+        resume=resume,
+        evaluator=lambda: TimedEvaluator(ThreadPoolEvaluator(), clock),
+        clock=clock,
+    )
+    result = run.run()
+    return result, OutDirectory(out).remycc_json.read_bytes()
+
+
+def _with_fake_clock() -> Instrumentation:
+    clock = FakeClock()
+    return Instrumentation(evaluator=lambda inner: TimedEvaluator(inner, clock), clock=clock)
+
+
+def _said_last(out: Path) -> progress_pb2.StopReason:
+    return list(read_events(OutDirectory(out).progress))[-1].design_finished.reason
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason", "steps"),
+    [
+        # The third step begins at 14 s, and the budget is looked at between two steps.
+        (spec_pb2.Stop(cpu_seconds=14.5), progress_pb2.STOP_REASON_CPU_SECONDS, 3),
+        (spec_pb2.Stop(cpu_seconds=14), progress_pb2.STOP_REASON_CPU_SECONDS, 2),
+        (spec_pb2.Stop(wall_seconds=9.5), progress_pb2.STOP_REASON_WALL_SECONDS, 4),
+        (spec_pb2.Stop(cpu_seconds=100, wall_seconds=9), progress_pb2.STOP_REASON_WALL_SECONDS, 3),
+        (spec_pb2.Stop(cpu_seconds=100, steps=2), progress_pb2.STOP_REASON_STEPS, 2),
+    ],
+)
+def test_a_budget_ends_a_design_at_the_same_step_wherever_it_is_kept(
+    tmp_path: Path, stop: spec_pb2.Stop, reason: progress_pb2.StopReason, steps: int
+) -> None:
+    spec = spec_pb2.DesignSpec()
+    spec.CopyFrom(_SPEC)
+    spec.stop.CopyFrom(stop)
+    result, table = _in_a_directory(spec, tmp_path / "out")
+    assert (result.reason, result.steps) == (reason, steps)
+
+    with RunningServer(settings_for(tmp_path), _with_fake_clock()) as server:
+        client = server.client()
+        job = client.until_final(client.submit(spec).id)
+        assert (job.stop_reason, job.progress.step) == (reason, steps)
+        assert client.remycc(job.id) == table
+        assert job.progress.cpu_seconds == result.cpu_seconds
+        assert job.progress.wall_seconds == result.wall_seconds
+
+
+def _extend(client: Client, job: str, stop: spec_pb2.Stop) -> None:
+    client.call("ExtendJob", messages.ExtendJobRequest(job=job, stop=stop))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason", "steps"),
+    [
+        # Each holds already, and the one that ended the design does not any more.
+        (
+            spec_pb2.Stop(cpu_seconds=14),
+            spec_pb2.Stop(wall_seconds=1),
+            progress_pb2.STOP_REASON_WALL_SECONDS,
+            2,
+        ),
+        (
+            spec_pb2.Stop(cpu_seconds=14),
+            spec_pb2.Stop(steps=2),
+            progress_pb2.STOP_REASON_STEPS,
+            2,
+        ),
+        (
+            spec_pb2.Stop(steps=2),
+            spec_pb2.Stop(steps=9, cpu_seconds=1),
+            progress_pb2.STOP_REASON_CPU_SECONDS,
+            2,
+        ),
+        # This one goes on.
+        (
+            spec_pb2.Stop(wall_seconds=6),
+            spec_pb2.Stop(wall_seconds=1000, steps=4),
+            progress_pb2.STOP_REASON_STEPS,
+            4,
+        ),
+    ],
+)
+def test_what_ends_a_design_that_was_extended_is_what_is_said_of_it(
+    tmp_path: Path,
+    before: spec_pb2.Stop,
+    after: spec_pb2.Stop,
+    reason: progress_pb2.StopReason,
+    steps: int,
+) -> None:
+    first, second = spec_pb2.DesignSpec(), spec_pb2.DesignSpec()
+    first.CopyFrom(_SPEC)
+    first.stop.CopyFrom(before)
+    second.CopyFrom(_SPEC)
+    second.stop.CopyFrom(after)
+    out = tmp_path / "out"
+    _in_a_directory(first, out)
+    result, table = _in_a_directory(second, out, resume=True)
+    assert (result.reason, result.steps) == (reason, steps)
+    assert _said_last(out) == reason
+
+    with RunningServer(settings_for(tmp_path), _with_fake_clock()) as server:
+        client = server.client()
+        job = client.until_final(client.submit(first).id)
+        _extend(client, job.id, after)
+        finished = client.until_final(job.id)
+        assert (finished.stop_reason, finished.progress.step) == (reason, steps)
+        assert client.remycc(job.id) == table
+
+
+def test_a_directory_without_a_design_is_not_resumed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(FileError, match="holds no design to resume"):
+        DesignRun(_SPEC, out, resume=True).run()
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_directory_with_other_files_is_left_alone(tmp_path: Path, resume: bool) -> None:
+    DesignRun(with_budget(_SPEC, max_steps=1), tmp_path).run()
+    OutDirectory(tmp_path).checkpoint.unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileError, match=r"holds other files \(pareto\.csv, progress\.jsonl, "):
+        DesignRun(_SPEC, tmp_path, resume=resume).run()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").touch()
+    with pytest.raises(FileError, match=r"holds other files \(letter\.txt\)"):
+        DesignRun(_SPEC, tmp_path).run()
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+class _GoesOn:
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+
+    def directive(self) -> Directive:
+        return Directive.CONTINUE
+
+
+def test_a_loop_that_is_cancelled_leaves_nothing_waiting() -> None:
+    spec = spec_pb2.DesignSpec()
+    spec.CopyFrom(_SPEC)
+    spec.search.joint.cpu_seconds = 10
+
+    async def cancelled() -> None:
+        evaluator = GatedEvaluator(ThreadPoolEvaluator(), Gate())
+        rehearsing = asyncio.create_task(
+            RunLoop(evaluator, _GoesOn(), lambda: Share("job", 1)).rehearse(spec)
+        )
+        async with asyncio.timeout(60):
+            # This one, the rehearsal, its evaluation, and who waits for the control.
+            while len(asyncio.all_tasks()) < 4:
+                await asyncio.sleep(0)
+        rehearsing.cancel()
+        await asyncio.wait({rehearsing})
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await evaluator.close()
+
+    asyncio.run(cancelled())

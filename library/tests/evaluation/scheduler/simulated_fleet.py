@@ -1,0 +1,248 @@
+"""A fleet on a clock of its own, with workers that fail in every way, behind a scheduler."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import dataclass, field
+
+from library.tests.evaluation.requests import numbered_outcome, numbered_request, slice_outcome
+from remy_farm.evaluation.interface import ResultsDiffer, Share
+from remy_farm.evaluation.scheduler.records import (
+    Assignment,
+    Completion,
+    Quarantine,
+    SchedulerSettings,
+)
+from remy_farm.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
+from remy_farm.evaluation.scheduler.workers import WorkerFacts
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator.columns import Slice, assemble
+
+#: CPU seconds of one expected packet here.
+SECONDS_PER_PACKET = 5e-8
+
+
+@dataclass
+class SimulatedWorker:
+    """What it has, and what is wrong with it."""
+
+    facts: WorkerFacts
+    #: What it was given and has not answered, with the time at which it will be done.
+    tasks: dict[int, tuple[Assignment, float]] = field(default_factory=dict)
+    #: When each of its threads is free.
+    free_at: list[float] = field(default_factory=list)
+    heard_at: float = 0.0
+    #: It neither works nor hears nor says anything.
+    frozen: bool = False
+    #: What it has and nobody waits for, which it will learn when it is not frozen any more.
+    unwanted: set[int] = field(default_factory=set)
+    #: Its results are off by this much.
+    off_by: int = 0
+    slowness: float = 1.0
+
+
+class SimulatedFleet:
+    """Holds the scheduler to its duties while it delivers what the scheduler returns."""
+
+    def __init__(self, settings: SchedulerSettings) -> None:
+        self.scheduler = TaskScheduler(settings)
+        self.now = 0.0
+        self.workers: dict[str, SimulatedWorker] = {}
+        self.requests: dict[int, evaluation_pb2.EvaluationRequest] = {}
+        self.withdrawn: set[int] = set()
+        self.ended: dict[int, Completion | Quarantine | Exception] = {}
+        self.expelled: set[str] = set()
+        #: CPU seconds given out, by job.
+        self.given: dict[str, float] = {}
+        #: By how much the first answer to each task was off.
+        self.first_answers: dict[tuple[int, Slice], int] = {}
+        #: Jobs that were given answers which differ, and those that have not heard of it.
+        self.contradicted: set[str] = set()
+        self.not_told: set[str] = set()
+        self.jobs: dict[int, str] = {}
+
+    # Evaluations.
+
+    def submit(self, share: Share, request: evaluation_pb2.EvaluationRequest) -> int:
+        number = self.scheduler.submit(share, request)
+        self.requests[number] = request
+        self.jobs[number] = share.job_id
+        return number
+
+    def withdraw(self, number: int) -> None:
+        if number not in self.ended:
+            self.withdrawn.add(number)
+            # Whoever withdraws does not hear how it would have ended.
+            self.not_told.discard(self.jobs[number])
+        self.scheduler.withdraw(number)
+
+    # Workers.
+
+    def join(self, name: str, *, threads: int = 1, job_id: str = "", reserve: int = 1) -> None:
+        facts = WorkerFacts(name, threads, job_id, f"1.0 of {name}", host=f"host of {name}")
+        try:
+            self.scheduler.join(facts, self.now)
+        except WorkerQuarantined:
+            assert name in self.expelled
+            return
+        assert name not in self.expelled
+        self.workers[name] = SimulatedWorker(facts, free_at=[self.now] * threads, heard_at=self.now)
+        self.scheduler.credit(name, threads + reserve, self.now)
+
+    def end(self, name: str) -> None:
+        """The worker's process ends without a word."""
+        del self.workers[name]
+        self.scheduler.leave(name, self.now)
+
+    def leave(self, name: str) -> None:
+        """The worker announces its end, answers all but the first of what it has, and goes."""
+        self.scheduler.say_goodbye(name)
+        for lease_id in list(self.workers[name].tasks)[1:]:
+            self.answer(name, lease_id)
+        self.end(name)
+
+    def reconnect(self, name: str) -> None:
+        """The connection was lost; the process goes on, and what it has done it sends late."""
+        worker = self.workers[name]
+        done = dict(worker.tasks)
+        self.end(name)
+        self.join(name, threads=worker.facts.threads, job_id=worker.facts.job_id)
+        if name in self.workers:
+            for lease_id, (assignment, _) in done.items():
+                self._complete(name, lease_id, assignment, worker.off_by)
+
+    # Answers.
+
+    def answer(self, name: str, lease_id: int) -> None:
+        worker = self.workers[name]
+        assignment, _ = worker.tasks.pop(lease_id)
+        self._complete(name, lease_id, assignment, worker.off_by)
+
+    def _complete(self, name: str, lease_id: int, assignment: Assignment, off_by: int) -> None:
+        outcome = slice_outcome(assignment.whole, assignment.slice, off_by=off_by)
+        digest = hashlib.sha256(outcome.SerializeToString()).digest()
+        seconds = self._cpu_seconds(assignment)
+        self._compare(lease_id, assignment, off_by)
+        self.scheduler.complete(name, lease_id, outcome, digest, seconds, self.now)
+
+    def _compare(self, lease_id: int, assignment: Assignment, off_by: int) -> None:
+        """What the scheduler has to find out about this answer."""
+        if self.scheduler.task(lease_id) is None:
+            return
+        first = self.first_answers.setdefault((assignment.evaluation_id, assignment.slice), off_by)
+        if first != off_by:
+            self.contradicted.add(assignment.share.job_id)
+            self.not_told.add(assignment.share.job_id)
+
+    def _cpu_seconds(self, assignment: Assignment) -> float:
+        columns = assignment.whole.specimen_columns
+        rates = memoryview(columns.link_rates_packets_per_ms).cast("d")
+        packets = sum(
+            rates[number] * assignment.whole.duration_ms for number in assignment.slice.specimens
+        )
+        return packets * len(assignment.slice.candidates) * SECONDS_PER_PACKET
+
+    # Time.
+
+    def advance(self, seconds: float = 0.0) -> None:
+        """Time passes; everybody who is well says so, and gets what there is."""
+        self.now += seconds
+        for name, worker in self.workers.items():
+            if not worker.frozen:
+                worker.heard_at = self.now
+                self.scheduler.heartbeat(name, self.now)
+                self._drop_unwanted(name)
+        effects = self.scheduler.advance(self.now)
+        for assignment in effects.assignments:
+            self.give(assignment)
+        for name, lease_ids in effects.cancelled.items():
+            if name in self.workers:
+                self.workers[name].unwanted.update(lease_ids)
+                if not self.workers[name].frozen:
+                    self._drop_unwanted(name)
+        for name in effects.expelled:
+            self.expelled.add(name)
+            self.workers.pop(name, None)
+        for number, end in effects.ended.items():
+            assert number not in self.ended
+            assert number not in self.withdrawn
+            self.ended[number] = end
+            self._check_end(number, end)
+
+        for worker in self.workers.values():
+            # Nobody has a task for longer than a lease after the last sign of life.
+            if worker.heard_at <= self.now - self.scheduler.settings.lease_seconds:
+                assert worker.tasks.keys() <= worker.unwanted
+
+    def _check_end(self, number: int, end: Completion | Quarantine | Exception) -> None:
+        request = self.requests[number]
+        if isinstance(end, Completion):
+            for piece, outcome in end.parts:
+                off_by = self.first_answers[number, piece]
+                assert outcome == slice_outcome(request, piece, off_by=off_by)
+            if not any(self.first_answers[number, piece] for piece, _ in end.parts):
+                assert assemble(request, end.parts) == numbered_outcome(request)
+        elif isinstance(end, ResultsDiffer):
+            assert self.jobs[number] in self.contradicted
+            self.not_told.discard(self.jobs[number])
+
+    def _drop_unwanted(self, name: str) -> None:
+        worker = self.workers[name]
+        for lease_id in worker.unwanted & worker.tasks.keys():
+            del worker.tasks[lease_id]
+            self.scheduler.give_back(name, [lease_id], self.now)
+        worker.unwanted.clear()
+
+    def give(self, assignment: Assignment) -> None:
+        worker = self.workers[assignment.worker_id]
+        assert assignment.worker_id not in self.expelled
+        assert worker.facts.job_id in ("", assignment.share.job_id)
+        assert assignment.evaluation_id not in self.ended
+        assert assignment.evaluation_id not in self.withdrawn
+        seconds = self._cpu_seconds(assignment)
+        job_id = assignment.share.job_id
+        self.given[job_id] = self.given.get(job_id, 0.0) + seconds
+        thread = min(range(worker.facts.threads), key=worker.free_at.__getitem__)
+        done_at = max(worker.free_at[thread], self.now) + seconds * worker.slowness
+        worker.free_at[thread] = done_at
+        worker.tasks[assignment.lease_id] = (assignment, done_at)
+
+    def run(self, until: float, *, step: float = 0.05) -> None:
+        """Time passes, and workers that are not frozen answer what they have done."""
+        while self.now < until and not self.idle():
+            self.advance(step)
+            for name in list(self.workers):
+                self.answer_what_is_done(name)
+
+    def answer_what_is_done(self, name: str) -> None:
+        worker = self.workers[name]
+        done = (
+            []
+            if worker.frozen
+            else [lease_id for lease_id, (_, at) in worker.tasks.items() if at <= self.now]
+        )
+        for lease_id in done:
+            # An answer may get its worker expelled with the next advance.
+            if lease_id in worker.tasks:
+                self.answer(name, lease_id)
+
+    def idle(self) -> bool:
+        """Whether everything that was submitted has ended."""
+        return len(self.ended) + len(self.withdrawn) == len(self.requests)
+
+
+def settle(fleet: SimulatedFleet, *, within_seconds: float) -> None:
+    """Runs with nothing going wrong any more until all has ended."""
+    for worker in fleet.workers.values():
+        worker.frozen = False
+        worker.slowness = 1.0
+    fleet.run(fleet.now + within_seconds)
+    assert fleet.idle(), fleet.scheduler.snapshot()
+
+
+def random_request(chance: random.Random) -> evaluation_pb2.EvaluationRequest:
+    """A request of up to 100 simulations, of costs that differ."""
+    return numbered_request(
+        chance.randint(1, 10), chance.randint(1, 10), [chance.choice([0.1, 1.0, 5.0])]
+    )

@@ -1,0 +1,153 @@
+"""Whatever happens in whatever order: every evaluation ends once, with the right outcome."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from library.tests.evaluation.requests import numbered_request
+from library.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet, settle
+from remy_farm.evaluation.interface import ResultsDiffer, Share
+from remy_farm.evaluation.scheduler.records import Completion, SchedulerSettings
+
+_LEASE_SECONDS = 5.0
+_NAMES = [f"worker-{number}" for number in range(5)]
+_JOBS = ["fast", "slow"]
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Workers come, go, freeze and reconnect while evaluations come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fleet = SimulatedFleet(
+            SchedulerSettings(
+                lease_seconds=_LEASE_SECONDS,
+                longest_task_seconds=1.0,
+                shortest_task_seconds=0.1,
+                # What ends workers is not the tasks here.
+                ended_workers=1_000,
+            )
+        )
+
+    @rule(
+        job=st.sampled_from(_JOBS),
+        priority=st.integers(0, 1),
+        candidates=st.integers(0, 5),
+        specimens=st.integers(1, 5),
+    )
+    def submit(self, job: str, priority: int, candidates: int, specimens: int) -> None:
+        self.fleet.submit(Share(job, priority), numbered_request(candidates, specimens))
+
+    @precondition(lambda self: self.fleet.requests)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        self.fleet.withdraw(data.draw(st.sampled_from(sorted(self.fleet.requests))))
+
+    @rule(
+        name=st.sampled_from(_NAMES),
+        threads=st.integers(1, 3),
+        job=st.sampled_from(["", *_JOBS]),
+    )
+    def join(self, name: str, threads: int, job: str) -> None:
+        self.fleet.join(name, threads=threads, job_id=job)
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data(), how=st.sampled_from(["end", "leave", "reconnect"]))
+    def go(self, data: st.DataObject, how: str) -> None:
+        name = data.draw(st.sampled_from(self._mortals()))
+        getattr(self.fleet, how)(name)
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data(), frozen=st.booleans())
+    def freeze(self, data: st.DataObject, frozen: bool) -> None:
+        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].frozen = frozen
+
+    @rule(seconds=st.sampled_from([0.0, 0.1, 1.0, _LEASE_SECONDS]))
+    def wait(self, seconds: float) -> None:
+        self.fleet.advance(seconds)
+
+    @precondition(lambda self: self._busy())
+    @rule(data=st.data(), how=st.sampled_from(["answer", "give back", "damage", "done"]))
+    def answer(self, data: st.DataObject, how: str) -> None:
+        busy = self._busy()
+        name = data.draw(st.sampled_from(sorted(busy)))
+        worker = self.fleet.workers[name]
+        lease_id = data.draw(st.sampled_from(sorted(worker.tasks)))
+        if how == "answer":
+            self.fleet.answer(name, lease_id)
+        elif how == "done":
+            self.fleet.answer_what_is_done(name)
+        else:
+            del worker.tasks[lease_id]
+            if how == "damage":
+                self.fleet.scheduler.reject(name, lease_id, "digest", self.fleet.now)
+            else:
+                self.fleet.scheduler.give_back(name, [lease_id], self.fleet.now)
+
+    def _busy(self) -> list[str]:
+        """The workers that can answer something."""
+        workers = self.fleet.workers.items()
+        return [name for name, worker in workers if worker.tasks and not worker.frozen]
+
+    def _mortals(self) -> list[str]:
+        """The workers that anything may happen to."""
+        return sorted(set(_NAMES) & set(self.fleet.workers))
+
+    @invariant()
+    def the_scheduler_counts_what_is_there(self) -> None:
+        snapshot = self.fleet.scheduler.snapshot()
+        open_requests = len(self.fleet.requests) - len(self.fleet.ended) - len(self.fleet.withdrawn)
+        # Ends that were not delivered yet are not open any more.
+        assert snapshot.evaluations <= open_requests
+        assert snapshot.tasks_running >= 0
+
+    def teardown(self) -> None:
+        """Once nothing goes wrong any more and there are honest workers, everything ends."""
+        self.fleet.advance()
+        for name in self._mortals():
+            self.fleet.end(name)
+        for number in range(3):
+            self.fleet.join(f"late-{number}", threads=2)
+        settle(self.fleet, within_seconds=4 * _LEASE_SECONDS + 60.0)
+        self.check_ends()
+        assert self.fleet.scheduler.snapshot().evaluations == 0
+        assert self.fleet.scheduler.snapshot().tasks_waiting == 0
+
+    def check_ends(self) -> None:
+        """The simulated fleet compares the outcomes with the right ones."""
+        assert all(isinstance(end, Completion) for end in self.fleet.ended.values())
+
+
+class AnyOrderWithLies(AnyOrder):
+    """The same with workers whose results are wrong: a job fails if, and only if, two differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lies = 0
+
+    @precondition(lambda self: self._mortals())
+    @rule(data=st.data())
+    def lie(self, data: st.DataObject) -> None:
+        # Every lie is another one, so that no two of them agree.
+        self.lies += 1
+        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].off_by = self.lies
+
+    def check_ends(self) -> None:
+        """A job whose answers differ hears of it, with its next evaluation at the latest."""
+        ends = self.fleet.ended.values()
+        assert all(isinstance(end, Completion | ResultsDiffer) for end in ends)
+        for job in sorted(self.fleet.not_told):
+            self.fleet.submit(Share(job), numbered_request(1, 1))
+        settle(self.fleet, within_seconds=60.0)
+        assert not self.fleet.not_told
+
+
+_SETTINGS = settings(
+    max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+)
+AnyOrder.TestCase.settings = _SETTINGS
+AnyOrderWithLies.TestCase.settings = _SETTINGS
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrderWithLies = AnyOrderWithLies.TestCase

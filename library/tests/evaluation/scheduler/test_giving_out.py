@@ -1,0 +1,145 @@
+"""What is given to whom, how much of it, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from library.tests.evaluation.requests import numbered_request, slice_outcome
+from library.tests.evaluation.scheduler.simulated_fleet import SECONDS_PER_PACKET, SimulatedFleet
+from remy_farm.evaluation.interface import Share
+from remy_farm.evaluation.scheduler.records import Assignment, Completion, SchedulerSettings
+from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
+from remy_farm.evaluation.scheduler.workers import WorkerFacts
+
+_SETTINGS = SchedulerSettings()
+
+
+def _seconds(assignment: Assignment) -> float:
+    return assignment.slice.simulations * 1e6 * SECONDS_PER_PACKET
+
+
+def _sizes(fleet: SimulatedFleet) -> list[float]:
+    """CPU seconds of all tasks given out, in the order in which they were."""
+    sizes: list[float] = []
+    give = fleet.give
+
+    def record(assignment: Assignment) -> None:
+        sizes.append(_seconds(assignment))
+        give(assignment)
+
+    fleet.give = record  # type: ignore[method-assign]
+    return sizes
+
+
+def test_tasks_take_about_a_second_once_costs_are_known() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    for name in ("one", "two"):
+        fleet.join(name)
+    sizes = _sizes(fleet)
+    fleet.submit(Share("job"), numbered_request(600, 4))
+    fleet.run(25.0)
+    assert all(0.5 <= size <= 1.1 for size in sizes[10:30])
+
+
+def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> None:
+    """16 antithetic pairs: a step whose CPU time is a small part of one full task."""
+    fleet = SimulatedFleet(SchedulerSettings(shortest_task_seconds=0.01))
+    for name in ("one", "two"):
+        fleet.join(name, threads=2)
+    fleet.submit(Share("job"), numbered_request(2, 16))
+    sizes = _sizes(fleet)
+    fleet.run(10.0, step=0.001)
+    assert sum(sizes) == pytest.approx(32 * 0.05)
+    # Each of four threads does about its quarter of it.
+    assert fleet.now < 1.5 * sum(sizes) / 4
+    assert sizes[-1] <= sizes[0] / 2
+    assert len(sizes) <= 6 * 4
+
+
+def test_idle_threads_come_before_reserves() -> None:
+    scheduler = TaskScheduler(_SETTINGS)
+    for name in ("one", "two", "three"):
+        scheduler.join(WorkerFacts(name, threads=1), 0.0)
+        scheduler.credit(name, 3, 0.0)
+    scheduler.submit(Share("job"), numbered_request(1, 5))
+    workers = [assignment.worker_id for assignment in scheduler.advance(0.0).assignments]
+    assert sorted(workers[:3]) == ["one", "three", "two"]
+
+
+def test_nobody_gets_more_than_it_has_credit_for() -> None:
+    scheduler = TaskScheduler(_SETTINGS)
+    scheduler.join(WorkerFacts("one", threads=1), 0.0)
+    number = scheduler.submit(Share("job"), numbered_request(100, 100))
+    assert not scheduler.advance(0.0).assignments
+    scheduler.credit("one", 2, 0.0)
+    first, second = scheduler.advance(0.0).assignments
+    assert not scheduler.advance(0.0).assignments
+    # An answer, of whatever kind, makes room for one.
+    scheduler.complete(
+        "one", first.lease_id, slice_outcome(first.whole, first.slice), b"", 0.1, 1.0
+    )
+    scheduler.give_back("one", [second.lease_id], 1.0)
+    assert len(scheduler.advance(1.0).assignments) == 2
+    scheduler.withdraw(number)
+    cancelled = scheduler.advance(1.0).cancelled
+    assert len(cancelled["one"]) == 2
+    scheduler.give_back("one", cancelled["one"], 1.0)
+    scheduler.submit(Share("job"), numbered_request(100, 100))
+    assert len(scheduler.advance(1.0).assignments) == 2
+
+
+def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("slow", reserve=0)
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    fleet.workers["slow"].frozen = True
+    fleet.join("quick")
+    fleet.advance(0.1)
+    assert not fleet.workers["quick"].tasks
+    fleet.run(_SETTINGS.hedge_seconds + 1.0)
+    assert number in fleet.ended
+    counts = fleet.scheduler.snapshot().counts
+    assert counts.hedged_tasks == 1
+    # Long before the lease of the slow one had ended.
+    assert fleet.now < _SETTINGS.lease_seconds / 2
+    fleet.workers["slow"].frozen = False
+    fleet.advance(0.1)
+    assert not fleet.workers["slow"].tasks
+
+
+def test_nothing_is_done_twice_while_there_is_something_new_to_do() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("stuck", reserve=0)
+    fleet.submit(Share("job"), numbered_request(200, 4))
+    fleet.advance()
+    fleet.workers["stuck"].slowness = 1000.0
+    fleet.join("busy")
+    fleet.run(10.0)
+    assert fleet.scheduler.snapshot().counts.hedged_tasks == 0
+
+
+def test_a_joiner_is_used_at_once() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("early")
+    fleet.submit(Share("job"), numbered_request(400, 4))
+    fleet.run(5.0)
+    fleet.join("late")
+    fleet.advance()
+    assert fleet.workers["late"].tasks
+
+
+def test_workers_that_join_and_leave_during_a_step_are_used_and_missed_by_nobody() -> None:
+    fleet = SimulatedFleet(_SETTINGS)
+    fleet.join("first")
+    number = fleet.submit(Share("job"), numbered_request(40, 4))
+    fleet.run(2.0)
+    fleet.join("second")
+    fleet.advance()
+    assert fleet.workers["second"].tasks
+    fleet.end("first")
+    began = fleet.now
+    fleet.run(60.0)
+    assert isinstance(fleet.ended[number], Completion)
+    # The second did what was left, and waited for nothing that the first had.
+    assert fleet.now - began < 160 * 1e6 * SECONDS_PER_PACKET

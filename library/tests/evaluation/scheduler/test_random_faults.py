@@ -1,0 +1,66 @@
+"""Hours of simulated time with faults all the time: nothing is lost, and nothing is late."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from library.tests.evaluation.scheduler.simulated_fleet import (
+    SimulatedFleet,
+    random_request,
+    settle,
+)
+from remy_farm.evaluation.interface import Share
+from remy_farm.evaluation.scheduler.records import Completion, SchedulerSettings
+
+_WORKERS = 6
+_REQUESTS = 120
+_FAULTS = ("end", "leave", "reconnect", "freeze", "thaw", "slow")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_request_ends_right_under_constant_faults(seed: int) -> None:
+    chance = random.Random(seed)
+    fleet = SimulatedFleet(
+        SchedulerSettings(
+            lease_seconds=5.0,
+            longest_task_seconds=2.0,
+            shortest_task_seconds=0.2,
+        )
+    )
+    names = [f"worker-{number}" for number in range(_WORKERS)]
+    faults = 0
+    while len(fleet.requests) < _REQUESTS:
+        if chance.random() < 0.5:
+            share = Share(f"job-{chance.randrange(4)}", chance.randrange(2), chance.choice([1, 3]))
+            fleet.submit(share, random_request(chance))
+        for name in names:
+            if name not in fleet.workers and chance.random() < 0.5:
+                fleet.join(name, threads=chance.randint(1, 3))
+        if fleet.workers and chance.random() < 0.7:
+            faults += 1
+            _break(fleet, chance.choice(sorted(fleet.workers)), chance.choice(_FAULTS))
+        fleet.run(fleet.now + chance.expovariate(1.0))
+    fleet.join("at last")
+    settle(fleet, within_seconds=3600.0)
+
+    counts = fleet.scheduler.snapshot().counts
+    assert faults > 50
+    assert len(fleet.ended) == _REQUESTS
+    assert all(isinstance(end, Completion) for end in fleet.ended.values())
+    # It was no fair weather.
+    assert counts.leases_ended["lost"] > 10
+    assert counts.leases_ended["goodbye"] > 0
+    assert counts.leases_ended["silent"] > 0
+    assert counts.hedged_tasks > 0
+    assert counts.quarantined_workers == counts.quarantined_tasks == 0
+
+
+def _break(fleet: SimulatedFleet, name: str, fault: str) -> None:
+    if fault in ("end", "leave", "reconnect"):
+        getattr(fleet, fault)(name)
+    elif fault == "slow":
+        fleet.workers[name].slowness = 20.0
+    else:
+        fleet.workers[name].frozen = fault == "freeze"

@@ -1,0 +1,189 @@
+"""Workers whose results are damaged, impossible, or differ from those of others."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from library.tests.evaluation.requests import numbered_request, slice_outcome
+from library.tests.evaluation.scheduler.simulated_fleet import SimulatedFleet
+from remy_farm.evaluation.interface import ResultsDiffer, Share
+from remy_farm.evaluation.scheduler.records import Completion, SchedulerSettings
+from remy_farm.evaluation.scheduler.scheduler import WorkerQuarantined
+from remy_farm.evaluation.scheduler.workers import WorkerFacts
+from remy_simulator import InvalidRequest
+
+
+def _fleet(*names: str) -> SimulatedFleet:
+    fleet = SimulatedFleet(SchedulerSettings(longest_task_seconds=0.2))
+    for name in names:
+        fleet.join(name)
+    return fleet
+
+
+def _hedged(fleet: SimulatedFleet, first: str, second: str) -> int:
+    """An evaluation of one task that both workers have, the second because the first is late."""
+    fleet.join(first, reserve=0)
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    fleet.workers[first].frozen = True
+    fleet.join(second)
+    fleet.advance(2 * fleet.scheduler.settings.hedge_seconds)
+    assert len(fleet.workers[first].tasks) == len(fleet.workers[second].tasks) == 1
+    return number
+
+
+def _answer(fleet: SimulatedFleet, name: str) -> None:
+    for lease_id in list(fleet.workers[name].tasks):
+        fleet.answer(name, lease_id)
+
+
+def test_two_answers_to_a_task_that_agree_are_a_duplicate() -> None:
+    fleet = _fleet()
+    number = _hedged(fleet, "late", "quick")
+    _answer(fleet, "quick")
+    _answer(fleet, "late")
+    fleet.advance()
+    assert isinstance(fleet.ended[number], Completion)
+    assert fleet.scheduler.snapshot().counts.duplicate_results == 1
+    fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.workers["late"].frozen = False
+    fleet.run(20.0)
+    assert all(isinstance(end, Completion) for end in fleet.ended.values())
+
+
+def test_two_answers_to_a_task_that_differ_fail_the_job_and_name_both_workers() -> None:
+    """The first made the evaluation complete: its job hears of the second with the next one."""
+    fleet = _fleet()
+    done = _hedged(fleet, "late", "quick")
+    fleet.workers["late"].off_by = 1
+    _answer(fleet, "quick")
+    _answer(fleet, "late")
+    of_another = fleet.submit(Share("other job"), numbered_request(1, 1))
+    concerned = fleet.submit(Share("job"), numbered_request(1, 1))
+    afterwards = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.workers["late"].frozen = False
+    fleet.workers["late"].off_by = 0
+    fleet.run(20.0)
+
+    end = fleet.ended[concerned]
+    assert isinstance(end, ResultsDiffer)
+    assert "worker quick (simulator 1.0 of quick)" in str(end)
+    assert "worker late (simulator 1.0 of late)" in str(end)
+    for number in (done, of_another, afterwards):
+        assert isinstance(fleet.ended[number], Completion)
+    assert not fleet.expelled
+
+
+def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> None:
+    fleet = _fleet("late", "quick")
+    number = fleet.submit(Share("job"), numbered_request(8, 4))
+    fleet.advance()
+    lost = dict(fleet.workers["late"].tasks)
+    fleet.end("late")
+    fleet.run(0.5)
+    fleet.join("late")
+    fleet.advance()
+    progress = fleet.scheduler.progress(number)
+    assert progress is not None
+    assert 0 < progress.simulations_done < progress.simulations
+    # What it had done when its connection was lost it sends now; others have done it meanwhile.
+    fleet.workers["late"].tasks |= lost
+    fleet.workers["late"].off_by = 1
+    for lease_id in lost:
+        fleet.answer("late", lease_id)
+    fleet.advance()
+    assert isinstance(fleet.ended[number], ResultsDiffer)
+
+
+def test_who_refuses_what_another_can_do_fails_the_job() -> None:
+    fleet = _fleet()
+    number = _hedged(fleet, "late", "quick")
+    _answer(fleet, "quick")
+    _refuse_all(fleet, "late", "no such recording")
+    fleet.contradicted.add("job")
+    concerned = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    assert isinstance(fleet.ended[number], Completion)
+    assert isinstance(fleet.ended[concerned], ResultsDiffer)
+
+
+def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
+    fleet = _fleet("noisy", "clean")
+    number = fleet.submit(Share("job"), numbered_request(10, 4))
+    damaged = 0
+    while "noisy" in fleet.workers:
+        fleet.advance(0.1)
+        for lease_id in list(fleet.workers["noisy"].tasks if "noisy" in fleet.workers else ()):
+            del fleet.workers["noisy"].tasks[lease_id]
+            fleet.scheduler.reject("noisy", lease_id, "digest", fleet.now)
+            damaged += 1
+    fleet.run(20.0)
+    assert fleet.scheduler.snapshot().counts.bad_results["digest"] == damaged >= 3
+    assert isinstance(fleet.ended[number], Completion)
+
+
+def _refuse_all(fleet: SimulatedFleet, name: str, why: str) -> None:
+    for lease_id in list(fleet.workers[name].tasks if name in fleet.workers else ()):
+        del fleet.workers[name].tasks[lease_id]
+        fleet.scheduler.refuse(name, lease_id, why, fleet.now)
+
+
+def test_what_the_simulator_refuses_makes_no_sense() -> None:
+    fleet = _fleet("one", "two")
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    for name in ("one", "two"):
+        _refuse_all(fleet, name, "the link rate is negative")
+    fleet.advance()
+    assert repr(fleet.ended[number]) == repr(InvalidRequest("the link rate is negative"))
+    assert not fleet.expelled
+
+
+def test_impossible_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
+    fleet = _fleet("wrong", "right")
+    number = fleet.submit(Share("job"), numbered_request(10, 4))
+    results = 0
+    while "wrong" in fleet.workers:
+        fleet.advance(0.1)
+        for lease_id in list(fleet.workers["wrong"].tasks if "wrong" in fleet.workers else ()):
+            del fleet.workers["wrong"].tasks[lease_id]
+            results += 1
+            fleet.scheduler.disbelieve("wrong", lease_id, b"%d" % results, "it is late", fleet.now)
+    fleet.run(20.0)
+    assert fleet.scheduler.snapshot().counts.bad_results["impossible"] == results >= 3
+    assert isinstance(fleet.ended[number], Completion)
+    with pytest.raises(WorkerQuarantined, match="of its results were damaged or impossible"):
+        fleet.scheduler.join(WorkerFacts("wrong", 1), fleet.now)
+
+
+def test_an_impossible_result_is_the_request_s_fault_if_it_comes_again() -> None:
+    fleet = _fleet("one", "two")
+    # However often: whoever was the first to find it is not to blame.
+    for _ in range(2 * fleet.scheduler.settings.bad_results):
+        number = fleet.submit(Share("job"), numbered_request(1, 1))
+        for _ in range(4):
+            fleet.advance(0.1)
+            for name in ("one", "two"):
+                for lease_id in list(fleet.workers[name].tasks):
+                    del fleet.workers[name].tasks[lease_id]
+                    fleet.scheduler.disbelieve(name, lease_id, b"same", "it is infinite", fleet.now)
+        fleet.advance()
+        assert repr(fleet.ended[number]) == repr(InvalidRequest("it is infinite"))
+    assert not fleet.expelled
+
+
+def test_an_answer_of_another_worker_s_lease_means_nothing() -> None:
+    fleet = _fleet("one", "two")
+    number = fleet.submit(Share("job"), numbered_request(1, 1))
+    fleet.advance()
+    (name,) = [name for name, worker in fleet.workers.items() if worker.tasks]
+    (lease_id, (assignment, _)) = next(iter(fleet.workers[name].tasks.items()))
+    wrong = slice_outcome(assignment.whole, assignment.slice, off_by=1)
+    digest = hashlib.sha256(wrong.SerializeToString()).digest()
+    other = "two" if name == "one" else "one"
+    fleet.scheduler.complete(other, lease_id, wrong, digest, 0.1, fleet.now)
+    assert fleet.scheduler.snapshot().counts.unknown_leases == 1
+    fleet.run(5.0)
+    assert isinstance(fleet.ended[number], Completion)

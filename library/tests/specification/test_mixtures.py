@@ -1,0 +1,248 @@
+"""Groups of senders, mixtures of models: what is drawn, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from library.tests.specification.specs import draw_specimens
+from remy_farm.specification import SpecError, load_spec, parse_spec, to_yaml
+from remy_farm.specification.networks import designs, outline
+from remy_proto.v1 import evaluation_pb2, spec_pb2
+
+_EXAMPLES = Path(__file__).parents[3] / "examples"
+_TRAFFIC = "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}\n"
+
+
+def _spec(network: str, rest: str = "") -> spec_pb2.DesignSpec:
+    return parse_spec(f"name: groups\n{network}\n{_TRAFFIC}{rest}")
+
+
+def _groups(*groups: str, more: str = "", rest: str = "") -> spec_pb2.DesignSpec:
+    listed = ", ".join(f"{{{group}}}" for group in groups)
+    return _spec(
+        f"network: {{link_rate_mbps: 12, rtt_ms: 100, groups: [{listed}]{more}}}", rest=rest
+    )
+
+
+def _mixture(*weights: float, network: str = "senders: 1") -> spec_pb2.DesignSpec:
+    models = "".join(
+        f"  - weight: {weight}\n"
+        f"    network: {{link_rate_mbps: {12 * (number + 1)}, "
+        f"rtt_ms: {{uniform: [1, 2]}}, {network}}}\n"
+        for number, weight in enumerate(weights)
+    )
+    return _spec(f"models:\n{models}")
+
+
+def _error(text: str) -> str:
+    with pytest.raises(SpecError) as caught:
+        parse_spec(text, source="spec.yaml")
+    return str(caught.value)
+
+
+def test_one_group_of_the_designed_table_is_what_senders_are() -> None:
+    plain = _spec("network: {link_rate_mbps: {uniform: [1, 20]}, rtt_ms: 100, senders: 3}")
+    grouped = _spec(
+        "network: {link_rate_mbps: {uniform: [1, 20]}, rtt_ms: 100,"
+        " groups: [{design: remycc, count: 3}]}"
+    )
+    drawn = [draw_specimens(spec, seed=5, count=20, stratified=True) for spec in (plain, grouped)]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_group_says_what_its_senders_run_and_what_they_count() -> None:
+    spec = _groups(
+        "design: remycc, count: 2, weight: 3, objective: {delta: 0.5}",
+        "protocol: 'cubic,variant=linux', traffic: {exponential_bytes: {mean_bytes: 1e5},"
+        " mean_off_ms: 20}",
+        "design: other, body: tcp",
+        more=", queue: codel",
+    )
+    [specimen] = draw_specimens(spec, seed=1, count=1)
+    ours, cubic, other = specimen.senders
+    assert (ours.count, ours.table, ours.weight, ours.objective.delta) == (2, 0, 3, 0.5)
+    assert ours.traffic.exponential_time.mean_ms == 1000
+    assert not ours.HasField("protocol")
+    assert not ours.HasField("body")
+    assert cubic.protocol == evaluation_pb2.Choice(name="cubic", variant="linux")
+    assert (cubic.traffic.exponential_bytes.mean_bytes, cubic.traffic.mean_off_ms) == (1e5, 20)
+    assert not cubic.HasField("weight")
+    assert not cubic.HasField("objective")
+    assert (other.table, other.body.name) == (1, "tcp")
+    assert specimen.bottleneck.queue.name == "codel"
+    assert designs(spec) == ["remycc", "other"]
+
+
+def test_a_group_of_none_is_not_there() -> None:
+    spec = _groups("design: remycc", "protocol: newreno, count: [0, 2]")
+    drawn = draw_specimens(spec, seed=1, count=40, stratified=True)
+    counts = Counter(tuple(group.count for group in specimen.senders) for specimen in drawn)
+    assert counts == {(1,): 20, (1, 2): 20}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 20), min_size=2, max_size=5).filter(any), st.integers(1, 200))
+def test_a_step_has_networks_of_each_model_by_its_weight(weights: list[int], count: int) -> None:
+    drawn = draw_specimens(_mixture(*weights), seed=9, count=count, stratified=True)
+    rates = Counter(round(specimen.link_rate_packets_per_ms) for specimen in drawn)
+    for number, weight in enumerate(weights):
+        expected = count * weight / sum(weights)
+        # A stratum that spans an end is on either side of it.
+        assert abs(rates[number + 1] - expected) < 2 + 1e-9
+        if weight == 0:
+            assert rates[number + 1] == 0
+
+
+def test_each_model_s_quantities_fall_once_into_each_stratum_of_its_networks() -> None:
+    drawn = draw_specimens(_mixture(1, 2, 1), seed=3, count=64, stratified=True)
+    for rate in (1, 2, 3):
+        own = [each for each in drawn if each.link_rate_packets_per_ms == rate]
+        strata = sorted(int((specimen.rtt_ms - 1) * len(own)) for specimen in own)
+        assert strata == list(range(len(own)))
+
+
+def test_unstratified_networks_depend_on_their_number_alone() -> None:
+    spec = _mixture(1, 3)
+    whole = draw_specimens(spec, seed=4, count=30)
+    assert draw_specimens(spec, seed=4, first_index=10, count=20) == whole[10:]
+
+
+def test_a_model_alone_is_the_network() -> None:
+    alone = draw_specimens(_mixture(7), seed=2, count=16, stratified=True)
+    network = "network: {link_rate_mbps: 12, rtt_ms: {uniform: [1, 2]}, senders: 1}"
+    assert alone == draw_specimens(_spec(network), seed=2, count=16, stratified=True)
+
+
+def test_the_diversity_pair_is_weighted_as_in_the_study() -> None:
+    """Each network of one kind ten times as often as each of both (Learnability, Table 7)."""
+    drawn = draw_specimens(
+        load_spec(_EXAMPLES / "diversity.yaml"), seed=1, count=4400, stratified=True
+    )
+    counts = Counter(
+        tuple((group.table, group.count) for group in specimen.senders) for specimen in drawn
+    )
+    alone = [counts[((table, count),)] for table in (0, 1) for count in (1, 2)]
+    both = [counts[((0, first), (1, second))] for first in (1, 2) for second in (1, 2)]
+    assert sum(alone) + sum(both) == 4400
+    assert all(abs(count - 1000) <= 2 for count in alone)
+    assert all(80 <= count <= 120 for count in both)
+
+
+@pytest.mark.parametrize("name", ["tcp-aware", "diversity"])
+def test_mixtures_read_back_as_they_were_written(name: str) -> None:
+    spec = load_spec(_EXAMPLES / f"{name}.yaml")
+    assert parse_spec(to_yaml(spec)) == spec
+
+
+def test_an_outline_spans_all_models() -> None:
+    model = outline(_mixture(1, 0, 4, network="groups: [{design: a, count: [1, 5]}]"))
+    assert sorted({*model.network.link_rate_mbps.list.values}) == [12, 24, 36]
+    assert sorted({*model.network.senders.list.values}) == [1, 5]
+
+
+_NETWORK = "link_rate_mbps: 12, rtt_ms: 100"
+
+
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        (
+            f"network: {{{_NETWORK}, groups: [{{protocol: cubic}}]}}",
+            "network.groups leave nothing to design, but a group that has senders must have design",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a, weight: 0}}]}}",
+            "network.groups have weights that are all 0, but somebody must be scored",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a, count: [0, 2]}}]}}",
+            "network.groups may be a network without senders, but the least counts must add up",
+        ),
+        (
+            f"network: {{{_NETWORK}, senders: 2, groups: [{{design: a}}]}}",
+            "network has senders and groups, but must have one of them",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{count: 2}}]}}",
+            "network.groups[1] must have one of the keys design, protocol",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: cubc}}]}}",
+            "network.groups[1].protocol is 'cubc', but must be known: there is no protocol",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: 'cubic,variant=linx'}}]}}",
+            "network.groups[1].protocol is 'cubic,variant=linx', but must be known: protocol cubic",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: xcp}}]}}",
+            "network.groups[1].protocol is 'xcp', but that needs an XCP router, and the network's",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: omniscient}}]}}",
+            "network.groups[1].protocol is 'omniscient', but that shares its link with nobody else",
+        ),
+        (
+            f"network: {{{_NETWORK}, groups: [{{design: a, body: udp}}]}}",
+            "network.groups[0].body is 'udp', but must be known: there is no body",
+        ),
+        (
+            f"network: {{{_NETWORK}, senders: 2, queue: fifo}}",
+            "network.queue is 'fifo', but must be known: there is no queue",
+        ),
+        (
+            f"models: [{{weight: 0, network: {{{_NETWORK}, senders: 1}}}}]",
+            "models have weights that are all 0, but one must be positive",
+        ),
+        (
+            f"models: [{{network: {{{_NETWORK}, groups: [{{protocol: vegas}}]}}}}]",
+            "models leave nothing to design, but a group that has senders must have design",
+        ),
+        (
+            (
+                f"network: {{{_NETWORK}, senders: 1}}\n"
+                f"models: [{{network: {{{_NETWORK}, senders: 1}}}}]"
+            ),
+            "the specification has network and models, but must have one of them",
+        ),
+        (f"models: [{{network: {{{_NETWORK}}}}}]", "models[0].network.senders is missing"),
+        ("models: []", "network is missing"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(network: str, sentence: str) -> None:
+    assert _error(f"name: groups\n{network}\n{_TRAFFIC}").startswith(f"spec.yaml: {sentence}")
+
+
+def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
+    groups = "groups: [{design: a}, {design: b}]"
+    text = (
+        f"name: groups\nnetwork: {{link_rate_mbps: 12, rtt_ms: 100, {groups}}}\n{_TRAFFIC}"
+        "search: {joint: {steps_in_flight: IN_FLIGHT}}\n"
+    )
+    assert _error(text.replace("IN_FLIGHT", "2")) == (
+        "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 where several tables are "
+        "designed together, since they take turns"
+    )
+    assert len(designs(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
+
+
+def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
+    assert "signals has other than the usual ones" in _error(
+        f"name: groups\nnetwork: {{{_NETWORK}, senders: 1, queue: codel}}\n{_TRAFFIC}"
+        "signals: [rtt_ratio, loss_rate]\n"
+    )
+
+
+def test_marks_are_looked_at_where_a_queue_marks() -> None:
+    network = f"network: {{{_NETWORK}, senders: 1QUEUE}}\n{_TRAFFIC}"
+    text = f"name: groups\n{network}signals: [rtt_ratio, ecn_fraction]\n"
+    assert "signals has ecn_fraction, but no queue marks packets" in _error(
+        text.replace("QUEUE", "")
+    )
+    marks = text.replace("QUEUE", ', queue: "threshold-marking,threshold_packets=20"')
+    assert parse_spec(marks).network.queue == "threshold-marking,threshold_packets=20"

@@ -1,0 +1,47 @@
+"""docs/spec.md says what the proto files say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from remy_farm.specification import parse_spec
+from scripts.spec_reference import reference_page
+
+_ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return reference_page(_ROOT / "proto")
+
+
+def test_the_page_is_up_to_date(page: str) -> None:
+    assert (_ROOT / "docs" / "spec.md").read_text(encoding="utf-8") == page, (
+        "docs/spec.md is stale; python scripts/spec_reference.py proto prints it"
+    )
+
+
+def test_the_command_prints_the_page(page: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "scripts/spec_reference.py", "proto"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == page
+
+
+def test_every_key_is_explained(page: str) -> None:
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    assert len(rows) > 50
+    assert [row[0] for row in rows if len(row[-1]) < 5] == []
+
+
+def test_the_example_on_the_page_is_a_specification(page: str) -> None:
+    example = "\n".join(line for line in page.splitlines() if line.startswith("    "))
+    assert parse_spec(example).name == "two-senders"

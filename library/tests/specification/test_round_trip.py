@@ -1,0 +1,178 @@
+"""What is written reads back, and a content has one digest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import yaml
+from hypothesis import given
+
+from library.tests.specification.specs import MINIMAL, specs, with_line
+from remy_farm.specification import (
+    check_spec,
+    content_digest,
+    first_digest,
+    parse_spec,
+    to_yaml,
+)
+from remy_proto.v1 import spec_pb2
+
+_DIGEST = """
+import sys
+from remy_farm.specification import content_digest, parse_spec
+print(content_digest(parse_spec(sys.stdin.read())))
+"""
+
+
+@given(specs())
+def test_a_specification_written_reads_back_as_itself(spec: spec_pb2.DesignSpec) -> None:
+    text = to_yaml(spec)
+    check_spec(spec)
+    assert parse_spec(text) == spec
+    assert to_yaml(parse_spec(text)) == text
+
+
+@given(specs())
+def test_the_text_is_yaml_for_others_too(spec: spec_pb2.DesignSpec) -> None:
+    """A reader of YAML 1.1 finds the same keys and names in it."""
+    tree = yaml.safe_load(to_yaml(spec))
+    given = {field.name for field, _ in spec.ListFields()}
+    assert list(tree) == [field.name for field in spec.DESCRIPTOR.fields if field.name in given]
+    assert tree["name"] == spec.name
+
+
+@given(specs(), specs())
+def test_equal_content_has_equal_digests_and_other_content_others(
+    one: spec_pb2.DesignSpec, other: spec_pb2.DesignSpec
+) -> None:
+    assert (content_digest(one) == content_digest(other)) == (one == other)
+    assert content_digest(parse_spec(to_yaml(one))) == content_digest(one)
+
+
+def test_zeros_of_either_sign_have_one_digest() -> None:
+    one, other = (
+        parse_spec(MINIMAL.replace("exponential_time: {mean_ms: 5000}", "flow_lengths: {}"))
+        for _ in range(2)
+    )
+    one.traffic.flow_lengths.shift_bytes = 0.0
+    other.traffic.flow_lengths.shift_bytes = -0.0
+    assert content_digest(one) == content_digest(other)
+
+
+def test_the_digest_is_the_same_in_every_process_and_version() -> None:
+    """A checkpoint names its specification by this digest, so that it must never change."""
+    expected = "67c917b8639eee1e1cadfb051f0c25cb43f609e51e1e2f76d73322433f0c2e35"
+    before_editions = "c47cc8434f0785b85785c63ab5a455446addd85e7f77a3442e3037ecd528ac23"
+    text = with_line("signals: [rec_ewma, send_ewma]") + "edition: 1\n"
+    assert content_digest(parse_spec(text)) == expected
+    assert first_digest(parse_spec(text)) == before_editions
+    result = subprocess.run(
+        [sys.executable, "-c", _DIGEST], input=text, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == expected
+
+
+def test_the_canonical_text_of_a_minimal_specification() -> None:
+    assert to_yaml(parse_spec(MINIMAL)) == (
+        """\
+name: small
+edition: 3
+network:
+  link_rate_mbps: 15
+  rtt_ms: 150
+  senders: 2
+  buffer: infinite
+  loss_probability: 0
+traffic:
+  exponential_time: {mean_ms: 5000}
+  mean_off_ms: 5000
+objective:
+  alpha: 1
+  beta: 1
+  delta: 1
+  throughput: equal_share
+  minimum_on_ms: 0
+signals: [send_ratio, rtt_ratio, age]
+rules: scale_free
+search:
+  mode: joint
+  specimens: 16
+  simulated_seconds: 30
+  seed: 1
+  joint:
+    steps: 1200
+    starts: 1
+    start_steps: 200
+    perturbation: 0.15
+    step_size: 0.015
+    fine_share: 0.35
+    validation_specimens: 128
+    window_multiple: {minimum: 0, maximum: 1}
+    splits: orthants
+    window_increment_percent: {minimum: 0, maximum: 1000}
+    intersend_ratio: {minimum: 0.02, maximum: 10}
+    overgrowth: 1
+stop:
+  epochs: 4
+workers: {}
+"""
+    )
+
+
+def test_the_canonical_text_of_a_minimal_specification_of_the_first_edition() -> None:
+    assert to_yaml(parse_spec(MINIMAL + "edition: 1\n")) == (
+        """\
+name: small
+edition: 1
+network:
+  link_rate_mbps: 15
+  rtt_ms: 150
+  senders: 2
+  buffer: infinite
+  loss_probability: 0
+traffic:
+  exponential_time: {mean_ms: 5000}
+  mean_off_ms: 5000
+objective:
+  alpha: 1
+  beta: 1
+  delta: 1
+  throughput: equal_share
+  minimum_on_ms: 0
+signals: [send_ewma, rec_ewma, rtt_ratio]
+rules: absolute
+search:
+  mode: joint
+  specimens: 16
+  simulated_seconds: 30
+  seed: 1
+  joint:
+    steps: 1200
+    starts: 1
+    start_steps: 200
+    maximum_rules: 72
+    first_split: 60
+    steps_per_split: 35
+    perturbation: 0.15
+    step_size: 0.015
+    fine_share: 0.35
+    steps_per_epoch: 100
+    validation_specimens: 128
+    window_multiple: {minimum: 0, maximum: 1}
+    window_increment: {minimum: 0, maximum: 256}
+    intersend_ms: {minimum: 0.25, maximum: 40}
+    splits: orthants
+    overgrowth: 0
+stop:
+  epochs: 4
+workers: {}
+"""
+    )
+
+
+def test_json_reads_like_yaml() -> None:
+    tree = yaml.safe_load(MINIMAL)
+    assert parse_spec(json.dumps(tree), json=True) == parse_spec(MINIMAL)
+    assert parse_spec(json.dumps(tree)) == parse_spec(MINIMAL)

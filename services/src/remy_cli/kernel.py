@@ -1,0 +1,514 @@
+"""`remy-farm kernel`: RemyCCs as congestion control of this machine's Linux."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from remy_cli.common import (
+    FILE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_INT,
+    SPECIMEN_COUNT,
+    FiniteRange,
+    PlainTable,
+    json_option,
+    local_evaluator,
+    option,
+    print_json,
+    print_note,
+    print_pairs,
+    print_table,
+    say,
+    seed_option,
+    switch,
+    threads_option,
+    time_unit_option,
+)
+from remy_cli.export import DEADBAND
+from remy_cli.failures import ExitCode, complain
+from remy_farm.analysis.wording import count
+from remy_farm.evaluation.topologies import SEMANTICS
+from remy_farm.files import write_file
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import load_spec_of_one_table
+from remy_laboratory.kernel.checks import check_kernel, check_scores, check_table
+from remy_laboratory.kernel.differential import Differences, compare, compare_compiled
+from remy_laboratory.kernel.fixed_point import IntegerTable, header
+from remy_laboratory.kernel.libbpf import LoadedObject
+from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
+from remy_laboratory.kernel.measuring import (
+    SIMULATED,
+    USUAL_JITTER_MS,
+    Link,
+    Row,
+    Workload,
+    build_emulator,
+    draw,
+    mean_rate_mbps,
+    measure,
+    parse_jitter_box,
+    predict,
+)
+from remy_laboratory.kernel.noise import NOISE_LINK, draw_noise, measure_noise
+from remy_laboratory.kernel.running import (
+    RunRecord,
+    Scope,
+    clean_up,
+    counters,
+    held_signals,
+    running,
+    states,
+    stop,
+)
+
+deadband_option = option(
+    "--deadband-us D",
+    "RTTs up to this above the smallest count as it; for tables designed with exact clocks.",
+    DEADBAND,
+    default=0,
+)
+
+
+@click.group("kernel")
+def command() -> None:
+    """Check, verify and run RemyCCs as congestion control of Linux (docs/kernel.md)."""
+
+
+@command.command("check")
+@click.argument("remycc_path", metavar="FILE", type=FILE)
+@option(
+    "--spec SPEC.yaml",
+    "What it was designed for; spec.yaml beside the RemyCC unless given.",
+    FILE,
+    name="spec_path",
+)
+@deadband_option
+@option("--specimens N", "Networks to measure scores with jitter on.", SPECIMEN_COUNT, default=16)
+@seed_option("Names these networks, as evaluate does.")
+@switch("--force", "Exit with 0 whatever is refused.")
+@time_unit_option
+@threads_option
+@json_option
+@click.pass_context
+def check_command(
+    context: click.Context,
+    remycc_path: str,
+    spec_path: str | None,
+    deadband_us: int,
+    specimens: int,
+    seed: int,
+    force: bool,
+    time_unit_ms: float,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Say what can be known of the RemyCC in FILE before this machine's Linux loads it.
+
+    A sentence for each thing that was looked at; the exit code is 6 if the RemyCC is refused.
+    """
+    table = read_remycc(remycc_path, time_unit_ms).table
+    kept = Path(remycc_path).with_name("spec.yaml")
+    spec = load_spec_of_one_table(spec_path or kept) if spec_path or kept.exists() else None
+    findings = [check_kernel(), *check_table(table, spec, deadband_us=deadband_us)]
+    if spec is not None:
+        with local_evaluator(threads) as evaluator:
+            findings.append(
+                check_scores(
+                    table, spec, seed=seed, specimens=specimens, evaluate=evaluator.evaluate
+                )
+            )
+    refused = [finding for finding in findings if finding.verdict == "refused"]
+    if as_json:
+        print_json(
+            {"refused": bool(refused), "findings": [asdict(finding) for finding in findings]}
+        )
+    else:
+        for finding in findings:
+            click.echo(f"{finding.verdict:<9} {finding.check}: {finding.sentence}")
+    if refused and not force:
+        context.exit(ExitCode.REFUSED)
+
+
+@command.command("verify")
+@click.argument("remycc_path", metavar="FILE", type=FILE)
+@option("--vectors N", "ACKs and look-ups to compare.", POSITIVE_INT, default=100_000)
+@seed_option("Names the ACKs.")
+@switch("--in-kernel", "Run the arithmetic in this kernel too; needs root and clang.")
+@time_unit_option
+@json_option
+@click.pass_context
+def verify_command(
+    context: click.Context,
+    remycc_path: str,
+    vectors: int,
+    seed: int,
+    in_kernel: bool,
+    time_unit_ms: float,
+    as_json: bool,
+) -> None:
+    """Compare the exported arithmetic of the RemyCC in FILE with the simulator's.
+
+    A plain C build replays ACKs and look-ups at every threshold; with --in-kernel the compiled
+    eBPF does so too, without being anybody's congestion control. The exit code is 6 if any rule
+    differs but in ties, or a window or pace by more than docs/kernel.md says.
+    """
+    table = IntegerTable.of(read_remycc(remycc_path, time_unit_ms).table)
+    found = {"c": compare_compiled(table, header(table), vectors=vectors, seed=seed)}
+    if in_kernel:
+        with TemporaryDirectory(prefix="remy-farm-") as folder:
+            built = write_ebpf(Path(folder), ebpf_files(table, "remy_verify"))
+            if built is None:
+                raise click.UsageError("--in-kernel needs clang, which compiles for eBPF")
+            with LoadedObject(built, None) as loaded:
+                found["kernel"] = compare(table, loaded.replay, vectors=vectors, seed=seed)
+    is_same = all(differences.is_same for differences in found.values())
+    if as_json:
+        print_json(
+            {
+                "same": is_same,
+                **{
+                    place: {"same": differences.is_same, **asdict(differences)}
+                    for place, differences in found.items()
+                },
+            }
+        )
+    else:
+        for place, differences in found.items():
+            _print_differences(place, differences)
+    if not is_same:
+        complain(f"{remycc_path}: the exported arithmetic is not the simulator's")
+        context.exit(ExitCode.REFUSED)
+
+
+@command.command("run")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@option("--netns NAME", "Make it the default of this network namespace, or use its routes.")
+@option("--route PREFIX", "Have the route to PREFIX use it; with --netns, in that namespace.")
+@switch("--default", "Make it the default of this machine.", name="is_default")
+@switch("--for-all", "Let unprivileged sockets ask for it by name.")
+@option(
+    "--pin PATH",
+    "Keep it at PATH, on a mounted bpffs, and end; 'kernel stop' takes it away.",
+    click.Path(),
+)
+def run_command(
+    folder: str,
+    netns: str | None,
+    route: str | None,
+    is_default: bool,
+    for_all: bool,
+    pin: str | None,
+) -> None:
+    """Have this machine's Linux run the RemyCC that 'export --ebpf' wrote to DIR, until ended.
+
+    Sockets may ask for it by name (TCP_CONGESTION); nobody else uses it but for --netns, --route or
+    --default. When the command ends, what was the default is so again, and the name is gone;
+    connections that use it keep it. What a killed run leaves is undone by the next run, status or
+    stop. Needs root.
+    """
+    if is_default and (netns or route):
+        raise click.UsageError("--default is of this machine; leave out --netns and --route")
+    scope = Scope(netns, route, is_default or (netns is not None and route is None))
+    where = Path(pin) if pin is not None else None
+    # From here on a signal waits until there is something to undo, and is heard then.
+    with (
+        held_signals() as wait_for_a_signal,
+        running(Path(folder), scope, for_all=for_all, pin=where) as state,
+    ):
+        say(f"{state.name} runs; {_users(state)}.")
+        if where is None:
+            wait_for_a_signal()
+
+
+def _users(state: RunRecord) -> str:
+    if state.route is not None:
+        return f"the route to {state.route} uses it"
+    if state.is_default:
+        place = "this machine" if state.netns is None else f"the namespace {state.netns}"
+        return f"new sockets of {place} use it, in place of {state.default_before}"
+    return "sockets use it that ask for it by name"
+
+
+@command.command("status")
+@json_option
+def status_command(as_json: bool) -> None:
+    """Show the RemyCCs that run in this machine's Linux, and how often each rule was used."""
+    undone = clean_up()
+    found = [(state, counters(state)) for state in states()]
+    if as_json:
+        print_json(
+            {
+                "undone": undone,
+                "running": [{**asdict(state), **numbers} for state, numbers in found],
+            }
+        )
+        return
+    for name in undone:
+        say(f"{name} had been killed; what it left is undone.")
+    for state, numbers in found:
+        uses = numbers.pop("uses_by_rule")
+        print_pairs(
+            [
+                ("algorithm", state.name),
+                ("used", _users(state)),
+                *((name.replace("_", " "), count(number)) for name, number in numbers.items()),
+            ]
+        )
+        rows = PlainTable("rule", "uses")
+        for rule in sorted(range(len(uses)), key=lambda rule: -uses[rule]):
+            if uses[rule]:
+                rows.add_row(str(rule), str(uses[rule]))
+        print_table(rows)
+    if not found:
+        click.echo("No RemyCC runs in this machine's Linux.")
+
+
+@command.command("stop")
+@click.argument("name")
+def stop_command(name: str) -> None:
+    """End a run, or take away what it pinned."""
+    stop(name)
+
+
+@command.command("measure")
+@click.argument("remycc_path", metavar="[FILE]", type=FILE, required=False)
+@switch("--noise", "Measure how RTTs vary on an empty link, in place of a RemyCC.")
+@option(
+    "--algorithm NAME",
+    "Of this kernel, measured beside; several times.",
+    name="beside",
+    multiple=True,
+)
+@option("--link-mbps X", "Rate of the link.", POSITIVE, default=15.0)
+@option(
+    "--trace FILE",
+    "In place of a rate: when the link can deliver, a whole number of ms on every line.",
+    FILE,
+    name="trace_path",
+)
+@option(
+    "--trace-semantics WORD",
+    "What a line is worth: a packet of any size, or bytes (docs/networks.md).",
+    click.Choice(SEMANTICS),
+    default="ns2",
+)
+@switch("--trace-ends", "Nothing is delivered behind its end; else it begins again.")
+@option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
+@option("--queue-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
+@option("--loss P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
+@option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
+@option(
+    "--jitter-box WORDS",
+    "What holds packets behind the link, as batches,packets=8,longest_wait_ms=10.",
+)
+@option("--flows N", "Always-on flows; several times.", click.IntRange(1, 64), multiple=True)
+@option(
+    "--competitor NAME",
+    "The algorithm of one flow more, once with one flow; or none.",
+    default="cubic",
+)
+@option(
+    "--download-mb M",
+    "What one HTTPS download brings; 0: none.",
+    FiniteRange(0, 10_000),
+    default=10.0,
+)
+@option("--seconds S", "For which the first flow lasts.", POSITIVE, default=30.0)
+@option("--apart-seconds S", "After which each next flow starts.", NOT_NEGATIVE, default=0.2)
+@option("--repeats N", "Runs of each.", click.IntRange(1, 100), default=3)
+@switch("--offloads", "Leave segmentation to Linux; else packets leave one by one.")
+@switch("--delayed-acks", "Leave ACKs to Linux; else each packet has one.")
+@deadband_option
+@seed_option("Names losses and jitter.")
+@option("--out -o DIR", "A folder for the figures as JSON and as a picture.", click.Path())
+@time_unit_option
+@json_option
+def measure_command(
+    remycc_path: str | None,
+    noise: bool,
+    beside: tuple[str, ...],
+    link_mbps: float,
+    trace_path: str | None,
+    trace_semantics: str,
+    trace_ends: bool,
+    rtt_ms: float | None,
+    queue_packets: int,
+    loss: float,
+    jitter_ms: float,
+    jitter_box: str | None,
+    flows: tuple[int, ...],
+    competitor: str,
+    download_mb: float,
+    seconds: float,
+    apart_seconds: float,
+    repeats: int,
+    offloads: bool,
+    delayed_acks: bool,
+    deadband_us: int,
+    seed: int,
+    out: str | None,
+    time_unit_ms: float,
+    as_json: bool,
+) -> None:
+    """Measure the RemyCC in FILE with real sockets of this machine's Linux over an emulated link.
+
+    Beside it run the algorithms that are named, each once beside a competitor and once for an HTTPS
+    download too, and the simulator says what it predicts with exact clocks and with a usual jitter.
+    A run in which the emulator was late is made again, and told if it never went well. With
+    --noise, the `measurement` of a specification is written instead, with a histogram of how much
+    longer than the least RTTs are. Needs root, a C compiler and clang; nothing outside of its own
+    network namespaces changes.
+    """
+    if noise == (remycc_path is not None):
+        raise click.UsageError("one of FILE and --noise says what is measured")
+    if remycc_path is None:
+        with TemporaryDirectory(prefix="remy-farm-") as temporary:
+            found = measure_noise(
+                build_emulator(Path(temporary)),
+                Path(temporary) / "exported",
+                rtt_ms=rtt_ms or NOISE_LINK.rtt_ms,
+                seconds=seconds,
+                repeats=repeats,
+                offloads=offloads,
+                delayed_acks=delayed_acks,
+                seed=seed,
+                say=say,
+            )
+        if out is not None:
+            _write_figures(out, "noise", found.tree(), lambda path: draw_noise(path, found))
+        if as_json:
+            print_json(found.tree())
+            return
+        click.echo(found.block(), nl=False)
+        if found.disturbed:
+            say(f"{found.disturbed} of {found.runs} runs were disturbed; the machine is busy.")
+        return
+    if jitter_box is not None:
+        parse_jitter_box(jitter_box)
+    rate_mbps = link_mbps if trace_path is None else mean_rate_mbps(trace_path)
+    link = Link(
+        *(rate_mbps, rtt_ms or 150.0, queue_packets, loss, jitter_ms),
+        *(trace_path, trace_semantics, trace_ends, jitter_box),
+    )
+    load = Workload(1, seconds, apart_seconds, offloads, delayed_acks)
+    loads = [replace(load, flows=number) for number in flows or (1, 2, 4, 8)]
+    if competitor != "none":
+        loads.append(replace(load, competitor=competitor))
+    if download_mb:
+        loads.append(replace(load, download_bytes=round(download_mb * 1e6)))
+    table = read_remycc(remycc_path, time_unit_ms).table
+    name = f"remy_m{os.getpid()}"
+    with TemporaryDirectory(prefix="remy-farm-") as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        emulator = build_emulator(folder)
+        files = ebpf_files(IntegerTable.of(table), name, deadband_us=deadband_us)
+        write_ebpf(folder / "exported", files)
+        stack.enter_context(running(folder / "exported", Scope()))
+        rows = []
+        for load in loads:
+            for algorithm in (name, *beside):
+                row = measure(emulator, link, load, algorithm, repeats=repeats, seed=seed, say=say)
+                rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
+            for noise_ms in _predicted_jitters_ms(load, jitter_ms):
+                rows.append(predict(table, link, load, jitter_ms=noise_ms, seed=seed))
+    tree = {
+        "link": asdict(link),
+        "seconds": seconds,
+        "apart_seconds": apart_seconds,
+        "offloads": offloads,
+        "delayed_acks": delayed_acks,
+        "deadband_us": deadband_us,
+        "kernel": os.uname().release,
+        "rows": [row.tree() for row in rows],
+    }
+    if out is not None:
+        _write_figures(out, "measured", tree, lambda path: draw(path, link, rows))
+    if as_json:
+        print_json(tree)
+        return
+    _print_measured(rows, offloads=offloads, delayed_acks=delayed_acks)
+
+
+def _predicted_jitters_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
+    """With which jitters the simulator predicts what comes of a load: none for a download, which is
+    over at a time of its own, and no jitter beside a body that knows none."""
+    if load.download_bytes or load.competitor not in (None, *SIMULATED):
+        return ()
+    return (0.0,) if load.competitor else (0.0, USUAL_JITTER_MS + jitter_ms)
+
+
+def _write_figures(
+    folder: str, name: str, tree: Mapping[str, Any], draw_to: Callable[[Path], None]
+) -> None:
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    write_file(where / f"{name}.json", (json.dumps(tree, indent=2) + "\n").encode())
+    draw_to(where / f"{name}.png")
+
+
+def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) -> None:
+    shown = PlainTable(
+        *("algorithm", "load", "flows", "Mbit/s", "own", "RTT ms", "Jain", "seconds", "again"),
+        *("CPU s/GB", "late us", "runs"),
+        left=2,
+    )
+    for row in rows:
+
+        def middle(name: str, form: str, row: Row = row) -> str:
+            values = [getattr(run, name) for run in row.details]
+            return format(statistics.median(values), form) if values else ""
+
+        shown.add_row(
+            row.algorithm,
+            row.load,
+            str(row.flows),
+            f"{row.total_mbps:.2f}",
+            f"{row.own_mbps:.2f}",
+            f"{row.mean_rtt_ms:.1f}",
+            f"{row.fairness:.3f}",
+            f"{row.seconds:.1f}",
+            middle("retransmissions", ".0f"),
+            middle("cpu_seconds_per_gigabyte", ".1f"),
+            middle("late_99_us", ".0f"),
+            str(row.runs) + (f", {row.disturbed} disturbed" if row.disturbed else ""),
+        )
+    print_table(shown)
+    print_note(
+        "Medians of the runs; rates are packets times 1,500 bytes over the time of the first flow, "
+        "'own' those without the competitor's, each over its flow's time; RTTs are means over "
+        "packets. 'late' is what the emulator was late by itself for one packet in a hundred; with "
+        "more than 500 us a run is disturbed. "
+        f"Segmentation is {'as Linux does it' if offloads else 'off'}, and ACKs come "
+        f"{'as Linux sends them' if delayed_acks else 'for each packet'}."
+    )
+
+
+def _print_differences(place: str, found: Differences) -> None:
+    print_pairs(
+        [
+            ("arithmetic of", "plain C" if place == "c" else "this kernel"),
+            ("compared", f"{count(found.records)} ACKs and look-ups"),
+            ("other rules", count(found.rules_different)),
+            ("ties", count(found.ties)),
+            ("other windows", count(found.windows_different)),
+            ("by packets", count(found.largest_window_difference)),
+            ("paces apart by", f"{found.largest_interval_share:.2g}"),
+            ("rules not looked up", _listed(found.rules_not_looked_up)),
+            ("rules not used by ACKs", _listed(found.rules_not_used_by_acks)),
+        ]
+    )
+
+
+def _listed(rules: tuple[int, ...]) -> str:
+    return ", ".join(map(str, rules)) or "none"

@@ -1,0 +1,429 @@
+"""`remy-farm reproduce` and `league`: published studies, and who does best on which networks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remy_cli.common import (
+    PlainTable,
+    json_option,
+    local_evaluator,
+    option,
+    print_json,
+    print_table,
+    quiet_option,
+    say,
+    switch,
+    threads_option,
+)
+from remy_cli.on_farm import OnFarm, on_farm_options, simulate_missing
+from remy_cli.views import meter
+from remy_farm.analysis.wording import duration, several
+from remy_farm.files import FileError, reason, write_file
+
+if TYPE_CHECKING:
+    from remy_laboratory.studies.league import Entrant, LeagueSet, SetResult
+    from remy_laboratory.studies.study import FigureStudy
+    from remy_laboratory.studies.verdicts import FigureResult
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+#: Beside the pages: what has been simulated.
+CELLS = "cells.db"
+
+
+def make_folder(path: Path) -> None:
+    """Raises FileError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be made ({reason(error)})") from error
+
+
+@click.command("reproduce")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@switch("--quick", "Fewer runs and points, so that all takes minutes; the pages say how many.")
+@option(
+    "--out -o DIR", "Pages, data, pictures and what has been simulated.", FOLDER, default="studies"
+)
+@option(
+    "--studies DIR",
+    "Studies: a folder each, with a file for each figure.",
+    FOLDER,
+    default="examples/studies",
+)
+@switch("--list", "List the figures and stop.", name="is_list")
+@option(
+    "--with SIMULATOR",
+    "Figures that need another simulator, too: ns3, whose wheel REMY_NS3 names.",
+    click.Choice(["ns3"]),
+    name="other",
+)
+@option("--evidence FILE.md", "Write the verdicts with some pictures to this page, too.")
+@threads_option
+@on_farm_options
+@quiet_option
+@json_option
+def reproduce_command(
+    names: tuple[str, ...],
+    quick: bool,
+    out: Path,
+    studies: Path,
+    is_list: bool,
+    other: str | None,
+    evidence: str | None,
+    threads: int,
+    farm: OnFarm | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Make the figures of published studies, and compare.
+
+    NAME is a study, or a figure as study/figure; all without one. What has been simulated is kept
+    in DIR and not simulated again; with --coordinator a farm keeps it, too. Tables that others
+    published are found in the folder that REMY_REFERENCE_DIR names; without it their rows are left
+    out.
+    """
+    from remy_laboratory.studies.cells import CellRunner, CellStore
+    from remy_laboratory.studies.ns3 import Ns3
+    from remy_laboratory.studies.page import html_page, write_figure
+    from remy_laboratory.studies.verdicts import measure_figure, plan_figure
+
+    if evidence is not None and not evidence.endswith(".md"):
+        raise click.UsageError(f"{evidence} must be a name that ends in .md")
+    chosen = _choose(studies, names, other)
+    if is_list:
+        _list(chosen)
+        return
+    make_folder(out)
+    results: list[FigureResult] = []
+    pictures: dict[str, bytes] = {}
+    began = time.monotonic()
+    with ExitStack() as stack:
+        evaluator = stack.enter_context(local_evaluator(threads))
+        store = stack.enter_context(closing(CellStore(out / CELLS)))
+        others: dict[str, Ns3] = {}
+        if other is not None:
+            try:
+                others[other] = stack.enter_context(closing(Ns3(studies)))
+            except FileError as problem:
+                chosen = [study for study in chosen if not study.simulators]
+                say(f"figures in {other} are skipped: {problem}")
+        runner = CellRunner(evaluator.evaluate, store, others)
+        plans = [plan_figure(study, studies.parent, quick=quick, others=others) for study in chosen]
+        batches = [batch for plan in plans for batch in plan.batches]
+        with meter(runner.weight(batches), quiet=quiet) as shown:
+            simulate_missing(farm, "reproduce", batches, runner, shown)
+            for plan in plans:
+                shown.work(plan.study.key)
+                result = measure_figure(plan, runner, shown.advance)
+                results.append(result)
+                for name in write_figure(out, result):
+                    if name.endswith(".png"):
+                        pictures[plan.study.key] = (out / name).read_bytes()
+    write_file(out / "index.html", html_page(results, quick=quick, pictures=pictures))
+    _write_markdown(out / "evidence.md", results, quick=quick, names=names, pictures=pictures)
+    if evidence is not None:
+        _write_markdown(Path(evidence), results, quick=quick, names=names, pictures=pictures)
+    if as_json:
+        print_json(_tree(results, runner, quick=quick))
+    else:
+        _print(results)
+        say(
+            f"{several(runner.simulated, 'cell')} simulated and {runner.found} found in "
+            f"{duration(time.monotonic() - began)}; the page is {out / 'index.html'}"
+        )
+
+
+def _choose(folder: Path, names: Sequence[str], other: str | None) -> list[FigureStudy]:
+    """Those by these names, or all; in another simulator only if that is asked for."""
+    from remy_laboratory.studies.study import find_studies, read_study
+
+    found = [read_study(path) for path in find_studies(folder)]
+    if not found:
+        raise click.UsageError(
+            f"--studies {folder} has no studies: a folder each, with .yaml files"
+        )
+    for name in names:
+        if not any(name in (study.study, study.key) for study in found):
+            known = ", ".join(dict.fromkeys(study.study for study in found))
+            raise click.UsageError(
+                f"'{name}' is neither a study ({known}) nor a figure; --list lists figures"
+            )
+    chosen = [
+        study
+        for study in found
+        if not names or any(name in (study.study, study.key) for name in names)
+    ]
+    kept = [study for study in chosen if study.simulators <= {other}]
+    if not kept:
+        raise click.UsageError(f"{', '.join(names)} is in another simulator; ask for --with ns3")
+    return kept
+
+
+def _list(chosen: Sequence[FigureStudy]) -> None:
+    table = PlainTable("figure", "title", "runs", left=2)
+    for study in chosen:
+        (runs,) = study.runs.full
+        table.add_row(study.key, study.title, f"{runs:g}" if study.rows else "none")
+    print_table(table)
+
+
+def _write_markdown(
+    path: Path,
+    results: Sequence[FigureResult],
+    *,
+    quick: bool,
+    names: Sequence[str],
+    pictures: dict[str, bytes],
+) -> None:
+    from remy_laboratory.studies.page import markdown_page
+
+    shown = [
+        result for result in results if result.study.picture.shown and result.study.key in pictures
+    ]
+    files = []
+    for result in shown:
+        name = f"images/{result.study.study}-{result.study.name}.png"
+        make_folder((path.parent / name).parent)
+        write_file(path.parent / name, pictures[result.study.key])
+        files.append((f"{result.study.source}: {result.study.title}", name))
+    flags = [*names, *(["--quick"] if quick else []), "--evidence docs/evidence.md"]
+    if any(result.study.simulators for result in results):
+        flags.insert(-1, "--with ns3")
+    command = f"remy-farm reproduce {' '.join(flags)}"
+    write_file(path, markdown_page(results, quick=quick, command=command, pictures=files))
+
+
+def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
+    from remy_laboratory.studies.page import data_digest
+    from remy_laboratory.studies.verdicts import quantity_name
+
+    return {
+        "quick": quick,
+        "data_sha256": data_digest(results),
+        "cells_simulated": runner.simulated,
+        "cells_found": runner.found,
+        "figures": [
+            {
+                "figure": result.study.key,
+                "finding": str(result.verdict()[0]),
+                "why": result.verdict()[1],
+                "runs": result.runs,
+                "expectations": [
+                    {
+                        "what": quantity_name(each.expectation.quantity),
+                        "claim": each.expectation.claim,
+                        "source": each.expectation.source,
+                        "value": each.expectation.value,
+                        "at_least": each.expectation.least,
+                        "at_most": each.expectation.most,
+                        "measured": each.measured,
+                        "standard_error": each.error,
+                        "holds": each.holds,
+                    }
+                    for each in result.checked
+                ],
+            }
+            for result in results
+        ],
+    }
+
+
+def _print(results: Sequence[FigureResult]) -> None:
+    from remy_laboratory.studies.page import counts_sentence, verdict_sentence
+
+    table = PlainTable("figure", "verdict", left=2)
+    for result in results:
+        table.add_row(result.study.key, verdict_sentence(result))
+    print_table(table)
+    click.echo()
+    click.echo(counts_sentence(results))
+
+
+#: Whom a table is compared with, beside what is asked for.
+_RIVALS = {
+    "Cubic": "cubic,variant=linux",
+    "NewReno": "newreno",
+    "BBR v1": "bbr",
+    "BBR v3": "bbr,variant=v3",
+    "Copa": "copa",
+    "Vivace": "pcc-vivace",
+}
+_PUBLISHED = ("published 100x", "RemyCC-2014-100x.dna")
+
+
+@click.command("league")
+@click.argument("names", metavar="TABLE-OR-PROTOCOL...", nargs=-1, required=True)
+@switch("--quick", "Fewer networks and runs, so that all takes minutes; the page says how many.")
+@option(
+    "--out -o DIR", "Page, data, pictures and what has been simulated.", FOLDER, default="league"
+)
+@option("--sets DIR", "Sets of networks, a file each.", FOLDER, default="examples/league")
+@option("--set NAME", "Only this set; may be given several times.", name="chosen", multiple=True)
+@switch(
+    "--alone", "Only what is named, without Cubic, NewReno, BBR, Copa, Vivace and others' tables."
+)
+@threads_option
+@on_farm_options
+@quiet_option
+@json_option
+def league_command(
+    names: tuple[str, ...],
+    quick: bool,
+    out: Path,
+    sets: Path,
+    chosen: tuple[str, ...],
+    alone: bool,
+    threads: int,
+    farm: OnFarm | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Compare RemyCCs and protocols on the sets of networks that congestion control is asked for.
+
+    A table is a file, a protocol is in words as in simulate --sender. An entrant has won on a
+    network where its score is within a margin of the best; the page has winning rates, heat maps,
+    and the commands that simulate the networks where an entrant is farthest behind.
+    """
+    from remy_laboratory.studies.cells import CellRunner, CellStore
+    from remy_laboratory.studies.league import (
+        draw_set,
+        league_page,
+        network_files,
+        plan_set,
+        play_set,
+        to_csv,
+    )
+    from remy_laboratory.studies.pictures import pictures_of
+
+    leagues = _sets(sets, chosen)
+    own = [entrant_of(name) for name in names]
+    entrants = list({each.name: each for each in (*own, *(() if alone else _rivals()))}.values())
+    make_folder(out)
+    pictures: dict[str, bytes] = {}
+    results = []
+    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
+        runner = CellRunner(evaluator.evaluate, store)
+        plans = [plan_set(league, entrants, quick=quick) for league in leagues]
+        batches = [batch for plan in plans for batch in plan.batches]
+        with meter(runner.weight(batches), quiet=quiet) as shown:
+            simulate_missing(farm, "league", batches, runner, shown)
+            for plan in plans:
+                shown.work(plan.league.name)
+                result = play_set(plan, runner, shown.advance)
+                results.append(result)
+                write_file(out / f"{plan.league.name}.csv", to_csv(result))
+                for suffix, content in pictures_of(draw_set(result)).items():
+                    write_file(out / f"{plan.league.name}{suffix}", content)
+                    if suffix == ".png":
+                        pictures[plan.league.name] = content
+    asked = [each.name for each in own]
+    for name, text in network_files(results, asked).items():
+        make_folder((out / name).parent)
+        write_file(out / name, text)
+    write_file(out / "index.html", league_page(results, asked, pictures))
+    if as_json:
+        print_json(_league_tree(results, asked, quick=quick))
+        return
+    table = PlainTable("entrant", *(result.league.name for result in results), left=1)
+    for each in entrants:
+        table.add_row(
+            each.name,
+            *(f"{result.winning_rate(each.name):.0%}" for result in results),
+            style="bold" if each.name in asked else "",
+        )
+    print_table(table)
+    say(f"the page is {out / 'index.html'}")
+
+
+def _sets(folder: Path, chosen: Sequence[str]) -> list[LeagueSet]:
+    from remy_laboratory.studies.league import read_set
+
+    found = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
+    if not found:
+        raise click.UsageError(f"--sets {folder} has no sets: files that end in .yaml")
+    names = [league.name for league in found]
+    for name in chosen:
+        if name not in names:
+            raise click.UsageError(f"--set {name} is not among {', '.join(names)}")
+    return [league for league in found if not chosen or league.name in chosen]
+
+
+def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
+    """A file, or words. Raises UsageError."""
+    from remy_farm.evaluation.senders import REMYCC, parse_sender
+    from remy_laboratory.studies.league import Entrant
+
+    is_table = text.startswith(REMYCC)
+    if not is_table and text.partition(",")[0].endswith((".dna", ".json")):
+        is_table, text = True, f"{REMYCC}{text}"
+    try:
+        words = parse_sender(text)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from problem
+    if words.count != 1:
+        raise click.UsageError(f"{text} counts senders; a set says how many there are")
+    if words.remycc is None:
+        return Entrant(words.name, words)
+    path = Path(words.remycc)
+    # A design's folder says more than the name that all tables have.
+    name = path.parent.name if path.stem == "remycc" and path.parent.name else path.stem
+    return Entrant(name, words, time_unit_ms)
+
+
+def rival_protocols() -> list[Entrant]:
+    """Whom every table is compared with, without tables of others."""
+    from remy_farm.evaluation.senders import parse_sender
+    from remy_laboratory.studies.league import Entrant
+
+    return [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
+
+
+def _rivals() -> list[Entrant]:
+    from remy_laboratory.studies.networks import reference_folder
+
+    rivals, folder = rival_protocols(), reference_folder()
+    if folder is not None:
+        name, file = _PUBLISHED
+        rivals.append(replace(entrant_of(str(folder / "remyccs" / file)), name=name))
+    return rivals
+
+
+def _league_tree(
+    results: Sequence[SetResult], asked: Sequence[str], *, quick: bool
+) -> dict[str, Any]:
+    from remy_laboratory.studies.league import simulate_words
+
+    return {
+        "quick": quick,
+        "sets": [
+            {
+                "set": result.league.name,
+                "networks": len(result.places),
+                "runs": result.runs,
+                "winning_rates": {
+                    each.name: result.winning_rate(each.name) for each in result.entrants
+                },
+                "worst": {
+                    each.name: [
+                        {
+                            "network": place.name,
+                            "over_best": place.relative(each.name),
+                            "simulate": simulate_words(result.league, each, place),
+                        }
+                        for place in result.worst(each.name, 3)
+                    ]
+                    for each in result.entrants
+                    if each.name in asked
+                },
+            }
+            for result in results
+        ],
+    }

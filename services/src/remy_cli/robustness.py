@@ -1,0 +1,245 @@
+"""Whether a table is robust: the gate of `--certify`, and `remy-farm attack`, which looks for where
+it is not."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from remy_cli.common import (
+    FILE,
+    SPECIMEN_COUNT,
+    PlainTable,
+    json_option,
+    local_evaluator,
+    option,
+    print_json,
+    print_note,
+    print_table,
+    quiet_option,
+    say,
+    seed_option,
+    threads_option,
+    time_unit_option,
+)
+from remy_cli.failures import ExitCode, Failure
+from remy_cli.reproduce import CELLS, FOLDER, entrant_of, make_folder
+from remy_cli.senders import BODY, SENDER
+from remy_cli.views import meter
+from remy_farm.analysis.wording import estimate_tree, several, with_error
+from remy_farm.evaluation.senders import Words
+from remy_farm.files import write_file
+from remy_proto.v1 import evaluation_pb2
+
+if TYPE_CHECKING:
+    from remy_laboratory.studies.attack import AttackResult
+    from remy_laboratory.studies.robustness import Certificate
+
+ROUNDS = click.IntRange(1, 1000)
+robustness_option = option(
+    "--robustness DIR",
+    "Requirements for --certify, a file each.",
+    FOLDER,
+    default="examples/robustness",
+    name="requirements",
+)
+
+
+def certify_table(
+    remycc_path: str,
+    out: Path,
+    requirements: Path,
+    *,
+    time_unit_ms: float = 1.0,
+    threads: int,
+    quiet: bool,
+) -> Certificate:
+    """Has the RemyCC in a file meet all requirements, and writes its certificate into `out`.
+
+    Raises UsageError where there is none, FileError and SpecError.
+    """
+    from remy_farm.remycc import read_remycc
+    from remy_laboratory.studies.cells import CellRunner, CellStore
+    from remy_laboratory.studies.robustness import certificate_files, certify, read_requirements
+
+    asked = read_requirements(requirements)
+    if not asked:
+        raise click.UsageError(
+            f"--robustness {requirements} has no requirements: files that end in .yaml"
+        )
+    entrant = entrant_of(remycc_path, time_unit_ms)
+    table = read_remycc(remycc_path, time_unit_ms).to_message()
+    make_folder(out)
+    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
+        runner = CellRunner(evaluator.evaluate, store)
+        with meter(1.0, quiet=quiet) as shown:
+            shown.work("robustness")
+            certificate = certify(asked, entrant, table, runner, shown.advance)
+    for name, text in certificate_files(certificate).items():
+        make_folder((out / name).parent)
+        write_file(out / name, text)
+    return certificate
+
+
+def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:
+    """What `inspect --certify` prints. Raises Failure where the table is refused."""
+    from remy_laboratory.studies.robustness import certificate_tree
+
+    if as_json:
+        print_json(certificate_tree(certificate))
+    else:
+        table = PlainTable("requirement", "least", "at least", "networks", "below", left=1)
+        for requirement, result in certificate.results:
+            scores = [certificate.score(place) for place in result.places]
+            table.add_row(
+                requirement.league.title,
+                f"{min(scores):.3g}",
+                f"{requirement.at_least:g}",
+                str(len(scores)),
+                str(sum(score < requirement.at_least for score in scores)),
+            )
+        print_table(table)
+        say(f"the certificate is {out / 'certificate.html'}")
+    if not certificate.holds:
+        raise Failure(certificate.sentence(), ExitCode.REFUSED)
+    if not as_json:
+        click.echo(f"\n{certificate.sentence()}.")
+
+
+@click.command("attack")
+@click.argument("remycc_path", metavar="TABLE", type=FILE)
+@option("--spec SPACE.yaml", "Specification whose networks are searched.", FILE, required=True)
+@option(
+    "--against WHAT",
+    "A protocol in words as in simulate --sender; omniscient is the bound.",
+    SENDER,
+    default="cubic,variant=linux",
+)
+@option("--body BODY", "What carries the table, as in simulate; for instance tcp.", BODY)
+@option("--networks N", "Networks to try in all rounds.", SPECIMEN_COUNT, default=512)
+@option("--rounds N", "Rounds, each around the worst networks so far.", ROUNDS, default=8)
+@option("--runs N", "Runs of each network.", SPECIMEN_COUNT, default=4)
+@option("--find N", "Networks to report.", ROUNDS, default=4)
+@option("--fresh-runs N", "Runs of each of these, on fresh draws.", SPECIMEN_COUNT, default=32)
+@option("--out -o FILE.yaml", "Write them for design --harden.", FILE)
+@option("--on FOUND.yaml", "Search nothing, but measure TABLE on the networks of this file.", FILE)
+@seed_option("Names the search and all draws.")
+@time_unit_option
+@threads_option
+@quiet_option
+@json_option
+def attack_command(
+    remycc_path: str,
+    spec: str,
+    against: Words,
+    body: evaluation_pb2.Choice | None,
+    networks: int,
+    rounds: int,
+    runs: int,
+    find: int,
+    fresh_runs: int,
+    out: str | None,
+    on: str | None,
+    seed: int,
+    time_unit_ms: float,
+    threads: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Find the networks of a specification where TABLE loses most against a protocol.
+
+    A loss is the protocol's score less the table's, in the specification's objective, where either
+    runs on all of the network's designed senders with the same draws. What was found is measured
+    again on fresh draws; design --harden designs for it.
+    """
+    from remy_farm.remycc import read_remycc
+    from remy_farm.specification import load_spec_of_one_table, load_tree, spec_of_tree
+    from remy_laboratory.studies.attack import (
+        Attack,
+        AttackResult,
+        Effort,
+        Space,
+        attack_yaml,
+        read_found,
+    )
+
+    if against.remycc is not None or against.count != 1 or against.rtt_ms is not None:
+        raise click.UsageError(f"--against {against.name} must be a protocol, and nothing else")
+    if networks < rounds:
+        raise click.UsageError(f"--networks {networks} are too few for {several(rounds, 'round')}")
+    space = Space(load_spec_of_one_table(spec), spec)
+    table = read_remycc(remycc_path, time_unit_ms).to_message()
+    message = table.SerializeToString(deterministic=True)
+
+    def on_round(number: int, worst: float) -> None:
+        if not quiet and not as_json:
+            say(f"round {number} of {rounds}: worst loss {worst:.4g}")
+
+    with local_evaluator(threads) as evaluator:
+        senders = evaluation_pb2.SenderGroup(body=body)
+        attack = Attack(space, table, senders, against, evaluator.evaluate, seed=seed)
+        if on is None:
+            result = attack.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)
+        else:
+            tree: Any = load_tree(spec)
+            named = [
+                (
+                    each.pop("name"),
+                    # Its network and load in place of the specification's.
+                    spec_of_tree({**tree, **each}, on, files=Path(on).parent),
+                )
+                for each in read_found(Path(on))
+            ]
+            result = AttackResult(None, attack.measure(named, fresh_runs))
+    digest = hashlib.sha256(message).hexdigest()
+    if out is not None:
+        text = attack_yaml(
+            result,
+            space,
+            table=Path(remycc_path).name,
+            table_sha256=digest,
+            rival=against.name,
+            seed=seed,
+        )
+        write_file(out, text)
+    if as_json:
+        print_json(_attack_tree(result, against.name, digest, out))
+    else:
+        _print_attack(result, against.name, out)
+
+
+def _attack_tree(result: AttackResult, rival: str, digest: str, out: str | None) -> dict[str, Any]:
+    return {
+        "table_sha256": digest,
+        "against": rival,
+        **estimate_tree(result.spread, "first_round_loss_mean"),
+        "networks": [
+            {
+                "network": each.words,
+                **estimate_tree(each.loss, "loss_mean"),
+                **estimate_tree(each.score),
+                **estimate_tree(each.rival_score, "rival_score_mean"),
+            }
+            for each in result.found
+        ],
+        "written": out,
+    }
+
+
+def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
+    table = PlainTable("network", "loss", "score", f"score of {rival}", left=1)
+    for each in result.found:
+        table.add_row(
+            each.words, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
+        )
+    print_table(table)
+    note = "Below zero the table is better. The draws are those of no search."
+    if result.spread is not None:
+        note += f" Mean loss over the networks of the first round: {with_error(result.spread)}."
+    print_note(note)
+    if out is not None:
+        say(f"the networks are in {out}")

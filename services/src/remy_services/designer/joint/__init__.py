@@ -1,5 +1,0 @@
-"""The joint search: all rules at once, along a gradient estimated by evolution strategies."""
-
-from remy_services.designer.joint.search import JointStrategy
-
-__all__ = ["JointStrategy"]

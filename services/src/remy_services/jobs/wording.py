@@ -1,0 +1,157 @@
+"""Jobs in words and as trees: what terminals, `--json` and the farm's page say of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from remy_farm.analysis.wording import (
+    enum_name,
+    finished_sentence,
+    rest_sentence,
+    several,
+    stop_reason,
+    with_error,
+)
+from remy_farm.specification import to_yaml
+from remy_farm.specification.reading import read_yaml
+from remy_farm.specification.schema import converted, enum_of, fields_of, says_nothing
+from remy_proto.v1 import job_pb2, progress_pb2
+
+
+def message_tree(message: Message) -> Any:
+    """Fields by name, in the order of their declaration, every one of them.
+
+    Numbers are numbers, names of enums are in lower case without the enum's name in front, times
+    are RFC 3339 in UTC, and what is not set is None.
+    """
+    if isinstance(message, Timestamp):
+        return message.ToJsonString()
+    return {field.name: _field(message, field) for field in fields_of(message)}
+
+
+def job_tree(job: job_pb2.Job) -> dict[str, Any]:
+    """A job; its specification as docs/spec.md has it, and None where it was not sent; of an
+    evaluation the number of its parts."""
+    tree = {field.name: _field(job, field) for field in fields_of(job) if field.name != "spec"}
+    if job.HasField("evaluation"):
+        tree["evaluation"] = {"parts": len(job.evaluation.parts)}
+    has_spec = job.HasField("spec")
+    tree["spec"] = read_yaml(to_yaml(job.spec), "the specification") if has_spec else None
+    return tree
+
+
+def _field(message: Message, field: FieldDescriptor) -> Any:
+    return None if says_nothing(message, field) else converted(message, field, _value)
+
+
+def _value(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is not None:
+        return message_tree(value)
+    if field.enum_type is not None:
+        return enum_name(enum_of(field), value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+_FAILURES = {
+    job_pb2.FAILURE_REASON_INTERNAL: "of a defect of the coordinator",
+    job_pb2.FAILURE_REASON_SNAPSHOTS_LOST: "none of its snapshots can be read",
+    job_pb2.FAILURE_REASON_OTHER_VERSION: "its snapshot was made with another simulator version",
+    job_pb2.FAILURE_REASON_TASK_QUARANTINED: "one of its tasks kept ending its workers",
+    job_pb2.FAILURE_REASON_REQUEST_REFUSED: "the simulator refused one of its requests",
+    job_pb2.FAILURE_REASON_RESULTS_DIFFER: "workers gave different results for one of its tasks",
+    job_pb2.FAILURE_REASON_WORK_LIMIT: "it simulated as many packets as one job may",
+}
+
+
+def state_name(state: job_pb2.JobState) -> str:
+    """As in "running"."""
+    return enum_name(job_pb2.JobState.DESCRIPTOR, state) or "unknown"
+
+
+def why(job: job_pb2.Job) -> str:
+    """What there is to say of the job's state besides its name; may be empty."""
+    if job.status_message:
+        return job.status_message
+    if job.state == job_pb2.JOB_STATE_SUCCEEDED:
+        return stop_reason(job.stop_reason)
+    if job.state == job_pb2.JOB_STATE_FAILED:
+        return _FAILURES.get(job.failure_reason, "for a reason that this client does not know")
+    return ""
+
+
+def state(job: job_pb2.Job) -> str:
+    """The job's state and why."""
+    reason = why(job)
+    name = state_name(job.state)
+    return f"{name}: {reason}" if reason else name
+
+
+def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
+    """A milestone of a design in words; None for an event that only moves the status."""
+    match event.WhichOneof("event"):
+        case "rule_split":
+            split = event.rule_split
+            return f"rule {split.rule} was divided: {several(split.rules, 'rule')}"
+        case "rules_merged":
+            merged = event.rules_merged
+            pairs = "a pair" if merged.pairs == 1 else f"{merged.pairs} pairs"
+            return f"{pairs} of rules merged: {several(merged.rules, 'rule')}"
+        case "climb_rested":
+            return rest_sentence(event.climb_rested.steps)
+        case "epoch_finished":
+            return _epoch_sentence(event.epoch_finished.record)
+        case "design_finished":
+            return finished_sentence(event.design_finished)
+    return None
+
+
+def history_sentence(event: job_pb2.JobEvent) -> str | None:
+    """An entry of a job's history in words; None for one that only moves the status."""
+    match event.WhichOneof("event"):
+        case "progress":
+            return event_sentence(event.progress)
+        case "state_changed":
+            changed = event.state_changed
+            by = f" by {changed.by}" if changed.by else ""
+            message = f": {changed.message}" if changed.message else ""
+            return f"{state_name(changed.to)}{by}{message}"
+        case "recovered":
+            recovered = event.recovered
+            return f"taken up after step {recovered.step} by {recovered.coordinator}"
+        case "snapshot_refused":
+            refused = event.snapshot_refused
+            return (
+                f"the snapshot of revision {refused.snapshot_revision} is not used: {refused.why}"
+            )
+        case "budget_changed":
+            budget = event.budget_changed
+            what = (
+                f"priority {budget.priority}" if budget.HasField("priority") else "budget changed"
+            )
+            return f"{what} by {budget.by}" if budget.by else what
+    return None
+
+
+def _epoch_sentence(record: progress_pb2.EpochRecord) -> str:
+    comparison = record.comparison
+    gain = (
+        f"score {with_error(comparison.before)} -> {with_error(comparison.after)} on the "
+        f"validation specimens (gain {with_error(comparison.gain, signed=True)})"
+    )
+    if record.rules_changed == 0:
+        return f"epoch {record.epoch}: nothing to improve"
+    if record.HasField("start"):
+        return f"start {record.start}: {gain}"
+    verdict = "kept" if comparison.accepted else "rolled back"
+    return (
+        f"epoch {record.epoch}: {several(record.rules_changed, 'rule')} changed, {gain}, {verdict}"
+    )
