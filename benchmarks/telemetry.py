@@ -10,12 +10,19 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
-from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
+from remy_farm.evaluation.interface import (
+    Evaluation,
+    EvaluatorStatus,
+    OnProgress,
+    Share,
+    SharedEvaluator,
+    WorkerLine,
+)
 from remy_farm.evaluation.scheduler.records import SchedulerSettings, SchedulerSnapshot
 from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
 from remy_farm.evaluation.scheduler.workers import WorkerFacts
 from remy_farm.specification import load_spec
-from remy_proto.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.jobs.states import JobObserver
 from remy_services.telemetry.telemetry import Telemetry, served
 
@@ -48,10 +55,18 @@ class _Fleet:
     ) -> Evaluation:
         return Evaluation(evaluation_pb2.EvaluationOutcome(), 0.0, frozenset())
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return design_service_pb2.EvaluatorsInfo(kind="workers", workers=_WORKERS)
+    def status(self) -> EvaluatorStatus:
+        return EvaluatorStatus(
+            kind="workers",
+            workers=_WORKERS,
+            busy_workers=0,
+            threads=_WORKERS,
+            quarantined_workers=0,
+            tasks_waiting=0,
+            tasks_running=0,
+        )
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         return []
 
     def snapshot(self) -> SchedulerSnapshot:
@@ -123,7 +138,7 @@ async def _cpu_seconds_of_steps(
 def _jobs() -> Iterator[job_pb2.Job]:
     spec = load_spec(ROOT / "examples" / "general-purpose-delta1.yaml")
     estimate = progress_pb2.Estimate(mean=-0.5, standard_error=0.01, specimens=64)
-    progress = job_pb2.JobProgress(
+    progress = progress_pb2.JobProgress(
         score=estimate, epoch_gain=estimate, eta_seconds=100, estimated_cost=2.5, share_done=0.5
     )
     for number in range(_RUNNING + _FINISHED):

@@ -2,7 +2,8 @@
 
 The code is checked in, so that the proto package installs without a compiler. Services get gRPC
 stubs too; messages do not need them. Files of the wire formats keep their package `remy_farm.v1`,
-which is part of every call's name; in Python they are `remy_proto.v1`, as `remy_farm` is the library.
+which is part of every call's name; in Python they are `remy_proto.v1`, as `remy_farm` is the
+library.
 """
 
 from __future__ import annotations

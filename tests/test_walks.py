@@ -123,7 +123,7 @@ def test_a_submitted_job_enters_every_file_of_its_walk_and_none_beside(tmp_path:
         RunningServer(settings_for(tmp_path, evaluator="workers")) as at,
         LocalWorker(at.address, tmp_path / "worker.log"),
     ):
-        wait_until(lambda: at.farm.evaluator.info().workers)
+        wait_until(lambda: at.farm.evaluator.status().workers)
         entered.clear()
         flags = ["--coordinator", at.address, "--quiet"]
         submitted = CliRunner().invoke(submit_command, [spec, *flags])

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from remy_proto.v1 import evaluation_pb2, job_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_rpc import tracing
 from remy_services.telemetry.telemetry import Telemetry
 
 
 def coordinator() -> None:
-    job = job_pb2.Job(id="j1", progress=job_pb2.JobProgress(step=6))
+    job = job_pb2.Job(id="j1", progress=progress_pb2.JobProgress(step=6))
     request = evaluation_pb2.EvaluationRequest(candidates=[evaluation_pb2.Candidate()] * 3)
     with tracing.traces("remy-farm-coordinator"), Telemetry().observer().step(job, request):
         print(tracing.trace_parent(), flush=True)

@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from remy_rpc.files import read_begin
+from remy_proto.files import read_begin
 
 
 class FileError(Exception):

@@ -16,7 +16,7 @@ from remy_farm.driver.run import DesignResult, DesignRun, with_budget
 from remy_farm.files import FileError
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import load_spec
-from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
+from remy_proto.v1 import progress_pb2, spec_pb2
 
 SPEC = small_spec(signals="send_ewma, rtt_ratio", simulated_seconds=1, epochs_per_split=1, epochs=2)
 #: What must be the same, byte for byte, however the design was made.
@@ -31,14 +31,14 @@ class Recorder(DesignObserver):
     ) -> None:
         #: Steps made before, and whether the design was resumed.
         self.start: tuple[int, bool] | None = None
-        self.reports: list[job_pb2.JobProgress] = []
+        self.reports: list[progress_pb2.JobProgress] = []
         self.events: list[progress_pb2.ProgressEvent] = []
         self._at_event = at_event
 
     def started(self, steps: int, *, resumed: bool) -> None:
         self.start = (steps, resumed)
 
-    def progress(self, progress: job_pb2.JobProgress) -> None:
+    def progress(self, progress: progress_pb2.JobProgress) -> None:
         self.reports.append(progress)
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:

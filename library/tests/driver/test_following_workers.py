@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.walk import specimen_keys, table_bytes
 from remy_farm.designer import Designer
 from remy_farm.driver.run import DesignRun
-from remy_farm.evaluation.interface import Evaluation, OnProgress, Share
+from remy_farm.evaluation.interface import (
+    Evaluation,
+    EvaluatorStatus,
+    OnProgress,
+    Share,
+    WorkerLine,
+)
 from remy_farm.evaluation.local import ThreadPoolEvaluator
 from remy_farm.specification import load_spec, parse_spec
 from remy_farm.specification.writing import to_yaml
-from remy_proto.v1 import design_service_pb2, evaluation_pb2, progress_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import columns
 from services.tests.coordinator.running_server import RunningServer, settings_for
 
@@ -58,10 +65,10 @@ class Crowd:
         self._step += 1
         return await self._inner.evaluate(share, request, on_progress)
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return design_service_pb2.EvaluatorsInfo(threads=_threads(self._step))
+    def status(self) -> EvaluatorStatus:
+        return replace(self._inner.status(), threads=_threads(self._step))
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         return self._inner.worker_lines(job_id)
 
     async def close(self) -> None:

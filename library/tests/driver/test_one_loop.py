@@ -46,7 +46,7 @@ class TimedEvaluator:
     def __init__(self, inner: SharedEvaluator, clock: FakeClock) -> None:
         self._inner = inner
         self._clock = clock
-        self.info = inner.info
+        self.status = inner.status
         self.worker_lines = inner.worker_lines
         self.close = inner.close
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remy_rpc.files import read_begin
+from remy_proto.files import read_begin
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 50051

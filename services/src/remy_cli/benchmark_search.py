@@ -53,6 +53,7 @@ from remy_laboratory.search_benchmark import (
     groups_below,
     measure_curve,
     measure_table,
+    plot_curves,
     published_files,
     run_search,
     score_tree,
@@ -199,9 +200,6 @@ def _write(
     published: Sequence[PublishedScore],
     delta: float,
 ) -> None:
-    # matplotlib takes longer to import than a short command takes to run.
-    from remy_farm.analysis.plots import plot_curves
-
     write_file(out / "curve.csv", to_csv(point for curve in curves for point in curve.points))
     write_file(out / "summary.json", json.dumps(tree, indent=2, allow_nan=False) + "\n")
     write_file(out / "curve.png", plot_curves(curves, published, delta=delta))

@@ -99,7 +99,7 @@ class DesignProgress(DesignObserver):
         if resumed:
             self._view.say(f"resumed after step {steps}")
 
-    def progress(self, progress: job_pb2.JobProgress) -> None:
+    def progress(self, progress: progress_pb2.JobProgress) -> None:
         self._job.progress.ClearField("eta_seconds")
         self._job.progress.MergeFrom(progress)
         self._view.job(self._job)

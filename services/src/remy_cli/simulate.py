@@ -29,7 +29,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import BODY, QUEUE, SENDER
-from remy_farm.analysis.history import FORMATS
+from remy_farm.analysis.rows import FORMATS
 from remy_farm.analysis.wording import count, number
 from remy_farm.evaluation.measures import (
     SenderMeasures,

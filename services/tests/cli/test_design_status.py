@@ -2,10 +2,10 @@ import pytest
 
 from remy_cli.design import DesignProgress
 from remy_cli.views import PlainView
-from remy_proto.v1 import job_pb2, progress_pb2
+from remy_proto.v1 import progress_pb2
 from remy_services.jobs.wording import event_sentence
 
-PROGRESS = job_pb2.JobProgress(
+PROGRESS = progress_pb2.JobProgress(
     step=14,
     epoch=2,
     rules=8,
@@ -19,10 +19,10 @@ PROGRESS = job_pb2.JobProgress(
 )
 
 
-def changed(**fields: float | None) -> job_pb2.JobProgress:
+def changed(**fields: float | None) -> progress_pb2.JobProgress:
     """PROGRESS with other fields; None is absent."""
     told = {field.name: value for field, value in PROGRESS.ListFields()}
-    return job_pb2.JobProgress(**{**told, **fields})
+    return progress_pb2.JobProgress(**{**told, **fields})
 
 
 class Lines:
@@ -32,7 +32,7 @@ class Lines:
         self.now = 0.0
         self.design = DesignProgress("demo", PlainView(clock=lambda: self.now))
 
-    def after(self, seconds: float, progress: job_pb2.JobProgress) -> None:
+    def after(self, seconds: float, progress: progress_pb2.JobProgress) -> None:
         self.now += seconds
         self.design.progress(progress)
 

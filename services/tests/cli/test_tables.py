@@ -43,7 +43,9 @@ def test_jobs_keep_names_ids_and_numbers(capsys: pytest.CaptureFixture[str]) -> 
     job = job_pb2.Job(id="6ae2f4b10123456789", name=LONG_NAME, owner="a.researcher@example.org")
     job.state = job_pb2.JOB_STATE_RUNNING
     job.progress.CopyFrom(
-        job_pb2.JobProgress(epoch=12, rules=1234, step=123456, cpu_seconds=3.2e6, share_done=0.35)
+        progress_pb2.JobProgress(
+            epoch=12, rules=1234, step=123456, cpu_seconds=3.2e6, share_done=0.35
+        )
     )
     job.progress.score.CopyFrom(progress_pb2.Estimate(mean=-0.43612, standard_error=0.0123))
     job.create_time.FromSeconds(1_700_000_000)

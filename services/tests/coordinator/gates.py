@@ -6,8 +6,15 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from remy_farm.evaluation.interface import Evaluation, OnProgress, Share, SharedEvaluator
-from remy_proto.v1 import design_service_pb2, evaluation_pb2
+from remy_farm.evaluation.interface import (
+    Evaluation,
+    EvaluatorStatus,
+    OnProgress,
+    Share,
+    SharedEvaluator,
+    WorkerLine,
+)
+from remy_proto.v1 import evaluation_pb2
 from remy_services.stores.contract import CheckpointStore, Snapshot, StoreUnavailable
 from services.tests.coordinator.running_server import DEADLINE_SECONDS
 from services.tests.stores.failing_store import READS, WRITES
@@ -81,10 +88,10 @@ class GatedEvaluator:
             raise self._gate.errors.pop(0)
         return await self._inner.evaluate(share, request, on_progress)
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return self._inner.info()
+    def status(self) -> EvaluatorStatus:
+        return self._inner.status()
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         return self._inner.worker_lines(job_id)
 
     async def close(self) -> None:

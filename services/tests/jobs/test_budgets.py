@@ -6,10 +6,10 @@ from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_spec import small_spec
 from library.tests.driver.joint_spec import joint_spec
 from remy_farm.specification import SpecError
-from remy_proto.v1 import job_pb2, spec_pb2
+from remy_proto.v1 import progress_pb2, spec_pb2
 from remy_services.jobs.requests import extended
 
-_BEGINNING = job_pb2.JobProgress()
+_BEGINNING = progress_pb2.JobProgress()
 
 
 def test_stop_rules_take_the_place_of_all_old_ones() -> None:
@@ -61,7 +61,7 @@ def test_a_schedule_has_a_step_at_least() -> None:
     ],
 )
 def test_what_is_done_cannot_be_undone(stop: spec_pb2.Stop, problem: str | None) -> None:
-    done = job_pb2.JobProgress(step=10, epoch=2)
+    done = progress_pb2.JobProgress(step=10, epoch=2)
     if problem is None:
         assert extended(small_spec(), done, stop=stop, joint_steps=None).stop == stop
         return

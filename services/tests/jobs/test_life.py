@@ -201,7 +201,7 @@ def test_the_first_start_is_remembered() -> None:
 
 
 def test_nothing_is_said_of_the_pace_of_a_job_that_rests() -> None:
-    pace = job_pb2.JobProgress(
+    pace = progress_pb2.JobProgress(
         step=7, packets_per_second=1e6, evaluations_per_second=9, workers=3, eta_seconds=60
     )
     for state in (PENDING, PAUSING):
@@ -211,4 +211,4 @@ def test_nothing_is_said_of_the_pace_of_a_job_that_rests() -> None:
         draft = Draft(record, at(2))
         draft.move(state)
         rests = state == PENDING
-        assert draft.job.progress == (job_pb2.JobProgress(step=7) if rests else pace)
+        assert draft.job.progress == (progress_pb2.JobProgress(step=7) if rests else pace)

@@ -8,7 +8,7 @@ from library.tests.designer.analytic_evaluator import AnalyticEvaluator
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_spec import small_spec
 from remy_farm.designer import Designer
-from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, progress_pb2
 from remy_services.jobs.progress import cost, epochs_without_gain, follow, measure
 
 
@@ -37,7 +37,7 @@ def test_epochs_without_a_gain_are_counted_from_the_last_back(
 
 def test_it_follows_a_whole_design() -> None:
     evaluate = AnalyticEvaluator(noise=2.0).evaluate
-    designer, progress = Designer(small_joint_spec()), job_pb2.JobProgress()
+    designer, progress = Designer(small_joint_spec()), progress_pb2.JobProgress()
     shares = []
     while (request := designer.next_request()) is not None:
         events = designer.receive(evaluate(request))
@@ -68,7 +68,7 @@ def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
         outcome.scores = bytes(len(outcome.scores))
         return outcome
 
-    designer, progress = Designer(small_joint_spec(edition=2, steps=60)), job_pb2.JobProgress()
+    designer, progress = Designer(small_joint_spec(edition=2, steps=60)), progress_pb2.JobProgress()
     rested, resting = [], []
     while (request := designer.next_request()) is not None:
         events = designer.receive(evaluate(request))
@@ -81,7 +81,7 @@ def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
 
 
 def test_what_was_rolled_back_is_not_what_is_published() -> None:
-    progress = job_pb2.JobProgress()
+    progress = progress_pb2.JobProgress()
     before, after = (progress_pb2.Estimate(mean=mean, standard_error=0.1) for mean in (-1, -2))
     record = progress_pb2.EpochRecord(
         comparison=progress_pb2.Comparison(before=before, after=after, accepted=False)
@@ -100,7 +100,7 @@ def test_what_was_rolled_back_is_not_what_is_published() -> None:
 
 
 def test_a_search_without_an_end_has_no_share() -> None:
-    progress = job_pb2.JobProgress(share_done=0.5)
+    progress = progress_pb2.JobProgress(share_done=0.5)
     measure(progress, Designer(small_spec()))
     assert not progress.HasField("share_done")
 

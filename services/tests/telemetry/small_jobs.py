@@ -15,7 +15,7 @@ def running_job(job_id: str = "j1", name: str = "wide") -> job_pb2.Job:
         state=job_pb2.JOB_STATE_RUNNING,
         priority=3,
         spec=spec_pb2.DesignSpec(search=spec_pb2.Search(mode=spec_pb2.SEARCH_MODE_JOINT)),
-        progress=job_pb2.JobProgress(
+        progress=progress_pb2.JobProgress(
             epoch=4,
             rules=8,
             step=40,

@@ -219,7 +219,7 @@ def test_a_worker_with_another_simulator_is_told_both(changes: dict[str, Any]) -
             code, why = await caller.end()
         assert code == grpc.StatusCode.UNIMPLEMENTED
         assert "install the coordinator's version" in why
-        assert coordinator.fleet.info().workers == 0
+        assert coordinator.fleet.status().workers == 0
 
     serve(test)
 
@@ -260,7 +260,7 @@ def test_whoever_talks_nonsense_later_is_sent_away(message: dict[str, Any], word
             code, why = await caller.end()
         assert code == grpc.StatusCode.INVALID_ARGUMENT
         assert words in why
-        await wait_in_loop(lambda: coordinator.fleet.info().workers == 0)
+        await wait_in_loop(lambda: coordinator.fleet.status().workers == 0)
 
     serve(test)
 
@@ -325,7 +325,7 @@ def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
             code, why = await caller.end()
             assert code == grpc.StatusCode.FAILED_PRECONDITION
             assert "worker caller is quarantined" in why
-        assert coordinator.fleet.info().quarantined_workers == 1
+        assert coordinator.fleet.status().quarantined_workers == 1
         assert not evaluation.done()
         evaluation.cancel()
 
@@ -369,7 +369,7 @@ def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
             late = await first.task()
             await second.join()
             assert (await first.end())[0] == grpc.StatusCode.ABORTED
-            assert coordinator.fleet.info().workers == 1
+            assert coordinator.fleet.status().workers == 1
             # What the first was doing may still be answered, by the second.
             await second.answer(late, shared)
             counts = coordinator.fleet.snapshot().counts
@@ -410,6 +410,6 @@ def test_what_is_withdrawn_is_cancelled_at_once() -> None:
             cancelled = await caller.hear("cancelled")
             assert task.lease_id in cancelled.lease_ids
             await caller.say(returned={"lease_ids": list(cancelled.lease_ids)})
-            await wait_in_loop(lambda: coordinator.fleet.info().busy_workers == 0)
+            await wait_in_loop(lambda: coordinator.fleet.status().busy_workers == 0)
 
     serve(test)

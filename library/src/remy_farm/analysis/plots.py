@@ -18,14 +18,14 @@ from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
     NullFormatter,
-    SymmetricalLogLocator,
 )
 
 from remy_farm.analysis.campaign import MemberRecord, undominated
 from remy_farm.analysis.history import History, SizePoint, StepPoint
-from remy_laboratory.search_benchmark import PublishedScore, SeedCurve
 from remy_proto.v1 import progress_pb2
 
+# Distinct for colour-blind readers, and again from the first for more searches than colours.
+COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
 MUTED = "#8a949e"
@@ -334,74 +334,3 @@ def point(record: MemberRecord) -> tuple[float, float] | None:
     if comparison.delay_over_rtt is None or comparison.throughput_over_link_rate is None:
         return None
     return comparison.delay_over_rtt, comparison.throughput_over_link_rate
-
-
-# What is below says nothing but that a search has just begun.
-_LOWEST = -1.6
-_ROOM_ABOVE = 0.05
-_LINEAR_SECONDS = 10.0
-# Distinct for colour-blind readers, and again from the first for more searches than colours.
-COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
-
-
-def plot_curves(
-    curves: Sequence[SeedCurve], published: Sequence[PublishedScore], *, delta: float
-) -> bytes:
-    """A PNG: a line for each search, a horizontal one for each published table."""
-    figure, axes = new_figure(8.0, 4.8)
-    lowest = highest = -0.2
-    for number, curve in enumerate(curves):
-        scored = [(p.cpu_seconds, p.score.mean) for p in curve.points if p.score.mean is not None]
-        if not scored:
-            continue
-        means = [score.mean for _, score in scored]
-        lowest, highest = min(lowest, *means), max(highest, *means)
-        color = COLORS[number % len(COLORS)]
-        times = [seconds for seconds, _ in scored]
-        axes.plot(
-            [*times, curve.cpu_seconds],
-            [*means, means[-1]],
-            drawstyle="steps-post",
-            color=color,
-            linewidth=1.5,
-            label=f"seed {curve.seed}",
-        )
-        axes.errorbar(
-            times,
-            means,
-            yerr=[score.standard_error or 0.0 for _, score in scored],
-            fmt=".",
-            color=color,
-            markersize=5,
-            elinewidth=1.0,
-        )
-    for each in published:
-        if (mean := each.score.mean) is not None:
-            lowest = min(lowest, mean.mean)
-            axes.axhline(mean.mean, color=MUTED, linewidth=1.1, linestyle="--")
-            axes.annotate(
-                f"{each.name}, {mean.mean:.3f}",
-                (1.0, mean.mean),
-                xycoords=("axes fraction", "data"),
-                ha="right",
-                va="bottom",
-                fontsize=8.5,
-                color=MUTED,
-            )
-    axes.set_ylim(max(lowest - _ROOM_ABOVE, _LOWEST), highest + _ROOM_ABOVE)
-    axes.set_xscale("symlog", linthresh=_LINEAR_SECONDS)
-    axes.xaxis.set_major_locator(
-        SymmetricalLogLocator(base=10, linthresh=_LINEAR_SECONDS, subs=(1, 2, 5))
-    )
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlim(left=0)
-    weight = "" if delta == 1 else f"{delta:g} "
-    label_axes(
-        axes,
-        title="Published table's score on held-out specimens",
-        x=f"CPU time of the search, s (logarithmic above {_LINEAR_SECONDS:g})",
-        y=f"log2(throughput / link rate) - {weight}log2(delay / RTT)",
-    )
-    if curves:
-        axes.legend(frameon=False, fontsize=9.5, loc="lower right", labelcolor=INK)
-    return to_png(figure)

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from remy_farm.analysis.history import Columns, Row
+from remy_farm.analysis.rows import Columns, Row
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import packet_bytes

@@ -24,7 +24,7 @@ from remy_farm.specification import content_digest, to_yaml
 from remy_farm.specification.enclosures import TRACES_FOLDER, recordings_of
 from remy_farm.specification.networks import designs
 from remy_farm.specification.traces import RecordedLink
-from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import RuleTable, _native
 
 _DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
@@ -259,7 +259,7 @@ class DirectorySink:
             seconds = time.monotonic() - started
             elapsed = self.session.stopwatch.elapsed()
             self._observer.progress(
-                job_pb2.JobProgress(
+                progress_pb2.JobProgress(
                     step=designer.steps + 1,
                     epoch=designer.epoch,
                     rules=rules,

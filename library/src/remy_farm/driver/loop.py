@@ -336,7 +336,7 @@ class RunLoop:
             else:
                 await session.heed_budgets(sink.spec)
             if session.spec.search.follow_workers:
-                await session.hear_of_workers(self._evaluator.info().threads)
+                await session.hear_of_workers(self._evaluator.status().threads)
             request = await session.next_request()
             if request is None:
                 reason = session.designer.finished

@@ -23,7 +23,7 @@ from remy_farm.evaluation.measures import (
     present,
 )
 from remy_farm.files import FileError, read_file, write_file
-from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, progress_pb2
 
 _MOST_BYTES = 64 << 20
 
@@ -74,9 +74,9 @@ def _measured(
 
 def throughput_delay(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
-) -> job_pb2.ThroughputDelay:
+) -> progress_pb2.ThroughputDelay:
     """As a job's epoch keeps it, of the request's last candidate."""
-    return job_pb2.ThroughputDelay(**_measured(request, outcome))
+    return progress_pb2.ThroughputDelay(**_measured(request, outcome))
 
 
 def pareto_point(

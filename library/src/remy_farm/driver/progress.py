@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from remy_farm.designer.budgets import Elapsed
 from remy_farm.files import FileError, reason
 from remy_farm.specification.schema import converted, fields_of, says_nothing
-from remy_proto.v1 import job_pb2, progress_pb2
+from remy_proto.v1 import progress_pb2
 from remy_simulator import RuleTable
 
 
@@ -26,7 +26,7 @@ class DesignObserver:
         """Before the first step of this run: how many earlier runs have made, and whether there was
         a checkpoint to resume from."""
 
-    def progress(self, progress: job_pb2.JobProgress) -> None:
+    def progress(self, progress: progress_pb2.JobProgress) -> None:
         """Some ten times a second while a step is evaluated. As far as it is known here, and of the
         running step: `step` is its number, from 1, and packets are those of its simulations."""
 

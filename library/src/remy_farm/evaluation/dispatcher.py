@@ -8,17 +8,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
-
-import fsspec.core
 
 from remy_farm.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
+    EvaluatorStatus,
     OnProgress,
     Share,
     TaskQuarantined,
+    WorkerLine,
 )
 from remy_farm.evaluation.scheduler.records import (
     Assignment,
@@ -28,15 +27,17 @@ from remy_farm.evaluation.scheduler.records import (
     SchedulerSnapshot,
 )
 from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
-from remy_farm.files import write_file
 from remy_farm.specification.enclosures import recording_of
-from remy_proto.v1 import design_service_pb2, evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed
 from remy_simulator.traces import RecordedTrace, TraceCache, named_traces
 
 #: A recording's opportunities by their hash, from where a design keeps them; None: not there.
 LoadTrace = Callable[[bytes], Awaitable[bytes | None]]
+#: Keeps the bytes of a request that ended workers, by a file's name, and returns where they are.
+#: Called in a thread; may block and may raise.
+KeepReproduction = Callable[[str, bytes], str]
 
 _SECONDS_BETWEEN_TICKS = 0.1
 # Outcomes of so many simulations take some milliseconds.
@@ -74,15 +75,15 @@ class Dispatcher(ABC):
         self,
         scheduler: TaskScheduler,
         *,
-        reproductions: str | Path | None = None,
+        keep_reproduction: KeepReproduction | None = None,
         load_trace: LoadTrace = _read_here,
     ) -> None:
-        """Requests of tasks that are given up are written to the folder or URL `reproductions`.
+        """Requests of tasks that are given up are kept by `keep_reproduction`, if there is one.
 
         `load_trace` is asked for recordings that a request names and does not hold.
         """
         self.scheduler = scheduler
-        self._reproductions = reproductions
+        self._keep_reproduction = keep_reproduction
         self._load_trace = load_trace
         self._traces = TraceCache()
         self._waiting: dict[int, _Waiting] = {}
@@ -132,7 +133,7 @@ class Dispatcher(ABC):
             # Where it is kept may be far away.
             for trace in end.request.traces:
                 trace.opportunities_us = recordings[trace.sha256].opportunities_us
-            sentence = await asyncio.to_thread(describe_quarantine, end, self._reproductions)
+            sentence = await asyncio.to_thread(describe_quarantine, end, self._keep_reproduction)
             raise TaskQuarantined(sentence)
         if sum(part.simulations for part, _ in end.parts) <= _ASSEMBLED_AT_ONCE:
             outcome = assemble(request, end.parts)
@@ -144,10 +145,10 @@ class Dispatcher(ABC):
             on_progress(EvaluationProgress(simulations, simulations, packets))
         return Evaluation(outcome, end.cpu_seconds, end.workers)
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
+    def status(self) -> EvaluatorStatus:
         """See SharedEvaluator."""
         snapshot = self.snapshot()
-        return design_service_pb2.EvaluatorsInfo(
+        return EvaluatorStatus(
             kind=self.kind,
             workers=snapshot.workers,
             busy_workers=snapshot.busy_workers,
@@ -157,7 +158,7 @@ class Dispatcher(ABC):
             tasks_running=snapshot.tasks_running,
         )
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         """See SharedEvaluator. Only workers that call in report any."""
         return []
 
@@ -263,28 +264,22 @@ class Dispatcher(ABC):
                     self.fail(evaluation_id, error)
 
 
-def describe_quarantine(quarantine: Quarantine, folder: str | Path | None) -> str:
-    """One sentence for people, after the task's request was written to `folder`, if there is one.
+def describe_quarantine(quarantine: Quarantine, keep: KeepReproduction | None) -> str:
+    """One sentence for people, after the task's request was kept, if there is somewhere to keep it.
 
-    The folder may be a URL, as of a mirror. The file holds a serialized EvaluationRequest, which
-    `remy_simulator.evaluate_columns` takes.
+    What is kept is a serialized EvaluationRequest, which `remy_simulator.evaluate_columns` takes.
     """
     what = (
         f"a task ended {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
         "and was given up"
     )
-    if folder is None:
+    if keep is None:
         return what
     content = quarantine.request.SerializeToString(deterministic=True)
-    path = f"{folder}/task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
+    name = f"task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
     try:
-        if "://" in path:
-            files, name = fsspec.core.url_to_fs(path, auto_mkdir=path.startswith("file:"))
-            files.pipe_file(name, content)
-        else:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            write_file(path, content)
+        place = keep(name, content)
     # What the libraries of object stores raise has no common name.
     except Exception as error:
         return f"{what}; its request could not be kept: {error}"
-    return f"{what}; its request is in {path}"
+    return f"{what}; its request is in {place}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from remy_proto.v1 import design_service_pb2, evaluation_pb2
+from remy_proto.v1 import evaluation_pb2
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,33 @@ class ResultsDiffer(Exception):
     """Workers gave different results for the same task of a job. One sentence for people."""
 
 
+@dataclass(frozen=True)
+class EvaluatorStatus:
+    """Who evaluates, and how busy they are."""
+
+    #: Word for people: threads of this process, workers, or a Ray cluster.
+    kind: str
+    workers: int
+    busy_workers: int
+    threads: int
+    #: Workers that kept failing, and get no task for a while.
+    quarantined_workers: int
+    tasks_waiting: int
+    tasks_running: int
+
+
+@dataclass(frozen=True)
+class WorkerLine:
+    """A line of a worker's log."""
+
+    worker_id: str
+    host: str
+    #: When the worker wrote it, seconds since 1970.
+    unix_seconds: float
+    level: str
+    text: str
+
+
 class SharedEvaluator(Protocol):
     """Evaluates the requests of many designs at once, in the event loop it was made in."""
 
@@ -94,10 +121,10 @@ class SharedEvaluator(Protocol):
         a request that makes no sense, PacketLimitReached, TaskQuarantined, and ResultsDiffer.
         """
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
+    def status(self) -> EvaluatorStatus:
         """Who evaluates here, and how busy they are."""
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         """The last lines that a job's workers have reported of their logs, oldest first."""
 
     async def close(self) -> None:

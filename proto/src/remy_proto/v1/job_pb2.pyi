@@ -59,52 +59,6 @@ FAILURE_REASON_REQUEST_REFUSED: FailureReason
 FAILURE_REASON_WORK_LIMIT: FailureReason
 FAILURE_REASON_RESULTS_DIFFER: FailureReason
 
-class JobProgress(_message.Message):
-    __slots__ = ("epoch", "rules", "step", "candidates", "candidates_done", "score", "epoch_gain", "evaluations", "simulated_packets", "evaluations_per_second", "packets_per_second", "cpu_seconds", "wall_seconds", "estimated_cost", "eta_seconds", "recoveries", "workers", "share_done", "epochs_without_gain", "validated_score", "resting_steps")
-    EPOCH_FIELD_NUMBER: _ClassVar[int]
-    RULES_FIELD_NUMBER: _ClassVar[int]
-    STEP_FIELD_NUMBER: _ClassVar[int]
-    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
-    CANDIDATES_DONE_FIELD_NUMBER: _ClassVar[int]
-    SCORE_FIELD_NUMBER: _ClassVar[int]
-    EPOCH_GAIN_FIELD_NUMBER: _ClassVar[int]
-    EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
-    SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
-    EVALUATIONS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
-    PACKETS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
-    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    WALL_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    ESTIMATED_COST_FIELD_NUMBER: _ClassVar[int]
-    ETA_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    RECOVERIES_FIELD_NUMBER: _ClassVar[int]
-    WORKERS_FIELD_NUMBER: _ClassVar[int]
-    SHARE_DONE_FIELD_NUMBER: _ClassVar[int]
-    EPOCHS_WITHOUT_GAIN_FIELD_NUMBER: _ClassVar[int]
-    VALIDATED_SCORE_FIELD_NUMBER: _ClassVar[int]
-    RESTING_STEPS_FIELD_NUMBER: _ClassVar[int]
-    epoch: int
-    rules: int
-    step: int
-    candidates: int
-    candidates_done: int
-    score: _progress_pb2.Estimate
-    epoch_gain: _progress_pb2.Estimate
-    evaluations: int
-    simulated_packets: int
-    evaluations_per_second: float
-    packets_per_second: float
-    cpu_seconds: float
-    wall_seconds: float
-    estimated_cost: float
-    eta_seconds: float
-    recoveries: int
-    workers: int
-    share_done: float
-    epochs_without_gain: int
-    validated_score: _progress_pb2.Estimate
-    resting_steps: int
-    def __init__(self, epoch: _Optional[int] = ..., rules: _Optional[int] = ..., step: _Optional[int] = ..., candidates: _Optional[int] = ..., candidates_done: _Optional[int] = ..., score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., epoch_gain: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., evaluations_per_second: _Optional[float] = ..., packets_per_second: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., estimated_cost: _Optional[float] = ..., eta_seconds: _Optional[float] = ..., recoveries: _Optional[int] = ..., workers: _Optional[int] = ..., share_done: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ..., validated_score: _Optional[_Union[_progress_pb2.Estimate, _Mapping]] = ..., resting_steps: _Optional[int] = ...) -> None: ...
-
 class ForkOrigin(_message.Message):
     __slots__ = ("job_id", "epoch")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -161,7 +115,7 @@ class Job(_message.Message):
     stop_reason: _progress_pb2.StopReason
     failure_reason: FailureReason
     status_message: str
-    progress: JobProgress
+    progress: _progress_pb2.JobProgress
     create_time: _timestamp_pb2.Timestamp
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
@@ -170,7 +124,7 @@ class Job(_message.Message):
     campaign: str
     queue_name: str
     evaluation: EvaluationWork
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ..., queue_name: _Optional[str] = ..., evaluation: _Optional[_Union[EvaluationWork, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., state: _Optional[_Union[JobState, str]] = ..., priority: _Optional[int] = ..., weight: _Optional[float] = ..., spec: _Optional[_Union[_spec_pb2.DesignSpec, _Mapping]] = ..., stop_reason: _Optional[_Union[_progress_pb2.StopReason, str]] = ..., failure_reason: _Optional[_Union[FailureReason, str]] = ..., status_message: _Optional[str] = ..., progress: _Optional[_Union[_progress_pb2.JobProgress, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revision: _Optional[int] = ..., fork: _Optional[_Union[ForkOrigin, _Mapping]] = ..., campaign: _Optional[str] = ..., queue_name: _Optional[str] = ..., evaluation: _Optional[_Union[EvaluationWork, _Mapping]] = ...) -> None: ...
 
 class JobRecord(_message.Message):
     __slots__ = ("job", "client_request_id", "request_sha256", "first_table")
@@ -249,18 +203,6 @@ class JobEvent(_message.Message):
     parts_evaluated: PartsEvaluated
     def __init__(self, revision: _Optional[int] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., progress: _Optional[_Union[_progress_pb2.ProgressEvent, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ..., recovered: _Optional[_Union[Recovered, _Mapping]] = ..., snapshot_refused: _Optional[_Union[SnapshotRefused, _Mapping]] = ..., budget_changed: _Optional[_Union[BudgetChanged, _Mapping]] = ..., parts_evaluated: _Optional[_Union[PartsEvaluated, _Mapping]] = ...) -> None: ...
 
-class ThroughputDelay(_message.Message):
-    __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean")
-    THROUGHPUT_OVER_LINK_RATE_MEDIAN_FIELD_NUMBER: _ClassVar[int]
-    THROUGHPUT_OVER_LINK_RATE_MEAN_FIELD_NUMBER: _ClassVar[int]
-    DELAY_OVER_RTT_MEDIAN_FIELD_NUMBER: _ClassVar[int]
-    DELAY_OVER_RTT_MEAN_FIELD_NUMBER: _ClassVar[int]
-    throughput_over_link_rate_median: float
-    throughput_over_link_rate_mean: float
-    delay_over_rtt_median: float
-    delay_over_rtt_mean: float
-    def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ...) -> None: ...
-
 class EvaluatedPart(_message.Message):
     __slots__ = ("request", "outcome")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -283,9 +225,9 @@ class JobEpoch(_message.Message):
     time: _timestamp_pb2.Timestamp
     cpu_seconds: float
     companions: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
-    measured: ThroughputDelay
+    measured: _progress_pb2.ThroughputDelay
     part: EvaluatedPart
-    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., measured: _Optional[_Union[ThroughputDelay, _Mapping]] = ..., part: _Optional[_Union[EvaluatedPart, _Mapping]] = ...) -> None: ...
+    def __init__(self, record: _Optional[_Union[_progress_pb2.EpochRecord, _Mapping]] = ..., table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_seconds: _Optional[float] = ..., companions: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., measured: _Optional[_Union[_progress_pb2.ThroughputDelay, _Mapping]] = ..., part: _Optional[_Union[EvaluatedPart, _Mapping]] = ...) -> None: ...
 
 class JobArchive(_message.Message):
     __slots__ = ("format_version", "record", "events", "epochs", "snapshot", "snapshot_revision", "snapshot_schema_version", "traces")

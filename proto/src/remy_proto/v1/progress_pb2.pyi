@@ -210,3 +210,61 @@ class ProgressEvent(_message.Message):
     climb_rested: ClimbRested
     rules_merged: RulesMerged
     def __init__(self, sequence: _Optional[int] = ..., step: _Optional[int] = ..., epoch: _Optional[int] = ..., wall_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., step_finished: _Optional[_Union[StepFinished, _Mapping]] = ..., rule_chosen: _Optional[_Union[RuleChosen, _Mapping]] = ..., rule_improved: _Optional[_Union[RuleImproved, _Mapping]] = ..., rule_split: _Optional[_Union[RuleSplit, _Mapping]] = ..., epoch_finished: _Optional[_Union[EpochFinished, _Mapping]] = ..., design_finished: _Optional[_Union[DesignFinished, _Mapping]] = ..., climb_rested: _Optional[_Union[ClimbRested, _Mapping]] = ..., rules_merged: _Optional[_Union[RulesMerged, _Mapping]] = ...) -> None: ...
+
+class JobProgress(_message.Message):
+    __slots__ = ("epoch", "rules", "step", "candidates", "candidates_done", "score", "epoch_gain", "evaluations", "simulated_packets", "evaluations_per_second", "packets_per_second", "cpu_seconds", "wall_seconds", "estimated_cost", "eta_seconds", "recoveries", "workers", "share_done", "epochs_without_gain", "validated_score", "resting_steps")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_DONE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_GAIN_FIELD_NUMBER: _ClassVar[int]
+    EVALUATIONS_FIELD_NUMBER: _ClassVar[int]
+    SIMULATED_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    EVALUATIONS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WALL_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_COST_FIELD_NUMBER: _ClassVar[int]
+    ETA_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RECOVERIES_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_DONE_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_WITHOUT_GAIN_FIELD_NUMBER: _ClassVar[int]
+    VALIDATED_SCORE_FIELD_NUMBER: _ClassVar[int]
+    RESTING_STEPS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    rules: int
+    step: int
+    candidates: int
+    candidates_done: int
+    score: Estimate
+    epoch_gain: Estimate
+    evaluations: int
+    simulated_packets: int
+    evaluations_per_second: float
+    packets_per_second: float
+    cpu_seconds: float
+    wall_seconds: float
+    estimated_cost: float
+    eta_seconds: float
+    recoveries: int
+    workers: int
+    share_done: float
+    epochs_without_gain: int
+    validated_score: Estimate
+    resting_steps: int
+    def __init__(self, epoch: _Optional[int] = ..., rules: _Optional[int] = ..., step: _Optional[int] = ..., candidates: _Optional[int] = ..., candidates_done: _Optional[int] = ..., score: _Optional[_Union[Estimate, _Mapping]] = ..., epoch_gain: _Optional[_Union[Estimate, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., evaluations_per_second: _Optional[float] = ..., packets_per_second: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., estimated_cost: _Optional[float] = ..., eta_seconds: _Optional[float] = ..., recoveries: _Optional[int] = ..., workers: _Optional[int] = ..., share_done: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ..., validated_score: _Optional[_Union[Estimate, _Mapping]] = ..., resting_steps: _Optional[int] = ...) -> None: ...
+
+class ThroughputDelay(_message.Message):
+    __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean")
+    THROUGHPUT_OVER_LINK_RATE_MEDIAN_FIELD_NUMBER: _ClassVar[int]
+    THROUGHPUT_OVER_LINK_RATE_MEAN_FIELD_NUMBER: _ClassVar[int]
+    DELAY_OVER_RTT_MEDIAN_FIELD_NUMBER: _ClassVar[int]
+    DELAY_OVER_RTT_MEAN_FIELD_NUMBER: _ClassVar[int]
+    throughput_over_link_rate_median: float
+    throughput_over_link_rate_mean: float
+    delay_over_rtt_median: float
+    delay_over_rtt_mean: float
+    def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ...) -> None: ...

@@ -74,7 +74,7 @@ def first_table(record: job_pb2.JobRecord) -> RuleTable | None:
 class LiveProgress:
     """The running step, rates, clocks, and the guesses that are made of them."""
 
-    def __init__(self, before: job_pb2.JobProgress, price_per_cpu_hour: float | None) -> None:
+    def __init__(self, before: progress_pb2.JobProgress, price_per_cpu_hour: float | None) -> None:
         #: None while there is no designer yet.
         self.session: DesignSession | None = None
         self._price = price_per_cpu_hour
@@ -103,7 +103,7 @@ class LiveProgress:
         """All of it is done."""
         self._meter.worked(time.monotonic(), evaluation.workers)
 
-    def write(self, progress: job_pb2.JobProgress, stop: spec_pb2.Stop) -> None:
+    def write(self, progress: progress_pb2.JobProgress, stop: spec_pb2.Stop) -> None:
         """Sets what is known now, and a guess at the time left where there is anything to go by."""
         now = time.monotonic()
         rates = self._meter.rates(now)
@@ -197,7 +197,7 @@ class StoreCheckpointer:
         self._told_of = set(refused)
         self._why_suspended = why_suspended
         self._on_failure = on_failure
-        self._progress = job_pb2.JobProgress()
+        self._progress = progress_pb2.JobProgress()
         self._progress.CopyFrom(handle.job.progress)
         self._events: list[progress_pb2.ProgressEvent] = []
         self._epochs: list[job_pb2.JobEpoch] = []
@@ -273,7 +273,7 @@ class StoreCheckpointer:
                     await self._save(lambda draft: None)
 
     async def _save(self, edit: Edit) -> None:
-        progress = job_pb2.JobProgress()
+        progress = progress_pb2.JobProgress()
 
         def take() -> tuple[list[progress_pb2.ProgressEvent], list[job_pb2.JobEpoch], bytes]:
             # Complete up to the designer's present state, but for what only a clock knows.

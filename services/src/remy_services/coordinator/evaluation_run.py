@@ -93,7 +93,7 @@ class EvaluationRun(JobRun):
         self._began_at = time.monotonic()
         self._saved_at = 0.0
 
-    def write_live(self, progress: job_pb2.JobProgress) -> None:
+    def write_live(self, progress: progress_pb2.JobProgress) -> None:
         now = time.monotonic()
         rates, elapsed = self._meter.rates(now), self._stopwatch.elapsed()
         progress.evaluations_per_second = rates.evaluations
@@ -134,7 +134,7 @@ class EvaluationRun(JobRun):
 
     def _begin(self, kept: KeptParts) -> None:
         """Has the next parts evaluated, as many as there is somebody for."""
-        threads = self._evaluator.info().threads
+        threads = self._evaluator.status().threads
         free = min(threads + _PARTS_BEYOND_THREADS, _MOST_PARTS_AT_ONCE) - len(self._running())
         first = self._handle.job.progress.step
         # Behind a part that takes long others are evaluated, and wait for it.

@@ -426,7 +426,7 @@ class Farm:
             job.status_message = f"waits for the store: {handle.trouble}"
         elif run is not None and job.state not in FINAL and job.id in self.said_of_workers:
             job.status_message = self.said_of_workers[job.id]
-        elif run is not None and self.evaluator.info().threads == 0:
+        elif run is not None and self.evaluator.status().threads == 0:
             job.status_message = "waits for workers: none is connected"
         elif handle.token is not None and job.state == PENDING and not job.status_message:
             job.status_message = self._why_it_waits(job.owner)

@@ -22,7 +22,7 @@ from remy_farm.evaluation.interface import (
     SharedEvaluator,
     TaskQuarantined,
 )
-from remy_proto.v1 import job_pb2
+from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import (
     LiveProgress,
     RunSettings,
@@ -159,7 +159,7 @@ class JobRun(ABC):
         self.changed.set()
 
     @abstractmethod
-    def write_live(self, progress: job_pb2.JobProgress) -> None:
+    def write_live(self, progress: progress_pb2.JobProgress) -> None:
         """Sets what is known besides what was committed."""
 
     async def run(self) -> None:
@@ -222,7 +222,7 @@ class DesignJobRun(JobRun):
             return Directive.SUSPEND
         return Directive.CONTINUE
 
-    def write_live(self, progress: job_pb2.JobProgress) -> None:
+    def write_live(self, progress: progress_pb2.JobProgress) -> None:
         self._live.write(progress, self._handle.job.spec.stop)
 
     async def _close(self) -> None:

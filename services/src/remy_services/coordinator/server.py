@@ -38,6 +38,7 @@ from remy_services.stores.contract import CheckpointStore
 from remy_services.stores.recordings import read_recording
 from remy_services.transport.grpc import SimulatorIdentity, WorkerFleet
 from remy_services.transport.ray import RayFleet, RaySettings, RayUnavailable
+from remy_services.transport.reproductions import keep_in
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ def make_evaluator(
     options: dict[str, Any] = {"load_trace": load_trace}
     if settings.evaluator == "local":
         return ThreadPoolEvaluator(settings.threads, **options)
-    options |= {"work_left": work_left, "reproductions": settings.reproductions}
+    options["work_left"] = work_left
+    if settings.reproductions is not None:
+        options["keep_reproduction"] = keep_in(settings.reproductions)
     match settings.evaluator:
         case "workers":
             return WorkerFleet(**options)

@@ -12,7 +12,7 @@ from remy_proto.v1 import job_pb2, progress_pb2
 _SECONDS_PER_HOUR = 3600
 
 
-def measure(progress: job_pb2.JobProgress, designer: Designer) -> None:
+def measure(progress: progress_pb2.JobProgress, designer: Designer) -> None:
     """Sets what a designer between two steps can tell: steps, epochs, work, rests, share done."""
     progress.step = designer.steps
     progress.epoch = designer.epoch
@@ -27,7 +27,9 @@ def measure(progress: job_pb2.JobProgress, designer: Designer) -> None:
         progress.share_done = share
 
 
-def follow(progress: job_pb2.JobProgress, events: Iterable[progress_pb2.ProgressEvent]) -> None:
+def follow(
+    progress: progress_pb2.JobProgress, events: Iterable[progress_pb2.ProgressEvent]
+) -> None:
     """Sets what only the events tell: scores, and the sizes of steps and tables."""
     for event in events:
         match event.WhichOneof("event"):
@@ -51,13 +53,15 @@ def follow(progress: job_pb2.JobProgress, events: Iterable[progress_pb2.Progress
                 _follow_validation(progress, event.design_finished.closing)
 
 
-def _follow_validation(progress: job_pb2.JobProgress, comparison: progress_pb2.Comparison) -> None:
+def _follow_validation(
+    progress: progress_pb2.JobProgress, comparison: progress_pb2.Comparison
+) -> None:
     published = comparison.after if comparison.accepted else comparison.before
     if published.HasField("mean"):
         progress.validated_score.CopyFrom(published)
 
 
-def come_to_rest(progress: job_pb2.JobProgress) -> None:
+def come_to_rest(progress: progress_pb2.JobProgress) -> None:
     """Clears what is only true of a job that is being worked on: its pace, its workers, and the
     time left at that pace."""
     for field in ("evaluations_per_second", "packets_per_second", "workers", "eta_seconds"):

@@ -151,7 +151,7 @@ def _place_of(token: str) -> tuple[int, str]:
 
 def extended(
     spec: spec_pb2.DesignSpec,
-    done: job_pb2.JobProgress,
+    done: progress_pb2.JobProgress,
     *,
     stop: spec_pb2.Stop | None,
     joint_steps: int | None,
@@ -178,7 +178,7 @@ def extended(
     return changed
 
 
-def _check_above(stop: spec_pb2.Stop, done: job_pb2.JobProgress) -> None:
+def _check_above(stop: spec_pb2.Stop, done: progress_pb2.JobProgress) -> None:
     violations = [
         Violation(
             f"stop.{name}",

@@ -17,11 +17,13 @@ from prometheus_client import CollectorRegistry
 from remy_farm.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
+    EvaluatorStatus,
     OnProgress,
     Share,
     SharedEvaluator,
+    WorkerLine,
 )
-from remy_proto.v1 import design_service_pb2, evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_proto.v1.job_pb2 import JobState
 from remy_rpc.tracing import span, trace_parent
 from remy_services.jobs.states import FAILED, JobObserver, name_of
@@ -242,10 +244,10 @@ class MeasuredEvaluator:
         self.step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
         return evaluation
 
-    def info(self) -> design_service_pb2.EvaluatorsInfo:
-        return self.evaluator.info()
+    def status(self) -> EvaluatorStatus:
+        return self.evaluator.status()
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         return self.evaluator.worker_lines(job_id)
 
     async def close(self) -> None:

@@ -15,9 +15,10 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from remy_farm.evaluation.interface import EvaluatorStatus
 from remy_farm.evaluation.scheduler.records import Durations, SchedulerSnapshot
 from remy_farm.specification.schema import fields_of, says_nothing
-from remy_proto.v1 import design_service_pb2, job_pb2, progress_pb2, spec_pb2
+from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.telemetry import catalogue
 from remy_services.telemetry.catalogue import Kind, Metric
@@ -156,14 +157,14 @@ LEASE_ENDS = (
 _FLAWS = ("digest", "encoding", "impossible")
 
 
-def evaluator_samples(info: design_service_pb2.EvaluatorsInfo) -> Iterator[Sample]:
+def evaluator_samples(status: EvaluatorStatus) -> Iterator[Sample]:
     """How many evaluate, and how much there is to do."""
-    yield Sample(catalogue.WORKERS_CONNECTED, info.workers)
-    yield Sample(catalogue.WORKERS_BUSY, info.busy_workers)
-    yield Sample(catalogue.WORKERS_QUARANTINED, info.quarantined_workers)
-    yield Sample(catalogue.THREADS_CONNECTED, info.threads)
-    yield Sample(catalogue.TASKS_WAITING, info.tasks_waiting)
-    yield Sample(catalogue.TASKS_RUNNING, info.tasks_running)
+    yield Sample(catalogue.WORKERS_CONNECTED, status.workers)
+    yield Sample(catalogue.WORKERS_BUSY, status.busy_workers)
+    yield Sample(catalogue.WORKERS_QUARANTINED, status.quarantined_workers)
+    yield Sample(catalogue.THREADS_CONNECTED, status.threads)
+    yield Sample(catalogue.TASKS_WAITING, status.tasks_waiting)
+    yield Sample(catalogue.TASKS_RUNNING, status.tasks_running)
 
 
 def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribution]:

@@ -208,7 +208,7 @@ class Telemetry:
                 self.activity.workers_lost = self._board.snapshot().counts.workers_lost
             yield from job_samples(present, self.activity)
             if self._evaluator is not None:
-                yield from evaluator_samples(self._evaluator.info())
+                yield from evaluator_samples(self._evaluator.status())
             if self._board is not None:
                 yield from scheduler_samples(self._board.snapshot())
             for phase, seconds in self.step_seconds().items():

@@ -18,12 +18,12 @@ from google.protobuf.message import DecodeError
 
 import remy_simulator
 from remy_farm.evaluation.dispatcher import Dispatcher
+from remy_farm.evaluation.interface import WorkerLine
 from remy_farm.evaluation.scheduler.records import Assignment, SchedulerSettings
 from remy_farm.evaluation.scheduler.scheduler import TaskScheduler, WorkerQuarantined
 from remy_farm.evaluation.scheduler.workers import WorkerFacts
 from remy_proto.completion import complete
 from remy_proto.v1 import (
-    design_service_pb2,
     evaluation_pb2,
     rule_table_pb2,
     worker_service_pb2,
@@ -160,7 +160,7 @@ class LastLines:
 
     def __init__(self) -> None:
         # By worker, those last that reported last.
-        self._lines: OrderedDict[str, deque[design_service_pb2.WorkerLine]] = OrderedDict()
+        self._lines: OrderedDict[str, deque[WorkerLine]] = OrderedDict()
         self._jobs: dict[str, str] = {}
 
     def add(self, facts: WorkerFacts, line: worker_service_pb2.LogLine) -> None:
@@ -168,7 +168,7 @@ class LastLines:
         worker_id, text = facts.worker_id, line.text[:_LONGEST_LINE]
         kept = self._lines.setdefault(worker_id, deque(maxlen=_LINES_OF_A_WORKER))
         kept.append(
-            design_service_pb2.WorkerLine(
+            WorkerLine(
                 worker_id=worker_id,
                 host=_printable(facts.host),
                 unix_seconds=line.unix_seconds if 0 <= line.unix_seconds < 1e11 else 0.0,
@@ -181,7 +181,7 @@ class LastLines:
         if len(self._lines) > _WORKERS_WITH_LINES:
             del self._jobs[self._lines.popitem(last=False)[0]]
 
-    def of(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def of(self, job_id: str) -> list[WorkerLine]:
         """Of the workers that work for a job alone, or for any; by time."""
         lines = [
             line
@@ -518,7 +518,7 @@ class WorkerFleet(Dispatcher):
         add(self._servicer, server)
         self._idle_watch = asyncio.create_task(self._watch_the_idle())
 
-    def worker_lines(self, job_id: str) -> list[design_service_pb2.WorkerLine]:
+    def worker_lines(self, job_id: str) -> list[WorkerLine]:
         return self._servicer.lines.of(job_id)
 
     async def close(self) -> None:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from remy_farm.analysis.history import EPOCH_COLUMNS, epoch_rows
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.client.design_client import FINAL_STATES, DesignClient
 from remy_services.client.status import ServiceError
 from remy_services.client.watching import watch_job
+from remy_services.jobs.history import EPOCH_COLUMNS, epoch_rows
 from remy_services.jobs.wording import history_sentence, state_name, why
 
 #: JSON, as it goes to the page.

@@ -237,10 +237,7 @@ def test_the_script_for_a_shell(shell: str, run: Any) -> None:
 
 @pytest.mark.parametrize("module", ["submit", "jobs", "watch", "doctor"])
 def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
-    script = (
-        f"import sys, remy_cli.{module}\n"
-        "print({'numpy', 'matplotlib'} & set(sys.modules))\n"
-    )
+    script = f"import sys, remy_cli.{module}\nprint({{'numpy', 'matplotlib'}} & set(sys.modules))\n"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

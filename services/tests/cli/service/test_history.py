@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from remy_farm.analysis import history
-from remy_farm.analysis.history import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
+from remy_farm.analysis import rows
 from remy_proto.v1 import job_pb2, progress_pb2
+from remy_services.jobs.history import EPOCH_COLUMNS, STEP_COLUMNS, epoch_rows, step_rows
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]
@@ -109,6 +109,6 @@ def test_the_score_of_an_epoch_is_that_of_the_table_it_ended_with() -> None:
 
 
 def test_an_empty_history_has_its_columns_all_the_same() -> None:
-    assert history.to_csv(EPOCH_COLUMNS, []).decode() == ",".join(EPOCH_COLUMNS) + "\n"
-    content = history.to_parquet(STEP_COLUMNS, [])
+    assert rows.to_csv(EPOCH_COLUMNS, []).decode() == ",".join(EPOCH_COLUMNS) + "\n"
+    content = rows.to_parquet(STEP_COLUMNS, [])
     assert pyarrow.parquet.read_schema(io.BytesIO(content)).names == list(STEP_COLUMNS)

@@ -37,7 +37,7 @@ def test_a_job() -> None:
 def test_the_status_of_a_job_whose_climb_rests_says_so(
     steps: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress = job_pb2.JobProgress(step=70, rules=3, resting_steps=steps)
+    progress = progress_pb2.JobProgress(step=70, rules=3, resting_steps=steps)
     job = job_pb2.Job(id="7", state=job_pb2.JOB_STATE_RUNNING, progress=progress)
     print_job(job, as_json=False)
     sentence = "the climb rests, as for 55 steps no slope has stood out of its noise"
@@ -45,7 +45,7 @@ def test_the_status_of_a_job_whose_climb_rests_says_so(
 
 
 def test_absent_is_null_and_zero_is_zero() -> None:
-    progress = job_pb2.JobProgress(share_done=0.0, cpu_seconds=float("nan"))
+    progress = progress_pb2.JobProgress(share_done=0.0, cpu_seconds=float("nan"))
     tree = message_tree(progress)
     assert tree["share_done"] == 0.0
     assert tree["estimated_cost"] is None

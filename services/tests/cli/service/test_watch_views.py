@@ -15,7 +15,7 @@ RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
 
 
 def job(**figures: float) -> job_pb2.Job:
-    progress = job_pb2.JobProgress(
+    progress = progress_pb2.JobProgress(
         epoch=3,
         rules=12,
         step=140,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
 from remy_farm.designer import OtherVersionError
@@ -140,7 +140,10 @@ async def list_worker_lines(
 ) -> messages.ListWorkerLinesResponse:
     """What a job's workers have reported last."""
     handle = await farm.catalogue.find(request.job)
-    return messages.ListWorkerLinesResponse(lines=farm.evaluator.worker_lines(handle.job_id))
+    lines = farm.evaluator.worker_lines(handle.job_id)
+    return messages.ListWorkerLinesResponse(
+        lines=[messages.WorkerLine(**asdict(line)) for line in lines]
+    )
 
 
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
@@ -281,7 +284,7 @@ class ServerInformation:
                 available=not trouble,
                 trouble=trouble,
             ),
-            evaluators=farm.evaluator.info(),
+            evaluators=messages.EvaluatorsInfo(**asdict(farm.evaluator.status())),
             caller=caller.name,
             role=caller.role,
             running_jobs=farm.scheduler.running,

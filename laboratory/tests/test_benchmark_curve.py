@@ -2,7 +2,6 @@ import csv
 import io
 
 from library.tests.analysis.test_plots import assert_is_png
-from remy_farm.analysis.plots import plot_curves
 from remy_farm.evaluation.measures import Estimate
 from remy_laboratory.search_benchmark import (
     QUOTED,
@@ -12,6 +11,7 @@ from remy_laboratory.search_benchmark import (
     SeedCurve,
     best_groups,
     groups_below,
+    plot_curves,
     summary_tree,
     thinned,
     to_csv,

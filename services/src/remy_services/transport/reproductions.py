@@ -1,0 +1,29 @@
+"""Keeps the requests of tasks that ended their workers, so that people can reproduce it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fsspec.core
+
+from remy_farm.evaluation.dispatcher import KeepReproduction
+from remy_farm.files import write_file
+
+
+def keep_in(place: str | Path) -> KeepReproduction:
+    """Keeps requests as files in a folder, or under a URL as of a mirror.
+
+    A folder is made when the first request is kept.
+    """
+
+    def keep(name: str, content: bytes) -> str:
+        path = f"{place}/{name}"
+        if "://" in path:
+            files, key = fsspec.core.url_to_fs(path, auto_mkdir=path.startswith("file:"))
+            files.pipe_file(key, content)
+        else:
+            Path(place).mkdir(parents=True, exist_ok=True)
+            write_file(path, content)
+        return path
+
+    return keep
