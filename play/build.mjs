@@ -1,4 +1,4 @@
-// Bundles both pages into a folder. The live network's is one file without anything outside of it,
+// Bundles the live network's page into a folder, and the farm's into another. The live network's is one file without anything outside of it,
 // but for the simulator and tables, which are put in where it is served
 // (library/src/remy_farm/analysis/live_page.py). The farm's has its script and style beside it.
 
@@ -12,7 +12,7 @@ async function text(options) {
   return (await build({ ...common, ...options })).outputFiles[0].text.trim();
 }
 
-const folder = process.argv[2];
+const [live, farm] = process.argv.slice(2);
 const preact = { format: "iife", jsx: "automatic", jsxImportSource: "preact" };
 const styleOf = (sheet) =>
   text({
@@ -50,8 +50,8 @@ const page = readFileSync("template.html", "utf8").replace(/\{\{(\w+)\}\}/g, (_,
 if (/<\/script/i.test(script) || /<\/style/i.test(style)) {
   throw new Error("the bundle would end its own element");
 }
-writeFileSync(`${folder}/page.html`, page);
+writeFileSync(`${live}/page.html`, page);
 
-writeFileSync(`${folder}/farm.js`, await text({ entryPoints: ["farm/app.tsx"], ...preact }));
-writeFileSync(`${folder}/farm.css`, await styleOf("./farm/style.css"));
-writeFileSync(`${folder}/farm.html`, readFileSync("farm.html", "utf8"));
+writeFileSync(`${farm}/farm.js`, await text({ entryPoints: ["farm/app.tsx"], ...preact }));
+writeFileSync(`${farm}/farm.css`, await styleOf("./farm/style.css"));
+writeFileSync(`${farm}/farm.html`, readFileSync("farm.html", "utf8"));

@@ -21,7 +21,9 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+#: The live network, and the farm's page.
 BUILT = ROOT / "library/src/remy_farm/live"
+FARM = ROOT / "services/src/remy_services/web/page"
 SIMULATOR = ROOT / "simulator/src"
 PLAY = ROOT / "play"
 #: All that the network needs; what reads and writes files and evaluates needs exceptions.
@@ -34,7 +36,7 @@ FLAGS = [
 ]
 LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dynamic", "-s"]
 #: What is built of PLAY.
-PAGES = ("page.html", "farm.html", "farm.js", "farm.css")
+PAGES = (BUILT / "page.html", *(FARM / name for name in ("farm.html", "farm.js", "farm.css")))
 #: Where a simulation spends its time; the rest is made small, with the same bits.
 FAST = ("elements", "network", "senders")
 #: Of these folders, what is asked once a run or once a flow, and what few ask for on a page.
@@ -95,9 +97,12 @@ def build_simulator(to: Path) -> None:
         subprocess.run([*zig, *LINK_FLAGS, *objects, "-o", str(to)], cwd=folder, check=True)
 
 
-def build_pages(to: Path) -> None:
-    """Into a folder: PAGES. Raises CalledProcessError."""
-    subprocess.run(["node", "build.mjs", str(to)], cwd=PLAY, check=True)
+def build_pages(live: Path, farm: Path) -> None:
+    """Bundles the live network's page into a folder, and the farm's three files into another.
+
+    Raises CalledProcessError.
+    """
+    subprocess.run(["node", "build.mjs", str(live), str(farm)], cwd=PLAY, check=True)
 
 
 def main() -> None:
@@ -107,7 +112,7 @@ def main() -> None:
         return
     if any(not name.startswith("play/") for name in stale()):
         build_simulator(BUILT / "simulator.wasm")
-    build_pages(BUILT)
+    build_pages(BUILT, FARM)
     (BUILT / "sources.sha256").write_text(listing(), encoding="ascii")
 
 

@@ -6,7 +6,7 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import unpack_specimens
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TABLE = RuleTable([0, 1, 2], [([], (0.9, 3.0, 3.0))])
 
 

@@ -38,7 +38,7 @@ from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.observability.local_worker import LocalWorker
 from tests.waiting import wait_until
 
-BUILT = ROOT / "library/src/remy_farm/live"
+BUILT = ROOT / "services/src/remy_services/web/page"
 MOST_PAGE_BYTES = 500_000  # compressed
 DEADLINE_MS = 60_000
 ENDLESS = small_joint_spec(

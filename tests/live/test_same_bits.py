@@ -116,6 +116,6 @@ def test_the_simulator_can_be_built_again(tmp_path: Path) -> None:
 def test_the_pages_can_be_built_again(tmp_path: Path) -> None:
     if shutil.which("node") is None or not (live_page.PLAY / "node_modules").is_dir():
         pytest.skip("node, or what npm ci brings to play/, is not here")
-    live_page.build_pages(tmp_path)
-    for name in live_page.PAGES:
-        assert (tmp_path / name).read_bytes() == (BUILT / name).read_bytes(), name
+    live_page.build_pages(tmp_path, tmp_path)
+    for page in live_page.PAGES:
+        assert (tmp_path / page.name).read_bytes() == page.read_bytes(), page.name

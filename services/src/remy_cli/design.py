@@ -80,7 +80,6 @@ from remy_farm.specification import (
     to_yaml,
     vary,
 )
-from remy_laboratory.studies.attack import hardened
 from remy_proto.completion import NEWEST_EDITION, edition_of
 from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 
@@ -436,6 +435,8 @@ def command(
     for path, value in changes:
         tree = vary(tree, path, value, source=spec_path)
     if harden is not None:
+        from remy_laboratory.studies.attack import hardened
+
         tree = hardened(tree, Path(harden), harden_share)
     if sweeps:
         if first_path is not None or is_certified:

@@ -25,8 +25,6 @@ from remy_farm.analysis.wording import estimate_tree, several, with_error
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, RemyCCError, check_remycc_name, read_remycc, write_remycc
 from remy_farm.specification import load_spec_of_one_table
-from remy_laboratory.kernel.fixed_point import IntegerTable, header
-from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
 
 DEADBAND = click.IntRange(0, 1_000_000)
 
@@ -106,6 +104,9 @@ def command(
         return
     source = for_c or for_ebpf
     assert source is not None
+    from remy_laboratory.kernel.fixed_point import IntegerTable, header
+    from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
+
     table = IntegerTable.of(read_remycc(source, time_unit_ms).table)
     built = None
     if name is None:

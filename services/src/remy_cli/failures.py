@@ -25,6 +25,10 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141
 
 
+#: By a package that the command line does without: what needs it, and the extra that has it.
+_EXTRAS = {"remy_laboratory": ("this needs the laboratory", "laboratory")}
+
+
 class Failure(click.ClickException):
     """One sentence for the user, and how to exit."""
 
@@ -69,6 +73,9 @@ def _sentence(error: BaseException) -> str | None:
         return error.format_message()
     if isinstance(error, _input_errors()):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
+        what, extra = _EXTRAS[error.name]
+        return f"{what}, which is not installed: pip install 'remy-farm-services[{extra}]'"
     if isinstance(error, OSError):
         name = f"{os.fspath(error.filename)!s}: " if error.filename is not None else ""
         return f"{name}{error.strerror or error}"

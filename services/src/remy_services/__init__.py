@@ -1,1 +1,1 @@
-"""remy-farm: specifications, the designer, evaluators, stores and the command line."""
+"""The farm as a service: clients, jobs, stores, the coordinator and what watches it."""

@@ -19,7 +19,7 @@ from remy_services.transport.grpc import Traffic, WorkerFleet, WorkerStream
 from remy_simulator import PreparedRequest, RuleTable
 from remy_simulator.columns import Slice, Slicing, packed, slice_request
 
-_DESIGN = Path(__file__).parents[4] / "tests/data/remyccs-absolute/general-purpose-delta1"
+_DESIGN = Path(__file__).parents[3] / "tests/data/remyccs-absolute/general-purpose-delta1"
 # As long as they get: a name as jobs have it, a traced step, the largest number.
 _SHARE = Share("general-purpose-delta1-5f2c9a", trace_parent=f"00-{'a' * 32}-{'b' * 16}-01")
 _LEASE_ID = 1 << 48

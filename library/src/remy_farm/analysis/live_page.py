@@ -15,7 +15,7 @@ from remy_farm.remycc import RemyCC
 from remy_proto.v1 import rule_table_pb2
 
 #: As built by scripts/live_page.py.
-BUILT: Final = resources.files("remy_services") / "live"
+BUILT: Final = resources.files("remy_farm") / "live"
 _TABLES: Final = '<script type="application/json" id="tables">'
 _SIMULATOR: Final = '<script type="text/plain" id="simulator">'
 

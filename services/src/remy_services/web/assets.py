@@ -8,14 +8,16 @@ import zlib
 from collections.abc import AsyncIterator
 from functools import cache
 from http import HTTPStatus
+from importlib import resources
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from remy_farm.analysis.live_page import BUILT
 from remy_services.web.guard import RequestRefused
 
+#: The page's own files, as built by scripts/live_page.py.
+BUILT: Final = resources.files("remy_services.web") / "page"
 #: Where the page has what it shows first.
 _FIRST: Final = '<script type="application/json" id="first">'
 _ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}

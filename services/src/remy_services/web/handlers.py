@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from importlib import resources
 from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from remy_farm.analysis.live_page import BUILT, live_page, table_tree
+from remy_farm.analysis.live_page import live_page, table_tree
 from remy_farm.remycc import RemyCC, from_json
 from remy_farm.specification import SpecError, parse_spec, to_yaml
 from remy_proto.v1 import design_service_pb2 as messages
@@ -23,6 +24,8 @@ from remy_services.web.guard import POLICY_OF_LIVE, RequestRefused
 from remy_services.web.sessions import SignedIn
 
 _MOST_COMPARED: Final = 16
+# The reference of specifications, which the page shows beside its editor.
+_SPECIFICATION_PAGE: Final = resources.files("remy_services.web") / "page" / "spec.md"
 #: Is given the session, the request and its body; a tree or a response.
 Handler = Callable[[SignedIn, Request, bytes], Any]
 
@@ -155,7 +158,7 @@ def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
 
 
 def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
-    return {"markdown": (BUILT / "spec.md").read_text(encoding="utf-8")}
+    return {"markdown": _SPECIFICATION_PAGE.read_text(encoding="utf-8")}
 
 
 def _live(session: SignedIn, request: Request, _: bytes) -> Response:

@@ -1,0 +1,1 @@
+"""The laboratory: studies, the league, counter-examples, benchmarks of the search, the kernel."""

@@ -1,0 +1,1 @@
+"""remy-farm, the library: networks, RemyCCs, their search, simulation and analysis."""
