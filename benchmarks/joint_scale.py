@@ -194,7 +194,7 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
 FIGURE = Figure(
     "joint-scale",
     "How large a joint search's steps must be to keep a fleet busy",
-    "Joint designs of tests/data/remyccs-absolute, or of examples/remyccs where the edition is not "
+    "Joint designs of tests/data/remyccs-absolute, or of data/remyccs where the edition is not "
     "the first, with that folder's RemyCC as their first table and with designers as they are, on "
     "stand-in workers of one thread on the same machine, which answer after what it takes for such "
     "simulations. Busy is the share of the workers' time that they say they simulated for. Seconds "

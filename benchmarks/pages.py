@@ -29,7 +29,7 @@ from services.tests.coordinator.running_server import RunningServer, settings_fo
 from tests.live.pages import CHROMIUM, chromium
 from tests.live.stages import NativeStage, WasmStage, table_numbers
 
-_TABLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
+_TABLE = ROOT / "data/remyccs/general-purpose-delta1/remycc.json"
 #: Seed; 100 Mbit/s in packets of 1500 bytes a ms, 80 ms, two BDPs, no loss.
 _LINK = [1.0, 100 / 12, 80.0, 1333.0, 0.0]
 #: Jitter, and mean on and off times that nobody is left to.

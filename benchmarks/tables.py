@@ -16,7 +16,7 @@ REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull)
 #: Our tables in absolute units, as .dna files too, each with the specification that made it.
 ABSOLUTE = ROOT / "tests" / "data" / "remyccs-absolute"
 #: Those that are shipped, each with the specification that made it.
-EXAMPLES = ROOT / "examples" / "remyccs"
+EXAMPLES = ROOT / "data" / "remyccs"
 
 
 def published(name: str) -> Path:

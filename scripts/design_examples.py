@@ -1,4 +1,4 @@
-"""Designs a table for each example specification and keeps it in examples/remyccs.
+"""Designs a table for each example specification and keeps it in data/remyccs.
 
 Each table comes with the specification and seed that made it (spec.yaml), the versions
 (provenance.json) and its score on networks that no design draws from (held-out.json). Of several
@@ -81,7 +81,7 @@ def _best(name: str, folders: Sequence[Path]) -> Path:
 
 
 def _keep(name: str, design: Path) -> None:
-    kept = EXAMPLES / "remyccs" / name
+    kept = ROOT / "data" / "remyccs" / name
     kept.mkdir(parents=True, exist_ok=True)
     for pattern in KEPT:
         for old in kept.glob(pattern):

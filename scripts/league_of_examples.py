@@ -1,4 +1,4 @@
-"""Writes examples/remyccs/league.md: how every table there does in the league.
+"""Writes data/remyccs/league.md: how every table there does in the league.
 
 Each is compared by itself with the protocols of `remy-farm league`, without tables of others. What
 was simulated is kept in build/league-of-examples; a table that is as it was costs a second.
@@ -29,7 +29,7 @@ from remy_laboratory.studies.league import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "examples" / "remyccs"
+FOLDER = ROOT / "data" / "remyccs"
 PAGE = FOLDER / "league.md"
 
 
@@ -40,7 +40,7 @@ def tables() -> list[Path]:
 
 def sets() -> list[LeagueSet]:
     """All of the league's."""
-    return [read_set(path) for path in sorted((ROOT / "examples" / "league").glob("*.yaml"))]
+    return [read_set(path) for path in sorted((ROOT / "data" / "league").glob("*.yaml"))]
 
 
 class League:
@@ -79,7 +79,7 @@ def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetRes
     lines = [
         "# The tables in the league",
         "",
-        "How each table of this folder does on the networks of `examples/league`, compared by",
+        "How each table of this folder does on the networks of `data/league`, compared by",
         "itself with Cubic, NewReno, BBR v1 and v3, Copa and Vivace: on what share of a set's",
         "networks its score is within the set's margin of the best one's. Most were designed for",
         "other networks than these, and to be among their like: beside Cubic (`ccbench-2`) they",

@@ -1,4 +1,4 @@
-"""Writes the recordings of examples/league/traces, which stand for Pantheon's.
+"""Writes the recordings of data/league/traces, which stand for Pantheon's.
 
 Deliveries of three of its paths are a Poisson process of a packet's rate (mahimahi's whole
 milliseconds, 30 s that begin again), and two let ACKs through at some times only.
@@ -14,7 +14,7 @@ from pathlib import Path
 from remy_farm.files import write_file
 from remy_simulator import log, mix
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "league" / "traces"
+FOLDER = Path(__file__).resolve().parent.parent / "data" / "league" / "traces"
 _SECONDS = 30
 _BITS = 8 * 1504
 #: By file: the rate of a path in Mbit/s (Pantheon, USENIX ATC 2018, emulators 1 to 3).

@@ -1,4 +1,4 @@
-"""The tables of `examples/remyccs` score what is said of them, and no less than they must."""
+"""The tables of `data/remyccs` score what is said of them, and no less than they must."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from remy_farm.specification.networks import designs
 from remy_laboratory.kernel.measuring import jain
 
 _EXAMPLES = ROOT / "examples"
-_TABLES = sorted(folder.name for folder in (_EXAMPLES / "remyccs").iterdir() if folder.is_dir())
+_DATA = ROOT / "data"
+_TABLES = sorted(folder.name for folder in (_DATA / "remyccs").iterdir() if folder.is_dir())
 
 #: Held-out scores of the tables published for the learnability study's networks, on the same
 #: specimens (docs/results.md), and by how much more ours score.
@@ -61,7 +62,7 @@ _LEAST_YARDSTICK = {
 
 
 def _remycc(name: str) -> Path:
-    return _EXAMPLES / "remyccs" / name / "remycc.json"
+    return _DATA / "remyccs" / name / "remycc.json"
 
 
 def _remyccs(name: str) -> list[Path]:

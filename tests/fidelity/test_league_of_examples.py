@@ -1,4 +1,4 @@
-"""examples/remyccs/league.md speaks of the tables that are there, and says what comes out."""
+"""data/remyccs/league.md speaks of the tables that are there, and says what comes out."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.programs import REMY_FARM, ROOT, run_json
 
-_STUDIES = ROOT / "examples" / "own-tables"
+_STUDIES = ROOT / "data" / "own-tables"
 _FIGURES = sorted(f"{path.parent.name}/{path.stem}" for path in _STUDIES.glob("*/*.yaml"))
 #: On recordings that `cellular` has not met.
 _RECORDED = ("sigcomm2013/figure-9", "sigcomm2013/figures-7-8")

@@ -42,7 +42,7 @@ def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(
     senders: int, most_delay: float
 ) -> None:
     """They begin within a millisecond of each other, and take each other's queue for the path."""
-    table = ROOT / "examples" / "remyccs" / "general-purpose-realistic" / "remycc.json"
+    table = ROOT / "data" / "remyccs" / "general-purpose-realistic" / "remycc.json"
     flags = network_flags(
         remycc=table,
         senders=senders,

@@ -15,7 +15,7 @@ from benchmarks.programs import ROOT
 from remy_simulator import _native
 
 BUILT = ROOT / "library/src/remy_farm/live"
-EXAMPLE = ROOT / "examples/remyccs/general-purpose-delta1/remycc.json"
+EXAMPLE = ROOT / "data/remyccs/general-purpose-delta1/remycc.json"
 _DOUBLE = 8
 _SIGNALS = {
     "SIGNAL_SEND_RATIO": 0,

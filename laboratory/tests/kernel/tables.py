@@ -17,7 +17,7 @@ from remy_laboratory.kernel.libbpf import libbpf_version
 from remy_simulator import RuleTable
 
 GOLDEN = Path(__file__).parent / "golden"
-SCALE_FREE = ROOT / "examples" / "remyccs" / "general-purpose-noise" / "remycc.json"
+SCALE_FREE = ROOT / "data" / "remyccs" / "general-purpose-noise" / "remycc.json"
 ABSOLUTE = ROOT / "tests" / "data" / "remyccs-absolute" / "general-purpose-noise" / "remycc.json"
 EXACT_CLOCKS = ROOT / "tests" / "data" / "remyccs-absolute" / "general-purpose-delta1"
 

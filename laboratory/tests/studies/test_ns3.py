@@ -118,7 +118,7 @@ def test_senders_are_on_at_times_of_their_own_in_every_run() -> None:
 def test_without_ns3_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     with pytest.raises(FileError, match="REMY_NS3 does not name the folder site-packages/ns3"):
-        Ns3(ROOT / "examples" / "studies")
+        Ns3(ROOT / "data" / "studies")
 
 
 def test_flows_by_bytes_are_as_many_and_as_long_as_asked_for() -> None:
@@ -187,7 +187,7 @@ in_ns3 = pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} names no
 
 @pytest.fixture(scope="module")
 def ns3() -> Iterator[Ns3]:
-    with closing(Ns3(ROOT / "examples" / "studies")) as compiled:
+    with closing(Ns3(ROOT / "data" / "studies")) as compiled:
         yield compiled
 
 

@@ -21,9 +21,9 @@ from remy_laboratory.studies.study import (
     read_study,
 )
 
-_EXAMPLES = Path(__file__).parents[3] / "examples"
-_STUDIES = find_studies(_EXAMPLES / "studies")
-_SETS = sorted((_EXAMPLES / "league").glob("*.yaml"))
+_DATA = Path(__file__).parents[3] / "data"
+_STUDIES = find_studies(_DATA / "studies")
+_SETS = sorted((_DATA / "league").glob("*.yaml"))
 
 
 def _parse(text: str) -> FigureStudy:
@@ -44,7 +44,7 @@ def test_our_tables_are_there(path: Path) -> None:
     for row in read_study(path).rows:
         for words in row.senders:
             if words.remycc is not None and words.remycc not in row.published_tables():
-                assert (_EXAMPLES / words.remycc).exists()
+                assert (_DATA / words.remycc).exists()
 
 
 @pytest.mark.parametrize("path", _SETS, ids=lambda path: path.stem)

@@ -14,6 +14,7 @@ from typing import Final
 from google.protobuf import json_format
 
 from remy_farm.files import FileError, read_file, write_file
+from remy_farm.shipped import shipped_table
 from remy_farm.specification.links import KILOBITS_PER_PACKET
 from remy_farm.specification.networks import extent, outline
 from remy_farm.specification.reading import integer
@@ -291,9 +292,13 @@ MAXIMUM_BYTES: Final = 64 << 20
 def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> RemyCC:
     """The RemyCC in a .dna or .json file; of another name, the content tells which it is.
 
+    Where there is no such file, `path` may be the name of a RemyCC that is installed with the
+    library.
     `time_unit_ms` is the unit of time of a .dna file, which does not tell; a .json file is in ms.
     Raises RemyCCError if it holds no RemyCC, or FileError if it cannot be read.
     """
+    if not os.path.lexists(path) and (shipped := shipped_table(os.fspath(path))) is not None:
+        path = shipped
     data = read_file(path, limit=MAXIMUM_BYTES)
     suffix = _suffix(path)
     is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))

@@ -12,6 +12,7 @@ from remy_farm.specification.networks import outline
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
+_DATA = _EXAMPLES.parent / "data"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))
 # Whose senders begin with what their last on period measured.
 _REMEMBERING = ("generalist-remembering", "learnability-10x", "learnability-100x")
@@ -76,7 +77,7 @@ def test_rules_are_scale_free_but_in_the_paper_s_search_and_where_rates_jump(pat
     if path.stem in _REMEMBERING:
         wanted = rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
     # What ships a table names the edition that designed it.
-    edition = 2 if (_EXAMPLES / "remyccs" / path.stem).is_dir() else 3
+    edition = 2 if (_DATA / "remyccs" / path.stem).is_dir() else 3
     assert (spec.edition, spec.rules) == (edition, wanted)
 
 

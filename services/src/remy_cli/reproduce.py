@@ -27,6 +27,7 @@ from remy_cli.on_farm import OnFarm, on_farm_options, simulate_missing
 from remy_cli.views import meter
 from remy_farm.analysis.wording import duration, several
 from remy_farm.files import FileError, reason, write_file
+from remy_farm.shipped import DATA
 
 if TYPE_CHECKING:
     from remy_laboratory.studies.league import Entrant, LeagueSet, SetResult
@@ -56,7 +57,8 @@ def make_folder(path: Path) -> None:
     "--studies DIR",
     "Studies: a folder each, with a file for each figure.",
     FOLDER,
-    default="examples/studies",
+    default=DATA / "studies",
+    show_default="those installed with it",
 )
 @switch("--list", "List the figures and stop.", name="is_list")
 @option(
@@ -265,7 +267,13 @@ _PUBLISHED = ("published 100x", "RemyCC-2014-100x.dna")
 @option(
     "--out -o DIR", "Page, data, pictures and what has been simulated.", FOLDER, default="league"
 )
-@option("--sets DIR", "Sets of networks, a file each.", FOLDER, default="examples/league")
+@option(
+    "--sets DIR",
+    "Sets of networks, a file each.",
+    FOLDER,
+    default=DATA / "league",
+    show_default="those installed with it",
+)
 @option("--set NAME", "Only this set; may be given several times.", name="chosen", multiple=True)
 @switch(
     "--alone", "Only what is named, without Cubic, NewReno, BBR, Copa, Vivace and others' tables."

@@ -33,6 +33,7 @@ from remy_cli.views import meter
 from remy_farm.analysis.wording import estimate_tree, several, with_error
 from remy_farm.evaluation.senders import Words
 from remy_farm.files import write_file
+from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ robustness_option = option(
     "--robustness DIR",
     "Requirements for --certify, a file each.",
     FOLDER,
-    default="examples/robustness",
+    default=DATA / "robustness",
+    show_default="those installed with it",
     name="requirements",
 )
 

@@ -69,7 +69,7 @@ def test_tables_that_were_designed_together_are_scored_together(
     run_json: RunJson, remycc_file: Path
 ) -> None:
     flags = ("--spec", ROOT / "examples" / "diversity.yaml", "--specimens", 11)
-    other = ROOT / "examples" / "remyccs" / "one-x" / "remycc.json"
+    other = ROOT / "data" / "remyccs" / "one-x" / "remycc.json"
     one_way, other_way = (
         run_json("evaluate", "--remycc", first, "--remycc", second, *flags)
         for first, second in ((remycc_file, other), (other, remycc_file))

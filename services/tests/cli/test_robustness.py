@@ -154,11 +154,11 @@ def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_leagu
     def networks(folder: str) -> set[str]:
         return {
             json.dumps(layered(network, {}), sort_keys=True, default=str)
-            for path in sorted((ROOT / "examples" / folder).glob("*.yaml"))
+            for path in sorted((ROOT / "data" / folder).glob("*.yaml"))
             for _, network in read_set(path).networks(quick=False)
         }
 
-    asked = read_requirements(ROOT / "examples" / "robustness")
+    asked = read_requirements(ROOT / "data" / "robustness")
     assert {each.league.name for each in asked} == {"beside-cubic", "loss", "starvation"}
     assert len(networks("robustness")) == 76
     assert not networks("robustness") & networks("league")

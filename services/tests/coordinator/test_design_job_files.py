@@ -22,7 +22,7 @@ from services.tests.coordinator.running_server import RunningServer, settings_fo
 from tests.waiting import wait_until
 
 _TRACE = "".join(f"{each}\n" for each in range(0, 30_000, 5)).encode()
-_TABLE = (ROOT / "examples" / "remyccs" / "one-x" / "remycc.json").read_bytes()
+_TABLE = (ROOT / "data" / "remyccs" / "one-x" / "remycc.json").read_bytes()
 _DESIGN: Mapping[str, Any] = {
     "network": {
         "rtt_ms": {"exact": 50},

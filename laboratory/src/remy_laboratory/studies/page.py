@@ -249,7 +249,7 @@ def markdown_page(
         f"    {command}",
         "",
         "from [studies as data](studies.md). RemyCCs that others published are read from the",
-        "folder that `REMY_REFERENCE_DIR` names; *ours* are those of examples/remyccs. A",
+        "folder that `REMY_REFERENCE_DIR` names; *ours* are those of data/remyccs. A",
         "reason for a difference says by what run it was tested, or that it was not.",
         "",
         counts_sentence(results),

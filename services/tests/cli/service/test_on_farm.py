@@ -53,7 +53,7 @@ def no_published_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def studies(tmp_path: Path) -> Path:
-    table = Path("examples/remyccs") / _TABLE / "remycc.json"
+    table = Path("data/remyccs") / _TABLE / "remycc.json"
     place = tmp_path / "remyccs" / _TABLE
     place.mkdir(parents=True)
     shutil.copy(table, place)
