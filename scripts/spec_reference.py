@@ -95,12 +95,12 @@ filled in, those of the `edition` that it names (`proto/README.md`).
 
     name: two-senders
     network:
-      link_rate_mbps: {uniform: [10, 20]}
+      rate_mbps: {uniform: [10, 20]}
       rtt_ms: 150
       senders: {integer_uniform: [1, 2]}
-    traffic:
-      exponential_time: {mean_ms: 5000}
-      mean_off_ms: 5000
+      traffic:
+        exponential_time: {mean_ms: 5000}
+        mean_off_ms: 5000
 """
 
 _HEADER: Final = "| Key | Value | Unit | Allowed | Default | Meaning |\n|---|---|---|---|---|---|"

@@ -6,13 +6,13 @@ import { navigate } from "./routes";
 
 const EXAMPLE = `name: my-first
 network:
-  link_rate_mbps: {uniform: [10, 20]}
+  rate_mbps: {uniform: [10, 20]}
   rtt_ms: {uniform: [100, 200]}
   senders: {integer_uniform: [1, 8]}
   buffer: infinite
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 objective:
   delta: 1
 `;

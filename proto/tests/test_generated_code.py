@@ -8,7 +8,7 @@ from remy_proto.v1 import constraints_pb2, spec_pb2
 
 
 def test_fields_carry_their_declared_constraints() -> None:
-    field = spec_pb2.NetworkModel.DESCRIPTOR.fields_by_name["link_rate_mbps"]
+    field = spec_pb2.NetworkModel.DESCRIPTOR.fields_by_name["rate_mbps"]
     extensions: Any = field.GetOptions().Extensions
     constraint: constraints_pb2.Constraint = extensions[constraints_pb2.constraint]
     assert constraint.unit == "Mbit/s"

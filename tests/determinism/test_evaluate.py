@@ -18,14 +18,14 @@ from benchmarks.tables import write_eight_rules
 _SPEC = """\
 name: mixed
 network:
-  link_rate_mbps: {log_uniform: [2, 200]}
+  rate_mbps: {log_uniform: [2, 200]}
   rtt_ms: {uniform: [10, 200]}
   senders: {integer_uniform: [1, 8]}
   buffer: {packets: [20, 200]}
   loss_probability: [0, 0.01]
-traffic:
-  TRAFFIC
-  mean_off_ms: 500
+  traffic:
+    TRAFFIC
+    mean_off_ms: 500
 objective: {alpha: 1.5, beta: 0.7, delta: 0.3}
 stop: {epochs: 1}
 """

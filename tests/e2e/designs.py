@@ -11,12 +11,12 @@ from tests.e2e.farm import CLI
 
 _NETWORK = """
 network:
-  link_rate_mbps: {uniform: [10, 20]}
+  rate_mbps: {uniform: [10, 20]}
   rtt_ms: 150
   senders: {integer_uniform: [1, 2]}
-traffic:
-  exponential_time: {mean_ms: 1000}
-  mean_off_ms: 1000
+  traffic:
+    exponential_time: {mean_ms: 1000}
+    mean_off_ms: 1000
 """
 
 

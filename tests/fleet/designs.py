@@ -16,12 +16,15 @@ from remy_simulator.columns import Slice, shared_part, slice_request
 _NETWORK = """\
 name: short
 network:
-  link_rate_mbps: {uniform: [10, 20]}
+  rate_mbps: {uniform: [10, 20]}
   rtt_ms: {uniform: [20, 60]}
   senders: {integer_uniform: [1, 3]}
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
+  traffic:
+    exponential_time: {mean_ms: 500}
+    mean_off_ms: 500
+  traffic:
+    exponential_time: {mean_ms: 500}
+    mean_off_ms: 500
 signals: [rtt_ratio]
 """
 # Two tables that meet each other and a protocol, each by an objective of its own.
@@ -30,13 +33,13 @@ name: short
 models:
   - weight: 2
     network:
-      link_rate_mbps: {uniform: [10, 20]}
+      rate_mbps: {uniform: [10, 20]}
       rtt_ms: {uniform: [20, 60]}
       groups:
         - {design: swift, count: {integer_uniform: [0, 2]}}
         - {design: calm, weight: 2, objective: {delta: 10}}
   - network:
-      link_rate_mbps: 12
+      rate_mbps: 12
       rtt_ms: 40
       buffer: 50
       groups:
@@ -44,9 +47,6 @@ models:
         - protocol: remy-aimd
           weight: 0
           traffic: {exponential_bytes: {mean_bytes: 1e5}, mean_off_ms: 100}
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
 signals: [rtt_ratio]
 """
 _SEARCHES: Final = {

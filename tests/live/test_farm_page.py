@@ -255,7 +255,7 @@ def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Clie
 
 
 def test_a_specification_is_checked_as_validate_does(seen: Farm, tmp_path: Path) -> None:
-    text = f"name: '{HOSTILE}'\nnetwork: {{rtt_ms: -5, link_rate_mbps: 10, senders: 2}}\n"
+    text = f"name: '{HOSTILE}'\nnetwork: {{rtt_ms: -5, rate_mbps: 10, senders: 2}}\n"
     path = tmp_path / "spec.yaml"
     path.write_text(text, encoding="utf-8")
     page = seen.page

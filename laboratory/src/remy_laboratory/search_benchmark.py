@@ -43,7 +43,7 @@ MINIMUM_ON_MS = 500.0
 _MODEL: Tree = {
     "name": "general-purpose",
     "network": {
-        "link_rate_mbps": {"uniform": [10, 20]},
+        "rate_mbps": {"uniform": [10, 20]},
         "rtt_ms": {"uniform": [100, 200]},
         "senders": {"integer_uniform": [1, 16]},
         "buffer": "infinite",
@@ -80,7 +80,7 @@ def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
     model: Tree = {
         "name": "learnability",
         "network": {
-            "link_rate_mbps": {"log_uniform": [lowest_mbps, highest_mbps]},
+            "rate_mbps": {"log_uniform": [lowest_mbps, highest_mbps]},
             "rtt_ms": 150,
             "senders": 2,
             "buffer": "infinite",
@@ -95,7 +95,7 @@ def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
 _GENERALIST: Tree = {
     "name": "generalist",
     "network": {
-        "link_rate_mbps": {"log_uniform": [1, 1000]},
+        "rate_mbps": {"log_uniform": [1, 1000]},
         "rtt_ms": {"log_uniform": [10, 300]},
         "senders": [1, 2, 4, 8, 16, 32, 64, 100],
         "buffer": "infinite",

@@ -29,11 +29,11 @@ from remy_simulator.messages import from_native
 SPACE = """\
 name: space
 network:
-  link_rate_mbps: {log_uniform: [1, 30]}
+  rate_mbps: {log_uniform: [1, 30]}
   rtt_ms: {uniform: [20, 100]}
   senders: [1, 2, 4]
   buffer: {packets: {integer_uniform: [5, 300]}}
-traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}
 objective: {delta: 1}
 search: {simulated_seconds: 4}
 """
@@ -70,7 +70,7 @@ def test_what_is_found_is_worse_than_what_is_there_and_where_it_must_be() -> Non
     assert worst.loss.mean > result.spread.mean + 3 * worst.loss.standard_error
     # Who sends always as much loses most where that is far too much, or far too little.
     asked_mbps = worst.network.senders.exact * 2.4
-    ratio = asked_mbps / worst.network.link_rate_mbps.exact
+    ratio = asked_mbps / worst.network.rate_mbps.exact
     assert ratio > 1.5 or ratio < 0.25
     assert worst.score is not None
     assert worst.rival_score is not None
@@ -120,7 +120,7 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
     # Of 16 networks of a step a quarter are those.
     drawn = Networks(spec).draw(seed=5, count=16, stratified=True)
     rates = [each.link_rate_packets_per_ms for each in columns.unpack_specimens(drawn)]
-    known = [each.network.link_rate_mbps.exact / 12 for each in result.found]
+    known = [each.network.rate_mbps.exact / 12 for each in result.found]
     assert sum(rate in known for rate in rates) in (3, 4, 5)
     # A round after the next: what there was before keeps its proportions.
     again = spec_of_tree(hardened(hardened(_tree(SPACE), path, 0.25), path, 0.5))
@@ -131,9 +131,9 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("network", "sentence"),
     [
-        ("network: {link_rate_mbps: 4, rtt_ms: 20, senders: 2}", "has nothing that varies"),
+        ("network: {rate_mbps: 4, rtt_ms: 20, senders: 2}", "has nothing that varies"),
         (
-            "models: [{network: {link_rate_mbps: 4, rtt_ms: 20, senders: 2}}]",
+            "models: [{network: {rate_mbps: 4, rtt_ms: 20, senders: 2}}]",
             "models is given, but an attack is on networks of one model",
         ),
     ],

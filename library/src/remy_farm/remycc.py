@@ -63,8 +63,9 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
     Distributions are reduced to their ends, which is all that the format holds; an on time by bytes
     is left out.
     """
-    network, traffic = outline(spec).network, outline(spec).traffic
-    link_low, link_high = extent(network.link_rate_mbps)
+    network = outline(spec).network
+    traffic = network.traffic
+    link_low, link_high = extent(network.rate_mbps)
     config = dna_pb2.ConfigRange(
         link_packets_per_ms=dna_pb2.Range(
             low=link_low / KILOBITS_PER_PACKET, high=link_high / KILOBITS_PER_PACKET

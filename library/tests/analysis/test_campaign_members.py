@@ -6,8 +6,7 @@ from remy_farm.specification.reading import read_yaml
 
 TEXT = """
 name: small
-network: {link_rate_mbps: 10, rtt_ms: 100, senders: 2}
-traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}
+network: {rate_mbps: 10, rtt_ms: 100, senders: 2, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
 """
 TREE = read_yaml(TEXT, "test")
 
@@ -43,7 +42,7 @@ def test_two_sweeps_do_not_set_the_same(other: str) -> None:
 
 def test_names_that_are_too_long_become_numbers() -> None:
     rates = ",".join(str(rate) for rate in range(1, 60))
-    long = members_of(TREE, [parse_sweep(f"network.link_rate_mbps=[{rates}],10")])
+    long = members_of(TREE, [parse_sweep(f"network.rate_mbps=[{rates}],10")])
     assert [member.name for member in long] == ["member-1", "member-2"]
 
 

@@ -7,18 +7,21 @@ _TEXT = """\
 name: pair
 models:
   - network:
-      link_rate_mbps: 12
+      rate_mbps: 12
       rtt_ms: 40
       groups:
         - {design: swift, count: {integer_uniform: [1, 2]}, objective: {delta: 0.1}}
         - {design: calm, objective: {delta: 10}}
+      traffic:
+        exponential_time: {mean_ms: 300}
+        mean_off_ms: 300
   - network:
-      link_rate_mbps: 12
+      rate_mbps: 12
       rtt_ms: 40
       groups: [{design: calm, count: 2, objective: {delta: 10}}]
-traffic:
-  exponential_time: {mean_ms: 300}
-  mean_off_ms: 300
+      traffic:
+        exponential_time: {mean_ms: 300}
+        mean_off_ms: 300
 search:
   simulated_seconds: 2
   joint:

@@ -11,12 +11,12 @@ _TEXT = """
 name: small-joint
 edition: EDITION
 network:
-  link_rate_mbps: {uniform: {low: 10, high: 20}}
+  rate_mbps: {uniform: {low: 10, high: 20}}
   rtt_ms: {uniform: {low: 100, high: 200}}
   senders: {integer_uniform: {low: 1, high: 4}}
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 signals: [SIGNALS]
 search:
   mode: joint

@@ -8,12 +8,12 @@ from remy_proto.v1 import spec_pb2
 _TEXT = """
 name: small
 network:
-  link_rate_mbps: {uniform: {low: 10, high: 20}}
+  rate_mbps: {uniform: {low: 10, high: 20}}
   rtt_ms: {uniform: {low: 100, high: 200}}
   senders: {integer_uniform: {low: 1, high: 4}}
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 signals: [SIGNALS]
 search:
   mode: paper

@@ -14,12 +14,12 @@ from remy_simulator.columns import unpack_specimens
 MINIMAL = """
 name: small
 network:
-  link_rate_mbps: 15
+  rate_mbps: 15
   rtt_ms: 150
   senders: 2
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 stop: {epochs: 4}
 """
 
@@ -156,7 +156,7 @@ def _networks(draw: st.DrawFn) -> spec_pb2.NetworkModel:
         distributions(0, 1e6, integral=True).map(lambda packets: spec_pb2.Buffer(packets=packets)),
     )
     network = spec_pb2.NetworkModel(
-        link_rate_mbps=draw(distributions(1e-3, 1e6)),
+        rate_mbps=draw(distributions(1e-3, 1e6)),
         rtt_ms=draw(distributions(1e-3, 1e6)),
         senders=draw(distributions(1, 10000, integral=True)),
         buffer=draw(buffers),

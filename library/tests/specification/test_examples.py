@@ -86,7 +86,7 @@ def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None
     """A packet's service time or less, or one sender could not fill the link; of scale-free rules
     well below the interval that is measured."""
     spec = load_spec(path)
-    _, fastest_mbps = extent(outline(spec).network.link_rate_mbps)
+    _, fastest_mbps = extent(outline(spec).network.rate_mbps)
     search = spec.search
     if spec.rules != rule_table_pb2.RULES_ABSOLUTE:
         assert search.joint.intersend_ratio.minimum <= 0.5
@@ -124,7 +124,7 @@ def test_general_purpose_designs(delta: str) -> None:
     """The first table of section 5.1 of TCP ex Machina."""
     spec = _load(f"general-purpose-delta{delta}")
     network = spec.network
-    assert network.link_rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=10, high=20)
+    assert network.rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=10, high=20)
     assert network.rtt_ms.uniform == spec_pb2.Distribution.Uniform(low=100, high=200)
     assert network.senders.integer_uniform == spec_pb2.Distribution.IntegerUniform(low=1, high=16)
     assert network.buffer.HasField("infinite")
@@ -150,7 +150,7 @@ def test_a_general_purpose_design_for_real_clocks() -> None:
 def test_one_table_for_many_networks() -> None:
     """The ranges of the learnability study at once, with clocks as kernels have them."""
     network = _load("generalist").network
-    assert extent(network.link_rate_mbps) == (1, 1000)
+    assert extent(network.rate_mbps) == (1, 1000)
     assert extent(network.rtt_ms) == (10, 300)
     assert extent(network.senders) == (1, 100)
     assert extent(network.measurement.bunch_packets) == (1, 4)
@@ -160,9 +160,9 @@ def test_one_table_for_many_networks() -> None:
 def test_designs_for_known_and_tenfold_link_rates() -> None:
     """The second table of section 5.1."""
     one, ten = _load("one-x"), _load("ten-x")
-    assert one.network.link_rate_mbps.exact == 15
-    assert ten.network.link_rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=4.7, high=47)
-    ten.network.link_rate_mbps.exact = 15
+    assert one.network.rate_mbps.exact == 15
+    assert ten.network.rate_mbps.uniform == spec_pb2.Distribution.Uniform(low=4.7, high=47)
+    ten.network.rate_mbps.exact = 15
     ten.name = one.name
     assert one == ten
     assert (one.network.rtt_ms.exact, one.network.senders.exact) == (150, 2)
@@ -172,7 +172,7 @@ def test_datacenter_design() -> None:
     """Section 5.5: minimum potential delay, and hardly more."""
     spec = _load("datacenter")
     assert (spec.objective.alpha, spec.objective.delta) == (2, 0.002)
-    assert spec.network.link_rate_mbps.exact == 10_000
+    assert spec.network.rate_mbps.exact == 10_000
     assert spec.network.rtt_ms.exact == 4
     assert extent(spec.network.senders) == (1, 64)
     assert spec.network.buffer.packets.exact == 1000
@@ -189,7 +189,7 @@ def test_learnability_designs(factor: str, low: float, high: float) -> None:
     spec = _load(f"learnability-{factor}")
     remembers = spec.name in _REMEMBERING
     young = rule_table_pb2.SIGNAL_AGE if remembers else rule_table_pb2.SIGNAL_SLOW_REC_RATIO
-    assert spec.network.link_rate_mbps.log_uniform == spec_pb2.Distribution.LogUniform(
+    assert spec.network.rate_mbps.log_uniform == spec_pb2.Distribution.LogUniform(
         low=low, high=high
     )
     assert (spec.network.rtt_ms.exact, spec.network.senders.exact) == (150, 2)
@@ -207,7 +207,7 @@ def test_designs_for_a_range_of_rtts(range_: str) -> None:
     """Table 4 of the learnability study."""
     spec = _load(f"learnability-rtt-{range_}")
     assert extent(spec.network.rtt_ms) == tuple(map(float, range_.split("-")))
-    assert (spec.network.link_rate_mbps.exact, spec.network.senders.exact) == (31.6, 2)
+    assert (spec.network.rate_mbps.exact, spec.network.senders.exact) == (31.6, 2)
 
 
 @pytest.mark.parametrize("range_", ["1-2", "1-10", "1-20", "1-50", "1-100"])
@@ -215,4 +215,4 @@ def test_designs_for_a_range_of_senders(range_: str) -> None:
     """Table 3 of the learnability study."""
     spec = _load(f"learnability-senders-{range_}")
     assert extent(spec.network.senders) == tuple(map(float, range_.split("-")))
-    assert (spec.network.link_rate_mbps.exact, spec.network.rtt_ms.exact) == (15, 150)
+    assert (spec.network.rate_mbps.exact, spec.network.rtt_ms.exact) == (15, 150)

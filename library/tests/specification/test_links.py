@@ -70,7 +70,7 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
 ) -> None:
     senders = "senders: {integer_uniform: [1, 9]}"
     plain = _spec(
-        f"link_rate_mbps: {rate}, rtt_ms: {rtt}, loss_probability: {loss}, {senders}, "
+        f"rate_mbps: {rate}, rtt_ms: {rtt}, loss_probability: {loss}, {senders}, "
         f"buffer: {'infinite' if buffer is None else f'{{packets: {buffer}}}'}, queue: codel"
     )
     waiting = "" if buffer is None else f", buffer_packets: {buffer}"
@@ -80,7 +80,7 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
         Networks(each).draw(seed=seed, count=12, stratified=stratified) for each in (plain, said)
     ]
     assert drawn[0] == drawn[1]
-    assert outline(plain).network.link_rate_mbps == outline(said).network.link_rate_mbps
+    assert outline(plain).network.rate_mbps == outline(said).network.rate_mbps
 
 
 def test_routes_name_links_by_number_too() -> None:
@@ -211,7 +211,7 @@ def test_a_parking_lot_has_routes_and_rtts() -> None:
 
 def test_groups_at_one_link_may_have_rtts_of_their_own() -> None:
     spec = _spec(
-        "link_rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc, rtt_ms: 50}, {design: remycc}]"
+        "rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc, rtt_ms: 50}, {design: remycc}]"
     )
     (specimen,) = draw_specimens(spec, seed=1, count=1)
     near, far = specimen.senders
@@ -234,7 +234,7 @@ def test_incast_is_a_barrier_before_a_port() -> None:
 
 def test_senders_join_and_leave_at_given_times() -> None:
     spec = _spec(
-        "link_rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc}, {protocol: cubic, traffic:"
+        "rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc}, {protocol: cubic, traffic:"
         " {intervals: {begin_ms: [1000, 3000], end_ms: [2000]}}}]",
         "traffic: {always: {}}\n",
     )
@@ -249,7 +249,7 @@ def test_senders_join_and_leave_at_given_times() -> None:
 def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_sooner() -> None:
     load = "empirical_bytes: {probabilities: [0, 1], bytes: [3000, 6000], extra_bytes: 1500}"
     spec = _spec(
-        "link_rate_mbps: 10, rtt_ms: 100, senders: 1",
+        "rate_mbps: 10, rtt_ms: 100, senders: 1",
         f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 0.5}}\n",
     )
     (specimen,) = draw_specimens(spec, seed=1, count=1)
@@ -260,7 +260,7 @@ def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_soone
     assert sender.traffic.first_off_factor == 0.5
     # 1 is what everybody has who says nothing.
     plain = _spec(
-        "link_rate_mbps: 10, rtt_ms: 100, senders: 1",
+        "rate_mbps: 10, rtt_ms: 100, senders: 1",
         f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 1}}\n",
     )
     (specimen,) = draw_specimens(plain, seed=1, count=1)
@@ -275,8 +275,8 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
     ("network", "sentence"),
     [
         (
-            "rtt_ms: 1, senders: 1, link_rate_mbps: 3, links: [{rate_mbps: 1}]",
-            "network has links and link_rate_mbps, but each link has what is its own",
+            "rtt_ms: 1, senders: 1, rate_mbps: 3, links: [{rate_mbps: 1}]",
+            "network has links and rate_mbps, but each link has what is its own",
         ),
         (
             "rtt_ms: 1, links: [{rate_mbps: 1}], groups: [{design: a, route: {links: [b]}}]",
@@ -287,7 +287,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
             "network.groups[0].route.links is missing, and must be given beside return_links",
         ),
         (
-            "rtt_ms: 1, link_rate_mbps: 1, groups: [{design: a, route: {links: [b]}}]",
+            "rtt_ms: 1, rate_mbps: 1, groups: [{design: a, route: {links: [b]}}]",
             "network.groups have a route, but the network has no links to go over",
         ),
         (
@@ -315,11 +315,11 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
             "network.links[0].trace must have path, the file of a recording, or sha256",
         ),
         (
-            "rtt_ms: 1, link_rate_mbps: 1, groups: [{design: a}, {table: {json: '{}'}}]",
+            "rtt_ms: 1, rate_mbps: 1, groups: [{design: a}, {table: {json: '{}'}}]",
             "network.groups[1].table.json that is no RemyCC as 'remy-farm convert' writes them",
         ),
         (
-            f"rtt_ms: 1, link_rate_mbps: 1, groups: [{{table: {{json: '{_TABLE}'}}}}]",
+            f"rtt_ms: 1, rate_mbps: 1, groups: [{{table: {{json: '{_TABLE}'}}}}]",
             "network.groups leave nothing to design, but a group that has senders must have design",
         ),
     ],
@@ -371,7 +371,7 @@ def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> Non
     ],
 )
 def test_loads_that_make_no_sense_are_one_sentence(traffic: str, sentence: str) -> None:
-    plain = "link_rate_mbps: 1, rtt_ms: 1, senders: 1"
+    plain = "rate_mbps: 1, rtt_ms: 1, senders: 1"
     assert _error(plain, f"traffic: {{{traffic}}}\n").startswith(f"spec.yaml: {sentence}")
 
 
@@ -427,7 +427,7 @@ def test_what_a_simulation_costs_is_what_its_recording_carries(tmp_path: Path) -
     spec = load_spec(_in_folder(tmp_path))
     request = trial_request(spec, None, seed=1, specimens=2, seconds=8.0)
     assert stated_packets(request).tolist() == pytest.approx([4000, 4000])
-    low, usual, high = outline(spec).network.link_rate_mbps.list.values
+    low, usual, high = outline(spec).network.rate_mbps.list.values
     assert low == usual == high == pytest.approx(6)
 
 

@@ -25,14 +25,14 @@ def _spec(network: str, rest: str = "") -> spec_pb2.DesignSpec:
 def _groups(*groups: str, more: str = "", rest: str = "") -> spec_pb2.DesignSpec:
     listed = ", ".join(f"{{{group}}}" for group in groups)
     return _spec(
-        f"network: {{link_rate_mbps: 12, rtt_ms: 100, groups: [{listed}]{more}}}", rest=rest
+        f"network: {{rate_mbps: 12, rtt_ms: 100, groups: [{listed}]{more}}}", rest=rest
     )
 
 
 def _mixture(*weights: float, network: str = "senders: 1") -> spec_pb2.DesignSpec:
     models = "".join(
         f"  - weight: {weight}\n"
-        f"    network: {{link_rate_mbps: {12 * (number + 1)}, "
+        f"    network: {{rate_mbps: {12 * (number + 1)}, "
         f"rtt_ms: {{uniform: [1, 2]}}, {network}}}\n"
         for number, weight in enumerate(weights)
     )
@@ -46,9 +46,9 @@ def _error(text: str) -> str:
 
 
 def test_one_group_of_the_designed_table_is_what_senders_are() -> None:
-    plain = _spec("network: {link_rate_mbps: {uniform: [1, 20]}, rtt_ms: 100, senders: 3}")
+    plain = _spec("network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100, senders: 3}")
     grouped = _spec(
-        "network: {link_rate_mbps: {uniform: [1, 20]}, rtt_ms: 100,"
+        "network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100,"
         " groups: [{design: remycc, count: 3}]}"
     )
     drawn = [draw_specimens(spec, seed=5, count=20, stratified=True) for spec in (plain, grouped)]
@@ -114,7 +114,7 @@ def test_unstratified_networks_depend_on_their_number_alone() -> None:
 
 def test_a_model_alone_is_the_network() -> None:
     alone = draw_specimens(_mixture(7), seed=2, count=16, stratified=True)
-    network = "network: {link_rate_mbps: 12, rtt_ms: {uniform: [1, 2]}, senders: 1}"
+    network = "network: {rate_mbps: 12, rtt_ms: {uniform: [1, 2]}, senders: 1}"
     assert alone == draw_specimens(_spec(network), seed=2, count=16, stratified=True)
 
 
@@ -141,11 +141,11 @@ def test_mixtures_read_back_as_they_were_written(name: str) -> None:
 
 def test_an_outline_spans_all_models() -> None:
     model = outline(_mixture(1, 0, 4, network="groups: [{design: a, count: [1, 5]}]"))
-    assert sorted({*model.network.link_rate_mbps.list.values}) == [12, 24, 36]
+    assert sorted({*model.network.rate_mbps.list.values}) == [12, 24, 36]
     assert sorted({*model.network.senders.list.values}) == [1, 5]
 
 
-_NETWORK = "link_rate_mbps: 12, rtt_ms: 100"
+_NETWORK = "rate_mbps: 12, rtt_ms: 100"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(network: str, sentence: str
 def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
     groups = "groups: [{design: a}, {design: b}]"
     text = (
-        f"name: groups\nnetwork: {{link_rate_mbps: 12, rtt_ms: 100, {groups}}}\n{_TRAFFIC}"
+        f"name: groups\nnetwork: {{rate_mbps: 12, rtt_ms: 100, {groups}}}\n{_TRAFFIC}"
         "search: {joint: {steps_in_flight: IN_FLIGHT}}\n"
     )
     assert _error(text.replace("IN_FLIGHT", "2")) == (

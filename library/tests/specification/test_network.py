@@ -23,7 +23,7 @@ from remy_farm.specification.networks import Quantity, quantile
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
 _U64 = st.integers(0, 2**64 - 1)
-_UNIFORM = with_line("  link_rate_mbps: {uniform: [12, 24]}")
+_UNIFORM = with_line("  rate_mbps: {uniform: [12, 24]}")
 
 
 def _link_rates(specimens: list[evaluation_pb2.Specimen]) -> list[float]:
@@ -166,7 +166,7 @@ def test_every_value_lies_in_its_range(
     for specimen in draw_specimens(
         spec, seed=seed, count=3, first_index=first, stratified=stratified
     ):
-        low, high = extent(network.link_rate_mbps)
+        low, high = extent(network.rate_mbps)
         assert low / 12 <= specimen.link_rate_packets_per_ms <= high / 12
         low, high = extent(network.rtt_ms)
         assert low <= specimen.rtt_ms <= high

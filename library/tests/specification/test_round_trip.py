@@ -80,14 +80,14 @@ def test_the_canonical_text_of_a_minimal_specification() -> None:
 name: small
 edition: 3
 network:
-  link_rate_mbps: 15
+  rate_mbps: 15
   rtt_ms: 150
   senders: 2
   buffer: infinite
   loss_probability: 0
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 objective:
   alpha: 1
   beta: 1
@@ -127,14 +127,14 @@ def test_the_canonical_text_of_a_minimal_specification_of_the_first_edition() ->
 name: small
 edition: 1
 network:
-  link_rate_mbps: 15
+  rate_mbps: 15
   rtt_ms: 150
   senders: 2
   buffer: infinite
   loss_probability: 0
-traffic:
-  exponential_time: {mean_ms: 5000}
-  mean_off_ms: 5000
+  traffic:
+    exponential_time: {mean_ms: 5000}
+    mean_off_ms: 5000
 objective:
   alpha: 1
   beta: 1

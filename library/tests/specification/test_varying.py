@@ -23,8 +23,8 @@ name: small
         ("search.joint.steps", 9, "{mode: joint}", "{mode: joint, joint: {steps: 9}}"),
         ("network.rtt_ms", [50, 80], "rtt_ms: 100", "rtt_ms: [50, 80]"),
         ("network.rtt_ms.uniform", [50, 80], "rtt_ms: 100", "rtt_ms: {uniform: [50, 80]}"),
-        ("network.link_rate_mbps.uniform.low", 5, "[10, 20]", "{low: 5, high: 20}"),
-        ("network.link_rate_mbps.exact", 5, "{uniform: [10, 20]}", "5"),
+        ("network.rate_mbps.uniform.low", 5, "[10, 20]", "{low: 5, high: 20}"),
+        ("network.rate_mbps.exact", 5, "{uniform: [10, 20]}", "5"),
         (
             "traffic.exponential_bytes.mean_bytes",
             1e5,

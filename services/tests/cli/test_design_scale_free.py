@@ -11,12 +11,12 @@ from services.tests.cli.conftest import Run
 SPEC = """\
 name: scale-free
 network:
-  link_rate_mbps: {log_uniform: [2, 20]}
+  rate_mbps: {log_uniform: [2, 20]}
   rtt_ms: 100
   senders: 2
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
+  traffic:
+    exponential_time: {mean_ms: 500}
+    mean_off_ms: 500
 search:
   simulated_seconds: 2
   joint: {steps: 6, steps_per_epoch: 3, validation_specimens: 8}

@@ -166,8 +166,7 @@ def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_leagu
 
 SPACE = """\
 name: space
-network: {link_rate_mbps: {uniform: [1, 10]}, rtt_ms: 40, senders: 2, buffer: {packets: 20}}
-traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}
+network: {rate_mbps: {uniform: [1, 10]}, rtt_ms: 40, senders: 2, buffer: {packets: 20}, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}}
 objective: {delta: 1}
 search: {simulated_seconds: 2}
 """

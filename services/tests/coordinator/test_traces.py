@@ -38,9 +38,9 @@ network:
       buffer_packets: 100
   rtt_ms: {uniform: [40, 80]}
   senders: {integer_uniform: [1, 2]}
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
+  traffic:
+    exponential_time: {mean_ms: 500}
+    mean_off_ms: 500
 signals: [rtt_ratio]
 search:
   mode: joint

@@ -40,7 +40,7 @@ from remy_services.kubernetes.design_jobs import (
 NOW = 1_700_000_000.0
 DESIGN: Mapping[str, Any] = {
     "network": {
-        "link_rate_mbps": {"uniform": {"low": 10, "high": 20}},
+        "rate_mbps": {"uniform": {"low": 10, "high": 20}},
         "rtt_ms": {"exact": "150.5"},
         "senders": {"exact": 2},
     },

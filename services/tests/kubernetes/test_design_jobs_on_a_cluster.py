@@ -371,7 +371,7 @@ def test_a_job_follows_what_a_config_map_holds(namespace: Namespace, server: Run
         namespace=namespace.name,
     )
     tree = design()
-    del tree["network"]["link_rate_mbps"]
+    del tree["network"]["rate_mbps"]
     trace = {"path": "lte/down.trace", "semantics": "ns2"}
     tree["network"] |= {"buffer": {"infinite": {}}, "links": [{"trace": trace}]}
     namespace.apply("cellular", tree)

@@ -253,7 +253,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     """Rules that send less than a segment in a smallest RTT of the slowest network."""
     network = outline(spec).network
     shortest_ms = extent(network.rtt_ms)[0]
-    slowest_ms = KILOBITS_PER_PACKET / extent(network.link_rate_mbps)[0]
+    slowest_ms = KILOBITS_PER_PACKET / extent(network.rate_mbps)[0]
     absolute_only = start_rule(table)
     slow = []
     for rule in range(table.rule_count):

@@ -102,7 +102,7 @@ def ebpf_files(
 def _design(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
     network = outline(spec).network
     return {
-        "link_rate_mbps": list(extent(network.link_rate_mbps)),
+        "link_rate_mbps": list(extent(network.rate_mbps)),
         "rtt_ms": list(extent(network.rtt_ms)),
         "senders": list(extent(network.senders)),
         "measurement": json_format.MessageToDict(

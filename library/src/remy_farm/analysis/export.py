@@ -56,7 +56,7 @@ def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float
     """The middles of the cells of `rec_ewma` that senders of a specification's networks measure,
     and the bounds between them, in ms."""
     network = outline(spec).network
-    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(network.link_rate_mbps))
+    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(network.rate_mbps))
     low = fastest * _BELOW_FASTEST
     high = slowest * _ABOVE_SLOWEST * extent(network.senders)[1]
     cells = max(math.ceil(log2(high / low) * per_octave), 1)

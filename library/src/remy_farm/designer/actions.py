@@ -187,7 +187,7 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     """Fair shares of the median network: of its rate as pacing, of its packets as window."""
     model = outline(spec)
     network = model.network
-    packets_per_ms = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+    packets_per_ms = quantile(network.rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
     senders_on = _senders_on(model)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
@@ -233,8 +233,8 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     """
     model = outline(spec)
     network = model.network
-    slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.link_rate_mbps))
-    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.traffic))
+    slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.rate_mbps))
+    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.network.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
     share = _start_of(spec).share_of_path
     burst = round(min(max(share * packets, _FEWEST_PACKETS), _MOST_PACKETS))
@@ -355,7 +355,7 @@ def _ratios_of_rates(
     back at those of the link."""
     if _SEND not in axes:
         return []
-    parts, rates = spec.search.joint.rates_at_start, outline(spec).network.link_rate_mbps
+    parts, rates = spec.search.joint.rates_at_start, outline(spec).network.rate_mbps
     packets_per_ms = (quantile(rates, n / parts) / KILOBITS_PER_PACKET for n in range(1, parts))
     # A burst that is slower than the link comes back as it left.
     return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < most})
@@ -372,14 +372,14 @@ def _alike(node: Node, ratios: Sequence[float]) -> list[Node]:
 
 def _senders_on(model: Model) -> float:
     """How many are on at a time on the median network."""
-    return max(1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.traffic))
+    return max(1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.network.traffic))
 
 
 def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
     """How long an on and an off period of the median network take, but no less than four of its
     round trips. A flow by bytes is on for as long as its fair share of the link needs."""
     model = outline(spec)
-    network, traffic = model.network, model.traffic
+    network, traffic = model.network, model.network.traffic
     off_ms = quantile(traffic.mean_off_ms, _MEDIAN)
     match traffic.WhichOneof("on"):
         case "exponential_time":
@@ -391,7 +391,7 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
             if traffic.HasField("constant_bytes"):
                 size = traffic.constant_bytes.bytes
             packets = quantile(size, _MEDIAN) / 1500
-            rate = quantile(network.link_rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+            rate = quantile(network.rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
             on_ms = packets / rate * _senders_on(model)
         case _:
             on_ms = off_ms

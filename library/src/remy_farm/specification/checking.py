@@ -186,7 +186,7 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
 def _senders_are_sound(
     network: spec_pb2.NetworkModel, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
-    if network.groups or network.queue or network.links or network.ack_bytes:
+    if network.sender_groups or network.queue or network.links or network.ack_bytes:
         yield from network_is_sound(network, path, bounds)
 
 
@@ -200,7 +200,7 @@ def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
     """Whether it has more to say of networks than how many senders share them."""
     network = spec.network
     by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-    return bool(spec.models or network.groups or network.queue or network.links or by_flows)
+    return bool(spec.models or network.sender_groups or network.queue or network.links or by_flows)
 
 
 def problem_with_name(name: str) -> str | None:
@@ -455,7 +455,7 @@ def spec_of_tree(
 def _names_files(spec: spec_pb2.DesignSpec) -> bool:
     """Whether it may: links follow recordings, and groups run tables that are given."""
     return any(
-        network.links or any(group.HasField("table") for group in network.groups)
+        network.links or any(group.HasField("table") for group in network.sender_groups)
         for network in (spec.network, *(model.network for model in spec.models))
     )
 

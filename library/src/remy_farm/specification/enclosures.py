@@ -71,7 +71,7 @@ def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
     paths: list[str] = []
     for _, network in networks(spec):
         paths += [link.trace.path for link in network.links if link.trace.HasField("path")]
-        paths += [group.table.path for group in network.groups if group.table.HasField("path")]
+        paths += [group.table.path for group in network.sender_groups if group.table.HasField("path")]
     return list(dict.fromkeys(paths))
 
 
@@ -85,9 +85,9 @@ def enclose(
             if link.HasField("trace"):
                 where = f"{path}.links[{number}].trace"
                 yield from enclose_trace(link.trace, files, where, keep)
-        for number, group in enumerate(network.groups):
+        for number, group in enumerate(network.sender_groups):
             if group.HasField("table") and group.table.HasField("path"):
-                where = f"{path}.groups[{number}].table.path"
+                where = f"{path}.senders[{number}].table.path"
                 yield from _enclose_table(group.table, files, where)
 
 

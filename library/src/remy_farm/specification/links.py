@@ -30,9 +30,17 @@ _DISTRIBUTION: Final = descriptor_of(spec_pb2.Distribution).full_name
 DROP_TAIL: Final = evaluation_pb2.Choice(name="drop-tail")
 # More than the number of any field of a link, or of a message in it.
 _FIELDS: Final = 32
+#: The number of a link's `buffer.packets`. It was a field of the link when the first seeds were
+#: given a meaning, and its draws keep that name.
+BUFFER_OF_A_LINK: Final = 6
 #: What a link of a dumbbell may say.
-_PLAIN: Final = frozenset({"name", "rate_mbps", "buffer_packets", "queue", "loss_probability"})
+_PLAIN: Final = frozenset({"name", "rate_mbps", "buffer", "queue", "loss_probability"})
 _USUAL_PACKET_BYTES: Final = 1500.0
+
+
+_KEPT_NUMBERS: Final = {
+    descriptor_of(spec_pb2.Buffer).fields_by_name["packets"].full_name: BUFFER_OF_A_LINK
+}
 
 
 @cache
@@ -50,6 +58,7 @@ def distributions(message: Message, number: int = 0) -> Iterator[tuple[int, spec
         if field.is_repeated or not is_submessage(field) or not message.HasField(field.name):
             continue
         inner, own = getattr(message, field.name), number * _FIELDS + field.number
+        own = _KEPT_NUMBERS.get(field.full_name, own)
         if descriptor_of(inner).full_name == _DISTRIBUTION:
             yield own, inner
         else:
@@ -89,7 +98,7 @@ def is_dumbbell(network: spec_pb2.NetworkModel) -> bool:
     given = {field.name for field, _ in first.ListFields()}
     if "delay_ms" in given and first.delay_ms.exact == 0 and first.delay_ms.HasField("exact"):
         given.remove("delay_ms")
-    returns = any(group.route.return_links for group in network.groups)
+    returns = any(group.route.return_links for group in network.sender_groups)
     return not others and first.HasField("rate_mbps") and given <= _PLAIN and not returns
 
 
@@ -101,14 +110,11 @@ def as_dumbbell(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
     dumbbell = spec_pb2.NetworkModel()
     dumbbell.CopyFrom(network)
     dumbbell.ClearField("links")
-    for group in dumbbell.groups:
+    for group in dumbbell.sender_groups:
         group.ClearField("route")
-    dumbbell.link_rate_mbps.CopyFrom(link.rate_mbps)
+    dumbbell.rate_mbps.CopyFrom(link.rate_mbps)
     dumbbell.loss_probability.CopyFrom(link.loss_probability)
-    if link.HasField("buffer_packets"):
-        dumbbell.buffer.packets.CopyFrom(link.buffer_packets)
-    else:
-        dumbbell.buffer.infinite.SetInParent()
+    dumbbell.buffer.CopyFrom(link.buffer)
     if link.queue:
         dumbbell.queue = link.queue
     return dumbbell
@@ -139,8 +145,8 @@ def link_message(link: spec_pb2.LinkModel, rate: PacketRate = usual_rate) -> eva
             _copy(link.generated, message.generated.generator)
             if link.generated.HasField("seed"):
                 message.generated.generator.seed = link.generated.seed
-    if link.HasField("buffer_packets"):
-        message.buffer_packets = int(link.buffer_packets.exact)
+    if link.buffer.HasField("packets"):
+        message.buffer_packets = int(link.buffer.packets.exact)
     if link.queue and (queue := chosen(Registry.QUEUE, link.queue)) != DROP_TAIL:
         message.queue.CopyFrom(queue)
     if link.HasField("gilbert_elliott"):

@@ -13,6 +13,7 @@ from google.protobuf import json_format
 
 import remy_simulator
 from remy_farm.specification.links import (
+    BUFFER_OF_A_LINK,
     DROP_TAIL,
     KILOBITS_PER_PACKET,
     as_dumbbell,
@@ -30,7 +31,7 @@ from remy_simulator.registry import Registry
 #: What the one table of a specification without groups is called.
 USUAL_TABLE: Final = "remycc"
 
-_USUAL_BODIES: Final = {"design": "datagram", "table": "datagram", "protocol": "tcp"}
+_USUAL_TRANSPORTS: Final = {"design": "datagram", "table": "datagram", "protocol": "tcp"}
 _MEDIAN: Final = 0.5
 _BELOW_ONE: Final = 1 - 2**-53
 _NOTHING: Final = spec_pb2.Distribution()
@@ -50,18 +51,16 @@ class Model:
 
     weight: float
     network: spec_pb2.NetworkModel
-    traffic: spec_pb2.TrafficModel
-    """Of groups that have none of their own."""
 
     def traffic_of(self, group: spec_pb2.GroupModel) -> spec_pb2.TrafficModel:
         """The load that senders of a group offer."""
-        return group.traffic if group.HasField("traffic") else self.traffic
+        return group.traffic if group.HasField("traffic") else self.network.traffic
 
     @cached_property
     def groups(self) -> Sequence[spec_pb2.GroupModel]:
         """Its senders; those of a model without groups are one."""
-        if self.network.groups:
-            return list(self.network.groups)
+        if self.network.sender_groups:
+            return list(self.network.sender_groups)
         group = spec_pb2.GroupModel(design=USUAL_TABLE, count=self.network.senders)
         return [group]
 
@@ -69,15 +68,8 @@ class Model:
 def models(spec: spec_pb2.DesignSpec) -> list[Model]:
     """What networks are drawn from, in the specification's order."""
     if not spec.models:
-        return [Model(1.0, _without_one_link(spec.network), spec.traffic)]
-    return [
-        Model(
-            each.weight,
-            _without_one_link(each.network),
-            each.traffic if each.HasField("traffic") else spec.traffic,
-        )
-        for each in spec.models
-    ]
+        return [Model(1.0, _without_one_link(spec.network))]
+    return [Model(each.weight, _without_one_link(each.network)) for each in spec.models]
 
 
 def _without_one_link(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
@@ -101,13 +93,13 @@ def _given(spec: spec_pb2.DesignSpec) -> list[str]:
     return list(dict.fromkeys(group.table.json for group in groups if group.HasField("table")))
 
 
-def body_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
+def transport_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
     """What carries a group's senders; None where it is what usually does. Raises ValueError."""
-    if not group.body:
+    if not group.transport:
         return None
-    body = chosen(Registry.BODY, group.body)
-    usual = _USUAL_BODIES.get(group.WhichOneof("controller") or "")
-    return None if body == evaluation_pb2.Choice(name=usual) else body
+    transport = chosen(Registry.BODY, group.transport)
+    usual = _USUAL_TRANSPORTS.get(group.WhichOneof("controller") or "")
+    return None if transport == evaluation_pb2.Choice(name=usual) else transport
 
 
 def outline(spec: spec_pb2.DesignSpec) -> Model:
@@ -117,24 +109,25 @@ def outline(spec: spec_pb2.DesignSpec) -> Model:
     """
     every = models(spec)
     first = every[0]
-    if len(every) == 1 and not first.network.groups and not first.network.links:
+    if len(every) == 1 and not first.network.sender_groups and not first.network.links:
         return first
     network = spec_pb2.NetworkModel()
     network.CopyFrom(first.network)
-    network.ClearField("groups")
+    network.ClearField("sender_groups")
     network.ClearField("links")
     if first.network.links:
         network.loss_probability.CopyFrom(first.network.links[0].loss_probability)
         network.buffer.infinite.SetInParent()
     outlines = [_paths(each.network) for each in every]
-    for name in ("link_rate_mbps", "rtt_ms", "loss_probability"):
+    for name in ("rate_mbps", "rtt_ms", "loss_probability"):
         network.ClearField(name)
         getattr(network, name).CopyFrom(_any_of([getattr(each, name) for each in outlines]))
     network.senders.list.values.extend(
         chain.from_iterable(map(sorted, zip(*map(_senders, every), strict=True)))
     )
     designed = [group for group in first.groups if group.HasField("design")]
-    return Model(1.0, network, first.traffic_of((designed or first.groups)[0]))
+    network.traffic.CopyFrom(first.traffic_of((designed or first.groups)[0]))
+    return Model(1.0, network)
 
 
 def _paths(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
@@ -145,18 +138,18 @@ def _paths(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
         lambda each: quantile(each, _MEDIAN),
         lambda each: extent(each)[1],
     ]
-    rtts = [group.rtt_ms for group in network.groups if group.HasField("rtt_ms")]
+    rtts = [group.rtt_ms for group in network.sender_groups if group.HasField("rtt_ms")]
     if not network.links and not rtts:
         return network
     found = spec_pb2.NetworkModel()
-    found.link_rate_mbps.CopyFrom(network.link_rate_mbps)
+    found.rate_mbps.CopyFrom(network.rate_mbps)
     found.loss_probability.CopyFrom(network.loss_probability)
     shortest, usual, longest = ([path.rtt_ms(take) for path in paths_of(network)] for take in takes)
     ends = [min(shortest), sorted(usual)[len(usual) // 2], max(longest)]
     found.rtt_ms.list.values.extend(ends)
     if network.links:
         each = [[mean_rate_mbps(with_each(link, take)) for link in network.links] for take in takes]
-        found.link_rate_mbps.list.values.extend(sorted(map(min, each)))
+        found.rate_mbps.list.values.extend(sorted(map(min, each)))
         found.loss_probability.CopyFrom(network.links[0].loss_probability)
     return found
 
@@ -181,7 +174,7 @@ def paths_of(network: spec_pb2.NetworkModel) -> list[Path]:
     """Of each group; of all senders where there are no groups. Raises ValueError for a route over a
     link that is not there."""
     paths = []
-    for group in network.groups or [spec_pb2.GroupModel()]:
+    for group in network.sender_groups or [spec_pb2.GroupModel()]:
         rtt = group.rtt_ms if group.HasField("rtt_ms") else network.rtt_ms
         if not network.links:
             paths.append(Path(rtt, [], [], []))
@@ -310,7 +303,7 @@ _A_LINK: Final = 100_000
 _DELAY: Final = spec_pb2.LinkModel.DELAY_MS_FIELD_NUMBER
 _FIRST_LINK: Final = {
     spec_pb2.LinkModel.RATE_MBPS_FIELD_NUMBER: Quantity.LINK_RATE,
-    spec_pb2.LinkModel.BUFFER_PACKETS_FIELD_NUMBER: Quantity.BUFFER,
+    BUFFER_OF_A_LINK: Quantity.BUFFER,
     spec_pb2.LinkModel.LOSS_PROBABILITY_FIELD_NUMBER: Quantity.LOSS,
 }
 
@@ -517,7 +510,7 @@ class _Drawn:
                 ]
             )
         else:
-            self.rates_mbps = draws.values(network.link_rate_mbps, Quantity.LINK_RATE)
+            self.rates_mbps = draws.values(network.rate_mbps, Quantity.LINK_RATE)
             self.losses = draws.values(network.loss_probability, Quantity.LOSS)
             if network.buffer.HasField("packets"):
                 self.buffers = draws.values(network.buffer.packets, Quantity.BUFFER) + 1
@@ -552,7 +545,7 @@ class _Drawn:
             for place, group in enumerate(self._groups)
             if group.HasField("traffic")
         ]
-        for load, behind in ((model.traffic, 0), *own):
+        for load, behind in ((network.traffic, 0), *own):
             for of, quantity in zip(_quantities_of(load), _LOAD, strict=True):
                 self._quantities.append(draws.values(of, behind + quantity))
         self._first_link = len(self._quantities)
@@ -567,7 +560,7 @@ class _Drawn:
         self.counts = [
             draws.values(
                 group.count,
-                Quantity.SENDERS + (_GROUPS + _A_GROUP * place if network.groups else 0),
+                Quantity.SENDERS + (_GROUPS + _A_GROUP * place if network.sender_groups else 0),
             ).astype(np.int64)
             for place, group in enumerate(self._groups)
         ]
@@ -649,8 +642,8 @@ class _Drawn:
             message.table = len(self._networks.designs) + given
         else:
             message.protocol.CopyFrom(chosen(Registry.PROTOCOL, group.protocol))
-        if (body := body_of(group)) is not None:
-            message.body.CopyFrom(body)
+        if (transport := transport_of(group)) is not None:
+            message.body.CopyFrom(transport)
         if group.HasField("weight") and group.weight != 1:
             message.weight = group.weight
         if group.HasField("objective"):

@@ -26,6 +26,7 @@ from remy_farm.specification.schema import (
     oneofs_of,
     show,
 )
+from remy_proto.completion import constraint_of
 from remy_proto.v1 import constraints_pb2, spec_pb2
 
 # YAML and JSON text as plain trees, hostile text included.
@@ -214,6 +215,30 @@ _FORMS = {
 }
 
 
+_NETWORK = descriptor_of(spec_pb2.NetworkModel).full_name
+_LINK = descriptor_of(spec_pb2.LinkModel).full_name
+_GROUP = descriptor_of(spec_pb2.GroupModel).full_name
+
+#: What has another name now, by message and former key: refused, with the name in the sentence.
+NEW_NAMES: Final = {
+    (descriptor_of(spec_pb2.DesignSpec).full_name, "traffic"): "network.traffic",
+    (descriptor_of(spec_pb2.WeightedModel).full_name, "traffic"): "network.traffic",
+    (_NETWORK, "link_rate_mbps"): "rate_mbps",
+    (_NETWORK, "link_mbps"): "rate_mbps",
+    (_NETWORK, "groups"): "senders",
+    (_NETWORK, "loss"): "loss_probability",
+    (_NETWORK, "buffer_bdp"): "buffer.bdp",
+    (_NETWORK, "buffer_ms"): "buffer.ms",
+    (_NETWORK, "buffer_kilobytes"): "buffer.kilobytes",
+    (_NETWORK, "buffer_packets"): "buffer.packets",
+    (_NETWORK, "on_ms"): "traffic.exponential_time.mean_ms",
+    (_NETWORK, "on_bytes"): "traffic.exponential_bytes.mean_bytes",
+    (_NETWORK, "on_icsi_extra_bytes"): "traffic.empirical_bytes.extra_bytes",
+    (_NETWORK, "off_ms"): "traffic.mean_off_ms",
+    (_LINK, "buffer_packets"): "buffer.packets",
+    (_GROUP, "body"): "transport",
+}
+
 #: The key of a word beside other keys, which take the place of those that it stands for.
 _PRESET: Final = "preset"
 
@@ -270,11 +295,37 @@ def forms(message: Descriptor) -> str:
 
 def field_path(path: str, field: FieldDescriptor) -> str:
     """The path of a field of the message at `path`."""
-    return path if field.full_name in _ELIDED else child_path(path, field.name)
+    return path if field.full_name in _ELIDED else child_path(path, key_of(field))
+
+
+def key_of(field: FieldDescriptor) -> str:
+    """The key of a field in a tree."""
+    return constraint_of(field).list_of or str(field.name)
 
 
 def _keys(message: Descriptor) -> str:
-    return ", ".join(field.name for field in message.fields)
+    return ", ".join(keys(message))
+
+
+def keys(message: Descriptor) -> list[str]:
+    """The keys that a message's mapping may have, in the order of the proto file."""
+    return list(dict.fromkeys(map(key_of, message.fields)))
+
+
+def _by_field(mapping: dict[str, Tree], message: Descriptor) -> dict[str, Tree]:
+    """The mapping by the names of fields: where two share a key, a list that is not of numbers is
+    the list field's."""
+    found = dict(mapping)
+    for field in message.fields:
+        key = constraint_of(field).list_of
+        given = mapping.get(key) if key else None
+        if isinstance(given, list) and not all(_is_number(item) for item in given):
+            found[field.name] = found.pop(key)
+    return found
+
+
+def _is_number(tree: Tree) -> bool:
+    return isinstance(tree, int | float) and not isinstance(tree, bool)
 
 
 # A tree of YAML or JSON as a message that says no more than the tree: one walk over the
@@ -304,10 +355,13 @@ class _Reader:
         if not isinstance(mapping, dict):
             self._refuse(path, f"is {show(tree)}, but must be {forms(descriptor)}")
             return
-        known = [field.name for field in descriptor.fields]
-        unknown = [key for key in mapping if key not in known]
+        known = keys(descriptor)
+        unknown = [key for key in mapping if key not in {*known, *descriptor.fields_by_name}]
+        mapping = _by_field(mapping, descriptor)
         for key in unknown:
-            problem = f"is not a known key; {nearest(key, known)}"
+            now = NEW_NAMES.get((descriptor.full_name, key))
+            meant = f"it is {now} now" if now else nearest(key, known)
+            problem = f"is not a known key; {meant}"
             if key == _PRESET and (words := words_for(descriptor)):
                 problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
             self._refuse(child_path(path, key), problem)

@@ -12,12 +12,12 @@ from remy_farm.specification.links import chosen, link_message, names_of, with_e
 from remy_farm.specification.networks import (
     Model,
     arrivals_of,
-    body_of,
     designs,
     extent,
     models,
     paths_of,
     set_when_on,
+    transport_of,
 )
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.traces import RecordedLink
@@ -34,15 +34,15 @@ _PLAIN_QUEUE: Final = "drop-tail"
 _MARKING_QUEUE: Final = "threshold-marking"
 #: Loads whose on periods have a length in time.
 _BY_TIME: Final = ("exponential_time", "always", "intervals")
-_KINDS: Final = {"queue": Registry.QUEUE, "body": Registry.BODY, "protocol": Registry.PROTOCOL}
+_KINDS: Final = {"queue": Registry.QUEUE, "transport": Registry.BODY, "protocol": Registry.PROTOCOL}
 
 
 def network_is_sound(
     network: spec_pb2.NetworkModel, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
     """Senders are given in one way, and what they run can run on the network."""
-    if network.HasField("senders") and network.groups:
-        yield Violation(path, "has senders and groups, but must have one of them")
+    if network.HasField("senders") and network.sender_groups:
+        yield Violation(path, "has senders both as a number and as a list, but must have one of them")
     yield from _can_be_chosen(network, "queue", path)
     if network.links:
         found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
@@ -51,18 +51,18 @@ def network_is_sound(
         if not found and not any([*link_is_sound(link, "", bounds)] for link in network.links):
             yield from _paths_take_time(network, path)
             yield from _links_can_be_simulated(network, child_path(path, "links"))
-    elif any(group.HasField("route") for group in network.groups):
+    elif any(group.HasField("route") for group in network.sender_groups):
         yield Violation(
-            child_path(path, "groups"), "have a route, but the network has no links to go over"
+            child_path(path, "senders"), "have a route, but the network has no links to go over"
         )
-    if network.groups:
-        yield from _senders_fit(network, child_path(path, "groups"))
+    if network.sender_groups:
+        yield from _senders_fit(network, child_path(path, "senders"))
 
 
 def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     """Links are named each by its own name, and say in one way what they are."""
     own = {
-        "link_rate_mbps": network.HasField("link_rate_mbps"),
+        "rate_mbps": network.HasField("rate_mbps"),
         "buffer": network.buffer.HasField("packets"),
         "loss_probability": extent(network.loss_probability)[1] > 0,
         "queue": bool(network.queue),
@@ -105,8 +105,8 @@ def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation
 
 def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     known = names_of(network.links)
-    for number, group in enumerate(network.groups):
-        where = f"{child_path(path, 'groups')}[{number}].route"
+    for number, group in enumerate(network.sender_groups):
+        where = f"{child_path(path, 'senders')}[{number}].route"
         for key in ("links", "return_links"):
             for name in getattr(group.route, key):
                 if name not in known:
@@ -121,7 +121,7 @@ def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Vio
 def _paths_take_time(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     for number, each in enumerate(paths_of(network)):
         if not each.rtt_ms(lambda quantity: extent(quantity)[0]) > 0:
-            group = child_path(path, f"groups[{number}]") if network.groups else path
+            group = child_path(path, f"senders[{number}]") if network.sender_groups else path
             yield Violation(
                 group, "may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms"
             )
@@ -201,7 +201,7 @@ def _can_be_chosen(
 
 
 def _senders_fit(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
-    ends = [extent(group.count) for group in network.groups]
+    ends = [extent(group.count) for group in network.sender_groups]
     if sum(low for low, _ in ends) < 1:
         yield Violation(
             path, "may be a network without senders, but the least counts must add up to 1 or more"
@@ -211,7 +211,7 @@ def _senders_fit(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violatio
         yield Violation(
             path, f"may be {most:.0f} senders, but must be at most {_MOST_SENDERS} together"
         )
-    for number, group in enumerate(network.groups):
+    for number, group in enumerate(network.sender_groups):
         yield from _group_fits(network, group, f"{path}[{number}]")
 
 
@@ -220,7 +220,7 @@ def _group_fits(
 ) -> Iterator[Violation]:
     broken = [
         *_can_be_chosen(group, "protocol", path),
-        *_can_be_chosen(group, "body", path),
+        *_can_be_chosen(group, "transport", path),
         *_can_be_chosen(network, "queue", path),
     ]
     # That of the queue is told of once, with the network.
@@ -234,15 +234,15 @@ def _group_fits(
             where = child_path(child_path(path, "table"), "json")
             yield Violation(where, problem)
     is_protocol = group.HasField("protocol")
-    body = body_of(group)
-    name = body.name if body is not None else "tcp" if is_protocol else "datagram"
+    transport = transport_of(group)
+    name = transport.name if transport is not None else "tcp" if is_protocol else "datagram"
     traits = registry.entries(Registry.BODY)[name].traits
     if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
         what = "protocol" if is_protocol else "table"
-        yield Violation(child_path(path, "body"), f"is {show(name)}, but that carries no {what}")
+        yield Violation(child_path(path, "transport"), f"is {show(name)}, but that carries no {what}")
     if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
         yield Violation(
-            child_path(path, "body"),
+            child_path(path, "transport"),
             f"is {show(name)}, but where the network's measurement has more than offsets of RTTs "
             "and reordering it must be one that measures with noise, as datagram does",
         )
@@ -276,14 +276,14 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
         yield Violation(path, "has network and models, but must have one of them")
         return
     network = child_path(path, "network")
-    where = child_path(path, "models") if spec.models else child_path(network, "groups")
+    where = child_path(path, "models") if spec.models else child_path(network, "senders")
     if spec.models and not any(model.weight > 0 for model in spec.models):
         yield Violation(where, "have weights that are all 0, but one must be positive")
         return
     drawn = [model for model in models(spec) if model.weight > 0]
     groups = [group for model in drawn for group in model.groups]
     # Senders without groups are designed, and scored.
-    if all(model.network.groups for model in drawn):
+    if all(model.network.sender_groups for model in drawn):
         if not any(group.HasField("design") and extent(group.count)[1] > 0 for group in groups):
             yield Violation(
                 where, "leave nothing to design, but a group that has senders must have design"
@@ -371,7 +371,7 @@ def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
         and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
         and spec.objective.throughput != spec_pb2.THROUGHPUT_MEASURE_COMPLETION
         and not any(
-            group.HasField("protocol") or group.body or group.HasField("rtt_ms")
-            for group in network.groups
+            group.HasField("protocol") or group.transport or group.HasField("rtt_ms")
+            for group in network.sender_groups
         )
     )

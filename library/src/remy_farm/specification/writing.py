@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from remy_farm.specification.reading import (
     Tree,
     expand,
+    key_of,
     nearest,
     plain_scalar,
     read_yaml,
@@ -156,7 +157,7 @@ def message_tree(message: Message, depth: int = 0) -> Tree:
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
         if getattr(message, field.name) if field.is_repeated else message.HasField(field.name):
-            tree[field.name] = converted(message, field, partial(_value_tree, depth))
+            tree[key_of(field)] = converted(message, field, partial(_value_tree, depth))
     short = shorten(tree, descriptor_of(message))
     inline = depth >= _INLINE_DEPTH and all(_is_small(value) for value in tree.values())
     return _Inline(tree) if short is tree and inline else short

@@ -267,13 +267,13 @@ class JitterBoxModel(_message.Message):
     def __init__(self, periodic: _Optional[_Union[JitterBoxModel.Periodic, _Mapping]] = ..., batches: _Optional[_Union[JitterBoxModel.Batches, _Mapping]] = ..., random: _Optional[_Union[JitterBoxModel.Random, _Mapping]] = ...) -> None: ...
 
 class LinkModel(_message.Message):
-    __slots__ = ("name", "rate_mbps", "trace", "generated", "delay_ms", "buffer_packets", "queue", "loss_probability", "gilbert_elliott", "schedule", "walk", "policer", "jitter_box")
+    __slots__ = ("name", "rate_mbps", "trace", "generated", "delay_ms", "buffer", "queue", "loss_probability", "gilbert_elliott", "schedule", "walk", "policer", "jitter_box")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
     GENERATED_FIELD_NUMBER: _ClassVar[int]
     DELAY_MS_FIELD_NUMBER: _ClassVar[int]
-    BUFFER_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     GILBERT_ELLIOTT_FIELD_NUMBER: _ClassVar[int]
@@ -286,7 +286,7 @@ class LinkModel(_message.Message):
     trace: TraceModel
     generated: CellularModel
     delay_ms: Distribution
-    buffer_packets: Distribution
+    buffer: Buffer
     queue: str
     loss_probability: Distribution
     gilbert_elliott: GilbertElliottModel
@@ -294,7 +294,7 @@ class LinkModel(_message.Message):
     walk: LinkWalkModel
     policer: PolicerModel
     jitter_box: JitterBoxModel
-    def __init__(self, name: _Optional[str] = ..., rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., trace: _Optional[_Union[TraceModel, _Mapping]] = ..., generated: _Optional[_Union[CellularModel, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution, _Mapping]] = ..., buffer_packets: _Optional[_Union[Distribution, _Mapping]] = ..., queue: _Optional[str] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., gilbert_elliott: _Optional[_Union[GilbertElliottModel, _Mapping]] = ..., schedule: _Optional[_Union[LinkScheduleModel, _Mapping]] = ..., walk: _Optional[_Union[LinkWalkModel, _Mapping]] = ..., policer: _Optional[_Union[PolicerModel, _Mapping]] = ..., jitter_box: _Optional[_Union[JitterBoxModel, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., trace: _Optional[_Union[TraceModel, _Mapping]] = ..., generated: _Optional[_Union[CellularModel, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., queue: _Optional[str] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., gilbert_elliott: _Optional[_Union[GilbertElliottModel, _Mapping]] = ..., schedule: _Optional[_Union[LinkScheduleModel, _Mapping]] = ..., walk: _Optional[_Union[LinkWalkModel, _Mapping]] = ..., policer: _Optional[_Union[PolicerModel, _Mapping]] = ..., jitter_box: _Optional[_Union[JitterBoxModel, _Mapping]] = ...) -> None: ...
 
 class RouteModel(_message.Message):
     __slots__ = ("links", "return_links")
@@ -305,28 +305,32 @@ class RouteModel(_message.Message):
     def __init__(self, links: _Optional[_Iterable[str]] = ..., return_links: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NetworkModel(_message.Message):
-    __slots__ = ("link_rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "groups", "queue", "links", "ack_bytes")
-    LINK_RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "sender_groups", "queue", "links", "ack_bytes", "traffic", "packet_bytes")
+    RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     BUFFER_FIELD_NUMBER: _ClassVar[int]
     LOSS_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     MEASUREMENT_FIELD_NUMBER: _ClassVar[int]
-    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    SENDER_GROUPS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     ACK_BYTES_FIELD_NUMBER: _ClassVar[int]
-    link_rate_mbps: Distribution
+    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
+    PACKET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    rate_mbps: Distribution
     rtt_ms: Distribution
     senders: Distribution
     buffer: Buffer
     loss_probability: Distribution
     measurement: MeasurementModel
-    groups: _containers.RepeatedCompositeFieldContainer[GroupModel]
+    sender_groups: _containers.RepeatedCompositeFieldContainer[GroupModel]
     queue: str
     links: _containers.RepeatedCompositeFieldContainer[LinkModel]
     ack_bytes: float
-    def __init__(self, link_rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ...) -> None: ...
+    traffic: TrafficModel
+    packet_bytes: float
+    def __init__(self, rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., sender_groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., packet_bytes: _Optional[float] = ...) -> None: ...
 
 class GivenTable(_message.Message):
     __slots__ = ("path", "json")
@@ -337,13 +341,13 @@ class GivenTable(_message.Message):
     def __init__(self, path: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...
 
 class GroupModel(_message.Message):
-    __slots__ = ("design", "protocol", "table", "count", "traffic", "body", "weight", "objective", "rtt_ms", "route")
+    __slots__ = ("design", "protocol", "table", "count", "traffic", "transport", "weight", "objective", "rtt_ms", "route")
     DESIGN_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
-    BODY_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -353,22 +357,20 @@ class GroupModel(_message.Message):
     table: GivenTable
     count: Distribution
     traffic: TrafficModel
-    body: str
+    transport: str
     weight: float
     objective: Objective
     rtt_ms: Distribution
     route: RouteModel
-    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., body: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ...) -> None: ...
+    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., transport: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ...) -> None: ...
 
 class WeightedModel(_message.Message):
-    __slots__ = ("weight", "network", "traffic")
+    __slots__ = ("weight", "network")
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
-    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     weight: float
     network: NetworkModel
-    traffic: TrafficModel
-    def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ...) -> None: ...
+    def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ...) -> None: ...
 
 class TrafficModel(_message.Message):
     __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "intervals", "mean_off_ms", "first_off_factor", "poisson", "periodic", "barrier")
@@ -655,12 +657,11 @@ class Workers(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
 
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "edition", "network", "models", "traffic", "objective", "signals", "rules", "search", "stop", "workers")
+    __slots__ = ("name", "edition", "network", "models", "objective", "signals", "rules", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EDITION_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
-    TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -671,11 +672,10 @@ class DesignSpec(_message.Message):
     edition: int
     network: NetworkModel
     models: _containers.RepeatedCompositeFieldContainer[WeightedModel]
-    traffic: TrafficModel
     objective: Objective
     signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
     rules: _rule_table_pb2.Rules
     search: Search
     stop: Stop
     workers: Workers
-    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., models: _Optional[_Iterable[_Union[WeightedModel, _Mapping]]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., models: _Optional[_Iterable[_Union[WeightedModel, _Mapping]]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

@@ -63,7 +63,7 @@ def test_traces_that_a_specification_names_are_uploaded_with_it(
     link = "links: [{trace: {path: link.trace, semantics: mahimahi}, buffer_packets: 50}]"
     lines = spec_file.read_text().splitlines()
     spec_file.write_text(
-        "\n".join(f"  {link}" if "link_rate_mbps" in line else line for line in lines)
+        "\n".join(f"  {link}" if "rate_mbps" in line else line for line in lines)
     )
     job = run_json("submit", spec_file, "--watch", "--quiet")
     assert job["state"] == "succeeded"
