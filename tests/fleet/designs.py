@@ -35,14 +35,14 @@ models:
     network:
       rate_mbps: {uniform: [10, 20]}
       rtt_ms: {uniform: [20, 60]}
-      groups:
+      senders:
         - {design: swift, count: {integer_uniform: [0, 2]}}
         - {design: calm, weight: 2, objective: {delta: 10}}
   - network:
       rate_mbps: 12
       rtt_ms: 40
       buffer: 50
-      groups:
+      senders:
         - {design: swift, count: 2}
         - protocol: remy-aimd
           weight: 0

@@ -47,8 +47,8 @@ _MODEL: Tree = {
         "rtt_ms": {"uniform": [100, 200]},
         "senders": {"integer_uniform": [1, 16]},
         "buffer": "infinite",
+        "traffic": {"exponential_time": {"mean_ms": 5000}, "mean_off_ms": 5000},
     },
-    "traffic": {"exponential_time": {"mean_ms": 5000}, "mean_off_ms": 5000},
     "objective": {"alpha": 1, "beta": 1, "minimum_on_ms": MINIMUM_ON_MS},
     "search": {"mode": "joint"},
 }
@@ -84,8 +84,8 @@ def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
             "rtt_ms": 150,
             "senders": 2,
             "buffer": "infinite",
+            "traffic": {"exponential_time": {"mean_ms": 1000}, "mean_off_ms": 1000},
         },
-        "traffic": {"exponential_time": {"mean_ms": 1000}, "mean_off_ms": 1000},
         "search": {"mode": "joint"},
     }
     return BenchmarkNetwork(model, 256, 30.0, _EVALUATION)
@@ -105,8 +105,8 @@ _GENERALIST: Tree = {
             "bunch_packets": [1, 2, 4],
             "delayed_ack_ms": [0, 1],
         },
+        "traffic": {"exponential_time": {"mean_ms": 2000}, "mean_off_ms": 2000},
     },
-    "traffic": {"exponential_time": {"mean_ms": 2000}, "mean_off_ms": 2000},
     "objective": {"minimum_on_ms": MINIMUM_ON_MS},
     "search": {"mode": "joint", "specimens": 32, "simulated_seconds": 12},
 }

@@ -116,7 +116,6 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
     assert spec.models[0].network == space.spec.network
     for model, found in zip(spec.models[1:], result.found, strict=True):
         assert model.network == found.network
-        assert model.traffic == found.traffic
     # Of 16 networks of a step a quarter are those.
     drawn = Networks(spec).draw(seed=5, count=16, stratified=True)
     rates = [each.link_rate_packets_per_ms for each in columns.unpack_specimens(drawn)]

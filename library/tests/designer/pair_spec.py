@@ -9,7 +9,7 @@ models:
   - network:
       rate_mbps: 12
       rtt_ms: 40
-      groups:
+      senders:
         - {design: swift, count: {integer_uniform: [1, 2]}, objective: {delta: 0.1}}
         - {design: calm, objective: {delta: 10}}
       traffic:
@@ -18,7 +18,7 @@ models:
   - network:
       rate_mbps: 12
       rtt_ms: 40
-      groups: [{design: calm, count: 2, objective: {delta: 10}}]
+      senders: [{design: calm, count: 2, objective: {delta: 10}}]
       traffic:
         exponential_time: {mean_ms: 300}
         mean_off_ms: 300

@@ -39,7 +39,7 @@ def with_line(line: str) -> str:
     if key in keys:
         lines[keys.index(key)] = line
     elif line.startswith("  "):
-        lines.insert(keys.index("traffic"), line)
+        lines.insert(keys.index("  traffic"), line)
     else:
         lines.append(line)
     return "\n".join(lines) + "\n"
@@ -119,7 +119,6 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
     return spec_pb2.DesignSpec(
         name=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)),
         network=draw(_networks()),
-        traffic=draw(_traffic()),
         objective=spec_pb2.Objective(
             alpha=draw(st.floats(0, 10)),
             beta=draw(st.floats(0, 10)),
@@ -161,6 +160,8 @@ def _networks(draw: st.DrawFn) -> spec_pb2.NetworkModel:
         senders=draw(distributions(1, 10000, integral=True)),
         buffer=draw(buffers),
         loss_probability=draw(distributions(0, 0.999)),
+        traffic=draw(_traffic()),
+        packet_bytes=draw(st.integers(1, 1_000_000)),
     )
     if draw(st.booleans()):
         network.measurement.CopyFrom(draw(_measurements()))

@@ -128,8 +128,8 @@ def test_general_purpose_designs(delta: str) -> None:
     assert network.rtt_ms.uniform == spec_pb2.Distribution.Uniform(low=100, high=200)
     assert network.senders.integer_uniform == spec_pb2.Distribution.IntegerUniform(low=1, high=16)
     assert network.buffer.HasField("infinite")
-    assert spec.traffic.exponential_time.mean_ms.exact == 5000
-    assert spec.traffic.mean_off_ms.exact == 5000
+    assert spec.network.traffic.exponential_time.mean_ms.exact == 5000
+    assert spec.network.traffic.mean_off_ms.exact == 5000
     assert (spec.objective.alpha, spec.objective.beta) == (1, 1)
     assert spec.objective.delta == float(delta)
     assert (spec.search.specimens, spec.search.simulated_seconds) == (16, 30)
@@ -176,8 +176,8 @@ def test_datacenter_design() -> None:
     assert spec.network.rtt_ms.exact == 4
     assert extent(spec.network.senders) == (1, 64)
     assert spec.network.buffer.packets.exact == 1000
-    assert spec.traffic.exponential_bytes.mean_bytes.exact == 20e6
-    assert spec.traffic.mean_off_ms.exact == 100
+    assert spec.network.traffic.exponential_bytes.mean_bytes.exact == 20e6
+    assert spec.network.traffic.mean_off_ms.exact == 100
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_learnability_designs(factor: str, low: float, high: float) -> None:
         low=low, high=high
     )
     assert (spec.network.rtt_ms.exact, spec.network.senders.exact) == (150, 2)
-    assert spec.traffic.exponential_time.mean_ms.exact == 1000
-    assert spec.traffic.mean_off_ms.exact == 1000
+    assert spec.network.traffic.exponential_time.mean_ms.exact == 1000
+    assert spec.network.traffic.mean_off_ms.exact == 1000
     assert set(spec.signals) == {
         rule_table_pb2.SIGNAL_RTT_RATIO,
         rule_table_pb2.SIGNAL_SEND_RATIO,

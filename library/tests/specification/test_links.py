@@ -45,7 +45,7 @@ _TABLE = json.dumps(
 
 
 def _text(network: str, traffic: str = _TRAFFIC, rest: str = "") -> str:
-    return f"name: links\nnetwork: {{{network}}}\n{traffic}{rest}"
+    return f"name: links\nnetwork: {{{network}, {traffic.strip()}}}\n{rest}"
 
 
 def _spec(network: str, traffic: str = _TRAFFIC, rest: str = "") -> spec_pb2.DesignSpec:
@@ -73,7 +73,7 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
         f"rate_mbps: {rate}, rtt_ms: {rtt}, loss_probability: {loss}, {senders}, "
         f"buffer: {'infinite' if buffer is None else f'{{packets: {buffer}}}'}, queue: codel"
     )
-    waiting = "" if buffer is None else f", buffer_packets: {buffer}"
+    waiting = "" if buffer is None else f", buffer: {{packets: {buffer}}}"
     link = f"{{name: only, rate_mbps: {rate}, loss_probability: {loss}, queue: codel{waiting}}}"
     said = _spec(f"rtt_ms: {rtt}, {senders}, links: [{link}]")
     drawn = [
@@ -86,7 +86,7 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
 def test_routes_name_links_by_number_too() -> None:
     links = "links: [{rate_mbps: 10}, {name: second, rate_mbps: 20}, {rate_mbps: 30}]"
     one, other = (
-        _spec(f"rtt_ms: 50, {links}, groups: [{{design: remycc, route: {{links: {names}}}}}]")
+        _spec(f"rtt_ms: 50, {links}, senders: [{{design: remycc, route: {{links: {names}}}}}]")
         for names in ("[0, second, 2]", '["0", second, "2"]')
     )
     assert one == other
@@ -94,8 +94,8 @@ def test_routes_name_links_by_number_too() -> None:
 
 
 def test_an_idle_second_link_changes_no_score() -> None:
-    groups = "groups: [{design: remycc, count: 3, route: {links: [busy]}}]"
-    link = "{name: busy, rate_mbps: {uniform: [5, 15]}, buffer_packets: 50, loss_probability: 0.01}"
+    groups = "senders: [{design: remycc, count: 3, route: {links: [busy]}}]"
+    link = "{name: busy, rate_mbps: {uniform: [5, 15]}, buffer: {packets: 50}, loss_probability: 0.01}"
     idle = "{name: idle, rate_mbps: 1000}"
     table = RuleTable([2], [([], (1.0, 1.0, 3.0))])
     received = []
@@ -155,7 +155,7 @@ def _links(draw: st.DrawFn) -> spec_pb2.LinkModel:
         link.generated.maximum_packets_per_s.CopyFrom(draw(distributions(100, 100_000)))
         link.generated.semantics = draw(st.sampled_from(_SEMANTICS))
     if draw(st.booleans()):
-        link.buffer_packets.CopyFrom(draw(distributions(1, 1e6, integral=True)))
+        link.buffer.packets.CopyFrom(draw(distributions(1, 1e6, integral=True)))
         link.queue = draw(st.sampled_from(["codel", "sfq-codel", "drop-tail"]))
     if draw(st.booleans()):
         link.loss_probability.CopyFrom(draw(distributions(0, 0.999)))
@@ -192,7 +192,7 @@ def test_a_parking_lot_has_routes_and_rtts() -> None:
     spec = _spec(
         "rtt_ms: 10, ack_bytes: 40, links: [{name: first, rate_mbps: 10, delay_ms: 75}, "
         "{name: second, rate_mbps: {uniform: [2, 4]}, delay_ms: 75}, {name: back, rate_mbps: 1}],"
-        " groups: [{design: remycc, route: {links: [first, second], return_links: [back]}}, "
+        " senders: [{design: remycc, route: {links: [first, second], return_links: [back]}}, "
         "{design: remycc, route: {links: [second]}, rtt_ms: {uniform: [90, 99]}}]"
     )
     for specimen in draw_specimens(spec, seed=1, count=5):
@@ -211,7 +211,7 @@ def test_a_parking_lot_has_routes_and_rtts() -> None:
 
 def test_groups_at_one_link_may_have_rtts_of_their_own() -> None:
     spec = _spec(
-        "rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc, rtt_ms: 50}, {design: remycc}]"
+        "rate_mbps: 10, rtt_ms: 100, senders: [{design: remycc, rtt_ms: 50}, {design: remycc}]"
     )
     (specimen,) = draw_specimens(spec, seed=1, count=1)
     near, far = specimen.senders
@@ -222,7 +222,7 @@ def test_groups_at_one_link_may_have_rtts_of_their_own() -> None:
 
 def test_incast_is_a_barrier_before_a_port() -> None:
     spec = _spec(
-        "rtt_ms: 1, links: [{rate_mbps: 1000, buffer_packets: 64}], groups: [{design: remycc,"
+        "rtt_ms: 1, links: [{rate_mbps: 1000, buffer: {packets: 64}}], senders: [{design: remycc,"
         " count: {integer_uniform: [2, 64]}}]",
         "traffic: {constant_bytes: {bytes: 65536}, barrier: {pause_ms: {uniform: [1, 2]}}}\n",
         "objective: {throughput: completion, delta: 0}\n",
@@ -234,7 +234,7 @@ def test_incast_is_a_barrier_before_a_port() -> None:
 
 def test_senders_join_and_leave_at_given_times() -> None:
     spec = _spec(
-        "rate_mbps: 10, rtt_ms: 100, groups: [{design: remycc}, {protocol: cubic, traffic:"
+        "rate_mbps: 10, rtt_ms: 100, senders: [{design: remycc}, {protocol: cubic, traffic:"
         " {intervals: {begin_ms: [1000, 3000], end_ms: [2000]}}}]",
         "traffic: {always: {}}\n",
     )
@@ -279,16 +279,16 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
             "network has links and rate_mbps, but each link has what is its own",
         ),
         (
-            "rtt_ms: 1, links: [{rate_mbps: 1}], groups: [{design: a, route: {links: [b]}}]",
-            "network.groups[0].route.links has 'b', but the network's links are 0",
+            "rtt_ms: 1, links: [{rate_mbps: 1}], senders: [{design: a, route: {links: [b]}}]",
+            "network.senders[0].route.links has 'b', but the network's links are 0",
         ),
         (
-            "links: [{rate_mbps: 1}], groups: [{design: a, route: {return_links: ['0']}}]",
-            "network.groups[0].route.links is missing, and must be given beside return_links",
+            "links: [{rate_mbps: 1}], senders: [{design: a, route: {return_links: ['0']}}]",
+            "network.senders[0].route.links is missing, and must be given beside return_links",
         ),
         (
-            "rtt_ms: 1, rate_mbps: 1, groups: [{design: a, route: {links: [b]}}]",
-            "network.groups have a route, but the network has no links to go over",
+            "rtt_ms: 1, rate_mbps: 1, senders: [{design: a, route: {links: [b]}}]",
+            "network.senders have a route, but the network has no links to go over",
         ),
         (
             "senders: 1, links: [{rate_mbps: 1}]",
@@ -315,12 +315,12 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
             "network.links[0].trace must have path, the file of a recording, or sha256",
         ),
         (
-            "rtt_ms: 1, rate_mbps: 1, groups: [{design: a}, {table: {json: '{}'}}]",
-            "network.groups[1].table.json that is no RemyCC as 'remy-farm convert' writes them",
+            "rtt_ms: 1, rate_mbps: 1, senders: [{design: a}, {table: {json: '{}'}}]",
+            "network.senders[1].table.json that is no RemyCC as 'remy-farm convert' writes them",
         ),
         (
-            f"rtt_ms: 1, rate_mbps: 1, groups: [{{table: {{json: '{_TABLE}'}}}}]",
-            "network.groups leave nothing to design, but a group that has senders must have design",
+            f"rtt_ms: 1, rate_mbps: 1, senders: [{{table: {{json: '{_TABLE}'}}}}]",
+            "network.senders leave nothing to design, but a group that has senders must have design",
         ),
     ],
 )
@@ -381,8 +381,8 @@ def _in_folder(folder: Path, trace: bytes = b"1\n3\n4\n8\n") -> Path:
     path = folder / "spec.yaml"
     path.write_text(
         _text(
-            "rtt_ms: 30, links: [{trace: {path: link.down, semantics: ns2}, buffer_packets: 50}],"
-            " groups: [{design: remycc}, {table: other.json, rtt_ms: 60}, {protocol: newreno}]",
+            "rtt_ms: 30, links: [{trace: {path: link.down, semantics: ns2}, buffer: {packets: 50}}],"
+            " senders: [{design: remycc}, {table: other.json, rtt_ms: 60}, {protocol: newreno}]",
             rest="search: {simulated_seconds: 2, joint: {validation_specimens: 4}}\n",
         )
     )
@@ -392,7 +392,7 @@ def _in_folder(folder: Path, trace: bytes = b"1\n3\n4\n8\n") -> Path:
 def test_files_that_are_named_become_part_of_the_specification(tmp_path: Path) -> None:
     path = _in_folder(tmp_path)
     spec = load_spec(path)
-    trace, table = spec.network.links[0].trace, spec.network.groups[1].table
+    trace, table = spec.network.links[0].trace, spec.network.sender_groups[1].table
     assert not trace.HasField("path")
     assert not table.HasField("path")
     # 4 opportunities in 8 ms.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,17 +16,23 @@ from remy_farm.specification.networks import designs, outline
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
-_TRAFFIC = "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}\n"
+_TRAFFIC = "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}"
+
+
+def _text(network: str, rest: str = "") -> str:
+    """A specification whose networks, each on a line, have a load."""
+    loaded = re.sub(r"(network: \{.*)\}$", rf"\1, {_TRAFFIC}}}", network, flags=re.MULTILINE)
+    return f"name: groups\n{loaded}\n{rest}"
 
 
 def _spec(network: str, rest: str = "") -> spec_pb2.DesignSpec:
-    return parse_spec(f"name: groups\n{network}\n{_TRAFFIC}{rest}")
+    return parse_spec(_text(network, rest))
 
 
 def _groups(*groups: str, more: str = "", rest: str = "") -> spec_pb2.DesignSpec:
     listed = ", ".join(f"{{{group}}}" for group in groups)
     return _spec(
-        f"network: {{rate_mbps: 12, rtt_ms: 100, groups: [{listed}]{more}}}", rest=rest
+        f"network: {{rate_mbps: 12, rtt_ms: 100, senders: [{listed}]{more}}}", rest=rest
     )
 
 
@@ -49,7 +56,7 @@ def test_one_group_of_the_designed_table_is_what_senders_are() -> None:
     plain = _spec("network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100, senders: 3}")
     grouped = _spec(
         "network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100,"
-        " groups: [{design: remycc, count: 3}]}"
+        " senders: [{design: remycc, count: 3}]}"
     )
     drawn = [draw_specimens(spec, seed=5, count=20, stratified=True) for spec in (plain, grouped)]
     assert drawn[0] == drawn[1]
@@ -60,7 +67,7 @@ def test_a_group_says_what_its_senders_run_and_what_they_count() -> None:
         "design: remycc, count: 2, weight: 3, objective: {delta: 0.5}",
         "protocol: 'cubic,variant=linux', traffic: {exponential_bytes: {mean_bytes: 1e5},"
         " mean_off_ms: 20}",
-        "design: other, body: tcp",
+        "design: other, transport: tcp",
         more=", queue: codel",
     )
     [specimen] = draw_specimens(spec, seed=1, count=1)
@@ -140,7 +147,7 @@ def test_mixtures_read_back_as_they_were_written(name: str) -> None:
 
 
 def test_an_outline_spans_all_models() -> None:
-    model = outline(_mixture(1, 0, 4, network="groups: [{design: a, count: [1, 5]}]"))
+    model = outline(_mixture(1, 0, 4, network="senders: [{design: a, count: [1, 5]}]"))
     assert sorted({*model.network.rate_mbps.list.values}) == [12, 24, 36]
     assert sorted({*model.network.senders.list.values}) == [1, 5]
 
@@ -152,44 +159,44 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
     ("network", "sentence"),
     [
         (
-            f"network: {{{_NETWORK}, groups: [{{protocol: cubic}}]}}",
-            "network.groups leave nothing to design, but a group that has senders must have design",
+            f"network: {{{_NETWORK}, senders: [{{protocol: cubic}}]}}",
+            "network.senders leave nothing to design, but a group that has senders must have design",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a, weight: 0}}]}}",
-            "network.groups have weights that are all 0, but somebody must be scored",
+            f"network: {{{_NETWORK}, senders: [{{design: a, weight: 0}}]}}",
+            "network.senders have weights that are all 0, but somebody must be scored",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a, count: [0, 2]}}]}}",
-            "network.groups may be a network without senders, but the least counts must add up",
+            f"network: {{{_NETWORK}, senders: [{{design: a, count: [0, 2]}}]}}",
+            "network.senders may be a network without senders, but the least counts must add up",
         ),
         (
-            f"network: {{{_NETWORK}, senders: 2, groups: [{{design: a}}]}}",
+            f"network: {{{_NETWORK}, senders: 2, senders: [{{design: a}}]}}",
             "network has senders and groups, but must have one of them",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{count: 2}}]}}",
-            "network.groups[1] must have one of the keys design, protocol",
+            f"network: {{{_NETWORK}, senders: [{{design: a}}, {{count: 2}}]}}",
+            "network.senders[1] must have one of the keys design, protocol",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: cubc}}]}}",
-            "network.groups[1].protocol is 'cubc', but must be known: there is no protocol",
+            f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: cubc}}]}}",
+            "network.senders[1].protocol is 'cubc', but must be known: there is no protocol",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: 'cubic,variant=linx'}}]}}",
-            "network.groups[1].protocol is 'cubic,variant=linx', but must be known: protocol cubic",
+            f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: 'cubic,variant=linx'}}]}}",
+            "network.senders[1].protocol is 'cubic,variant=linx', but must be known: protocol cubic",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: xcp}}]}}",
-            "network.groups[1].protocol is 'xcp', but that needs an XCP router, and the network's",
+            f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: xcp}}]}}",
+            "network.senders[1].protocol is 'xcp', but that needs an XCP router, and the network's",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a}}, {{protocol: omniscient}}]}}",
-            "network.groups[1].protocol is 'omniscient', but that shares its link with nobody else",
+            f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: omniscient}}]}}",
+            "network.senders[1].protocol is 'omniscient', but that shares its link with nobody else",
         ),
         (
-            f"network: {{{_NETWORK}, groups: [{{design: a, body: udp}}]}}",
-            "network.groups[0].body is 'udp', but must be known: there is no body",
+            f"network: {{{_NETWORK}, senders: [{{design: a, transport: udp}}]}}",
+            "network.senders[0].transport is 'udp', but must be known: there is no body",
         ),
         (
             f"network: {{{_NETWORK}, senders: 2, queue: fifo}}",
@@ -200,7 +207,7 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
             "models have weights that are all 0, but one must be positive",
         ),
         (
-            f"models: [{{network: {{{_NETWORK}, groups: [{{protocol: vegas}}]}}}}]",
+            f"models: [{{network: {{{_NETWORK}, senders: [{{protocol: vegas}}]}}}}]",
             "models leave nothing to design, but a group that has senders must have design",
         ),
         (
@@ -215,14 +222,14 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
     ],
 )
 def test_what_makes_no_sense_is_told_in_one_sentence(network: str, sentence: str) -> None:
-    assert _error(f"name: groups\n{network}\n{_TRAFFIC}").startswith(f"spec.yaml: {sentence}")
+    assert _error(_text(network)).startswith(f"spec.yaml: {sentence}")
 
 
 def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
-    groups = "groups: [{design: a}, {design: b}]"
-    text = (
-        f"name: groups\nnetwork: {{rate_mbps: 12, rtt_ms: 100, {groups}}}\n{_TRAFFIC}"
-        "search: {joint: {steps_in_flight: IN_FLIGHT}}\n"
+    groups = "senders: [{design: a}, {design: b}]"
+    text = _text(
+        f"network: {{rate_mbps: 12, rtt_ms: 100, {groups}}}",
+        "search: {joint: {steps_in_flight: IN_FLIGHT}}\n",
     )
     assert _error(text.replace("IN_FLIGHT", "2")) == (
         "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 where several tables are "
@@ -233,14 +240,15 @@ def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
 
 def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
     assert "signals has other than the usual ones" in _error(
-        f"name: groups\nnetwork: {{{_NETWORK}, senders: 1, queue: codel}}\n{_TRAFFIC}"
-        "signals: [rtt_ratio, loss_rate]\n"
+        _text(
+            f"network: {{{_NETWORK}, senders: 1, queue: codel}}", "signals: [rtt_ratio, loss_rate]\n"
+        )
     )
 
 
 def test_marks_are_looked_at_where_a_queue_marks() -> None:
-    network = f"network: {{{_NETWORK}, senders: 1QUEUE}}\n{_TRAFFIC}"
-    text = f"name: groups\n{network}signals: [rtt_ratio, ecn_fraction]\n"
+    network = f"network: {{{_NETWORK}, senders: 1QUEUE}}"
+    text = _text(network, "signals: [rtt_ratio, ecn_fraction]\n")
     assert "signals has ecn_fraction, but no queue marks packets" in _error(
         text.replace("QUEUE", "")
     )

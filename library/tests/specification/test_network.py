@@ -174,7 +174,7 @@ def test_every_value_lies_in_its_range(
         assert low <= specimen.senders[0].count <= high
         low, high = extent(network.loss_probability)
         assert low <= specimen.loss_probability <= high
-        low, high = extent(spec.traffic.mean_off_ms)
+        low, high = extent(spec.network.traffic.mean_off_ms)
         assert low <= specimen.senders[0].traffic.mean_off_ms <= high
 
 

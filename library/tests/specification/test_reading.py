@@ -150,7 +150,7 @@ def test_stop_rules_that_are_not_given_stay_absent() -> None:
 
 def test_flow_lengths_are_those_of_figure_3_plus_16_kilobytes() -> None:
     text = MINIMAL.replace("exponential_time: {mean_ms: 5000}", "flow_lengths: {}")
-    flows = parse_spec(text).traffic.flow_lengths
+    flows = parse_spec(text).network.traffic.flow_lengths
     assert (flows.scale_bytes, flows.shape, flows.shift_bytes) == (147, 0.5, -40)
     assert (flows.extra_bytes, flows.maximum_bytes) == (16384, 3.3e9)
 

@@ -56,8 +56,8 @@ def test_zeros_of_either_sign_have_one_digest() -> None:
         parse_spec(MINIMAL.replace("exponential_time: {mean_ms: 5000}", "flow_lengths: {}"))
         for _ in range(2)
     )
-    one.traffic.flow_lengths.shift_bytes = 0.0
-    other.traffic.flow_lengths.shift_bytes = -0.0
+    one.network.traffic.flow_lengths.shift_bytes = 0.0
+    other.network.traffic.flow_lengths.shift_bytes = -0.0
     assert content_digest(one) == content_digest(other)
 
 

@@ -27,13 +27,13 @@ _DESIGN: Mapping[str, Any] = {
     "network": {
         "rtt_ms": {"exact": 50},
         "links": [
-            {"trace": {"path": "lte/down.trace", "semantics": "mahimahi"}, "buffer_packets": 100}
+            {"trace": {"path": "lte/down.trace", "semantics": "mahimahi"}, "buffer": {"packets": {"exact": 100}}}
         ],
-        "groups": [{"design": "remycc"}, {"table": {"path": "rivals/one-x.json"}}],
-    },
-    "traffic": {
-        "exponential_time": {"mean_ms": {"exact": 500}},
-        "mean_off_ms": {"exact": 500},
+        "sender_groups": [{"design": "remycc"}, {"table": {"path": "rivals/one-x.json"}}],
+        "traffic": {
+            "exponential_time": {"mean_ms": {"exact": 500}},
+            "mean_off_ms": {"exact": 500},
+        },
     },
     "search": {"mode": "joint", "simulated_seconds": 1, "joint": {"steps": 1}},
 }
@@ -132,7 +132,7 @@ def test_a_job_follows_what_a_config_map_holds(server: RunningServer) -> None:
         assert trace.sha256 == parse_trace(_TRACE, "").sha256.hex()
         # 1504 bytes every 5 ms, of which a packet and its header take all.
         assert trace.mean_rate_mbps == pytest.approx(1500 * 8 / 5000, rel=0.001)
-        table = json.loads(job.spec.network.groups[1].table.json)
+        table = json.loads(job.spec.network.sender_groups[1].table.json)
         assert table.items() <= json.loads(_TABLE).items()
         assert status["result"]["configMapName"] == "cellular-result"
     finally:

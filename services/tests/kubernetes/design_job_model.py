@@ -43,10 +43,10 @@ DESIGN: Mapping[str, Any] = {
         "rate_mbps": {"uniform": {"low": 10, "high": 20}},
         "rtt_ms": {"exact": "150.5"},
         "senders": {"exact": 2},
-    },
-    "traffic": {
-        "exponential_time": {"mean_ms": {"exact": 5000}},
-        "mean_off_ms": {"exact": 5000},
+        "traffic": {
+            "exponential_time": {"mean_ms": {"exact": 5000}},
+            "mean_off_ms": {"exact": 5000},
+        },
     },
     "search": {"joint": {"steps": 100}},
     "stop": {"epochs": 7},

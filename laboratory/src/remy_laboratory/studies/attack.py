@@ -65,8 +65,7 @@ class Space:
         #: What varies, by path, in the order of a point's numbers.
         self.quantities = [
             (path, each)
-            for section in ("network", "traffic")
-            for path, each in _distributions(getattr(spec, section), section)
+            for path, each in _distributions(spec.network, "network")
             if is_varied(each)
         ]
         if not self.quantities:
@@ -87,8 +86,7 @@ class Space:
         spec.CopyFrom(self.spec)
         varied = [
             each
-            for section in ("network", "traffic")
-            for _, each in _distributions(getattr(spec, section), section)
+            for _, each in _distributions(spec.network, "network")
             if is_varied(each)
         ]
         for distribution, value in zip(varied, self.values(point), strict=True):
@@ -142,7 +140,6 @@ class FoundNetwork:
 
     words: str
     network: spec_pb2.NetworkModel
-    traffic: spec_pb2.TrafficModel
     score: Estimate | None
     rival_score: Estimate | None
     loss: Estimate | None
@@ -213,7 +210,6 @@ class Attack:
             FoundNetwork(
                 words,
                 spec.network,
-                spec.traffic,
                 score=estimate([own for own, _ in pairs]),
                 rival_score=estimate([rival for _, rival in pairs]),
                 loss=_loss(pairs),
@@ -341,7 +337,6 @@ def attack_yaml(
                 "name": each.words,
                 "loss": None if each.loss is None else each.loss.mean,
                 "network": message_tree(each.network),
-                "traffic": message_tree(each.traffic),
             }
             for each in result.found
         ],
@@ -350,20 +345,16 @@ def attack_yaml(
 
 
 def read_found(path: Path) -> list[dict[str, Any]]:
-    """`name`, `network` and `traffic` of each network of a file. Raises SpecError or FileError."""
+    """`name` and `network` of each network of a file. Raises SpecError or FileError."""
     source = str(path)
     text = read_file(path, limit=_LARGEST_FILE).decode("utf-8", "replace")
     fields = Fields(read_yaml(text, source), source, "")
     found = [
-        {
-            "name": each.text("name"),
-            "network": each.take("network"),
-            "traffic": each.take("traffic"),
-        }
+        {"name": each.text("name"), "network": each.take("network")}
         for each in fields.parts("networks")
     ]
     if not found or any(None in each.values() for each in found):
-        fields.fail("networks", "must be a list of networks, each with network and traffic")
+        fields.fail("networks", "must be a list of networks, each with name and network")
     return found
 
 
@@ -385,7 +376,6 @@ def hardened(tree: Tree, path: Path, share: float) -> Tree:
         for each, weight in zip(given, weights, strict=True)
     ]
     models += [
-        {"weight": share / len(found), "network": each["network"], "traffic": each["traffic"]}
-        for each in found
+        {"weight": share / len(found), "network": each["network"]} for each in found
     ]
     return {**{key: value for key, value in tree.items() if key != "network"}, "models": models}

@@ -20,6 +20,7 @@ from remy_simulator.traces import Traces
 
 # A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
+USUAL_PACKET_BYTES: Final = 1500
 
 #: Mbit/s as packets per millisecond.
 PacketRate = Callable[[float], float]
@@ -35,7 +36,6 @@ _FIELDS: Final = 32
 BUFFER_OF_A_LINK: Final = 6
 #: What a link of a dumbbell may say.
 _PLAIN: Final = frozenset({"name", "rate_mbps", "buffer", "queue", "loss_probability"})
-_USUAL_PACKET_BYTES: Final = 1500.0
 
 
 _KEPT_NUMBERS: Final = {
@@ -120,6 +120,11 @@ def as_dumbbell(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
     return dumbbell
 
 
+def kilobits_per_packet(network: spec_pb2.NetworkModel) -> float:
+    """The size of the network's packets."""
+    return KILOBITS_PER_PACKET * (network.packet_bytes or USUAL_PACKET_BYTES) / USUAL_PACKET_BYTES
+
+
 def usual_rate(mbps: float) -> float:
     """Mbit/s as packets of 1500 bytes per millisecond."""
     return mbps / KILOBITS_PER_PACKET
@@ -178,7 +183,7 @@ def mean_rate_mbps(link: spec_pb2.LinkModel) -> float:
     if link.HasField("rate_mbps") and not (link.HasField("schedule") or link.HasField("walk")):
         return link.rate_mbps.exact
     native = native_link(link_message(link), Traces())
-    return native.mean_rate_packets_per_ms(_USUAL_PACKET_BYTES) * KILOBITS_PER_PACKET
+    return native.mean_rate_packets_per_ms(float(USUAL_PACKET_BYTES)) * KILOBITS_PER_PACKET
 
 
 def _copy(model: Message, message: Any) -> None:

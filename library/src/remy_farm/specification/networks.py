@@ -15,10 +15,11 @@ import remy_simulator
 from remy_farm.specification.links import (
     BUFFER_OF_A_LINK,
     DROP_TAIL,
-    KILOBITS_PER_PACKET,
+    USUAL_PACKET_BYTES,
     as_dumbbell,
     chosen,
     distributions,
+    kilobits_per_packet,
     link_message,
     mean_rate_mbps,
     numbers_of,
@@ -353,7 +354,7 @@ class Networks:
             return whole
 
         columns.link_rates_packets_per_ms = (
-            column(lambda drawn: drawn.rates_mbps) / KILOBITS_PER_PACKET
+            column(lambda drawn: drawn.rates_packets_per_ms)
         ).tobytes()
         columns.rtts_ms = column(lambda drawn: drawn.rtts_ms).tobytes()
         losses = column(lambda drawn: drawn.losses)
@@ -532,7 +533,10 @@ class _Drawn:
                     for rtt, path in zip(own_rtts, self._paths, strict=True)
                 ]
             )
-        packet_ms = KILOBITS_PER_PACKET / self.rates_mbps
+        self._kilobits = kilobits_per_packet(network)
+        #: How fast the bottleneck is.
+        self.rates_packets_per_ms = self.rates_mbps / self._kilobits
+        packet_ms = self._kilobits / self.rates_mbps
         self._quantities = (
             [*_noise(network.measurement, draws.values, packet_ms)]
             if network.HasField("measurement")
@@ -612,6 +616,8 @@ class _Drawn:
             _set_measurement(message.measurement, network.measurement, measured)
         if network.queue and (queue := chosen(Registry.QUEUE, network.queue)) != DROP_TAIL:
             message.bottleneck.queue.CopyFrom(queue)
+        if network.packet_bytes not in (0, USUAL_PACKET_BYTES):
+            message.bottleneck.packet_bytes = network.packet_bytes
         if network.ack_bytes:
             message.bottleneck.ack_bytes = network.ack_bytes
         if self._networks.count_flows[self.number]:
@@ -620,7 +626,7 @@ class _Drawn:
         values = iter(quantities[self._first_link :])
         for link, drawn in zip(network.links, self._links, strict=True):
             exact = with_values(link, [next(values) for _ in drawn])
-            message.links.add().CopyFrom(link_message(exact))
+            message.links.add().CopyFrom(link_message(exact, lambda mbps: mbps / self._kilobits))
         size = len(_LOAD)
         of_model, *own = (loads[place : place + size] for place in range(0, len(loads), size))
         groups = zip(self._groups, counts, self._paths, self._routed, strict=True)
