@@ -87,6 +87,7 @@ from. Sections in parentheses are those of the paper *TCP ex Machina*.
 * Wherever a distribution is asked for, a bare number means that value, and a bare list means one
   of its numbers. The range given for a quantity applies to every value that can be drawn.
 * `[low, high]` may stand for `{low: ..., high: ...}`.
+* A list of mappings at `senders` is short for `sender_groups`: senders of several kinds.
 * `buffer: infinite` and `buffer: 1000` are short for `buffer: {infinite: {}}` and
   `buffer: {packets: 1000}`.
 

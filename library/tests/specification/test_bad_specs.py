@@ -44,7 +44,7 @@ def test_a_number_of_any_length_is_read() -> None:
 _IN_YAML = {
     "": "is empty",
     "# nothing\n": "is empty",
-    "[]": "is a list, but must be a mapping with the keys name, edition, network, models, traffic, "
+    "[]": "is a list, but must be a mapping with the keys name, edition, network, models, "
     "objective, signals, rules, search, stop, workers",
     "a: [": "is not YAML (expected the node content, but found '<stream end>', line 1, column 5)",
     "a: \x00": "is not YAML (unacceptable character #x0000: special characters are not allowed in "
@@ -119,12 +119,10 @@ def test_the_sentence_stays_readable_however_many_mistakes_there_are() -> None:
 def test_what_is_missing_is_listed() -> None:
     assert [str(violation) for violation in error_of("name: a").violations] == [
         "network is missing",
-        "traffic is missing",
     ]
     assert [str(violation) for violation in error_of("search: {mode: paper}").violations] == [
         "name is missing",
         "network is missing",
-        "traffic is missing",
         f"stop must have at least one of the keys {_STOP_KEYS} where search.mode is paper",
     ]
 
@@ -189,7 +187,7 @@ def test_the_values_of_a_message_are_checked(
     "path",
     "network network.rtt_ms network.buffer objective search.paper search.paper.intersend_ms "
     "search.joint search.joint.intersend_ms search.simulated_seconds stop "
-    "traffic.mean_off_ms".split(),
+    "network.traffic.mean_off_ms".split(),
 )
 def test_a_message_that_was_not_completed_is_refused(path: str) -> None:
     spec = parse_spec(MINIMAL)

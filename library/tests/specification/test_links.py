@@ -372,7 +372,7 @@ def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> Non
 )
 def test_loads_that_make_no_sense_are_one_sentence(traffic: str, sentence: str) -> None:
     plain = "rate_mbps: 1, rtt_ms: 1, senders: 1"
-    assert _error(plain, f"traffic: {{{traffic}}}\n").startswith(f"spec.yaml: {sentence}")
+    assert _error(plain, f"traffic: {{{traffic}}}").startswith(f"spec.yaml: network.{sentence}")
 
 
 def _in_folder(folder: Path, trace: bytes = b"1\n3\n4\n8\n") -> Path:

@@ -26,7 +26,7 @@ name: small
         ("network.rate_mbps.uniform.low", 5, "[10, 20]", "{low: 5, high: 20}"),
         ("network.rate_mbps.exact", 5, "{uniform: [10, 20]}", "5"),
         (
-            "traffic.exponential_bytes.mean_bytes",
+            "network.traffic.exponential_bytes.mean_bytes",
             1e5,
             "exponential_time: {mean_ms: 1000}",
             "exponential_bytes: {mean_bytes: 1e5}",

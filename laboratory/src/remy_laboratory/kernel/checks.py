@@ -12,7 +12,7 @@ from typing import Any, Final
 from remy_farm.evaluation.measures import Evaluate, try_table
 from remy_farm.files import FileError, read_file
 from remy_farm.remycc import start_rule
-from remy_farm.specification.links import KILOBITS_PER_PACKET
+from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.networks import extent, models, outline, quantile
 from remy_laboratory.kernel.fixed_point import IntegerTable, UnsuitableTable
 from remy_proto.completion import complete
@@ -253,7 +253,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     """Rules that send less than a segment in a smallest RTT of the slowest network."""
     network = outline(spec).network
     shortest_ms = extent(network.rtt_ms)[0]
-    slowest_ms = KILOBITS_PER_PACKET / extent(network.rate_mbps)[0]
+    slowest_ms = kilobits_per_packet(network) / extent(network.rate_mbps)[0]
     absolute_only = start_rule(table)
     slow = []
     for rule in range(table.rule_count):

@@ -22,7 +22,7 @@ from remy_farm.designer.joint.gradient import (
 from remy_farm.designer.joint.schedule import Settings
 from remy_farm.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_farm.remycc import start_rule
-from remy_farm.specification.links import KILOBITS_PER_PACKET
+from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.networks import extent, outline, quantile
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, log2, perturbation_noise, power
@@ -56,7 +56,7 @@ def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float
     """The middles of the cells of `rec_ewma` that senders of a specification's networks measure,
     and the bounds between them, in ms."""
     network = outline(spec).network
-    slowest, fastest = (KILOBITS_PER_PACKET / rate for rate in extent(network.rate_mbps))
+    slowest, fastest = (kilobits_per_packet(network) / rate for rate in extent(network.rate_mbps))
     low = fastest * _BELOW_FASTEST
     high = slowest * _ABOVE_SLOWEST * extent(network.senders)[1]
     cells = max(math.ceil(log2(high / low) * per_octave), 1)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from remy_farm.specification.links import KILOBITS_PER_PACKET
+from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.networks import Model, extent, outline, quantile
 from remy_proto.completion import FIRST_EDITION, edition_of
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
@@ -187,7 +187,7 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     """Fair shares of the median network: of its rate as pacing, of its packets as window."""
     model = outline(spec)
     network = model.network
-    packets_per_ms = quantile(network.rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+    packets_per_ms = quantile(network.rate_mbps, _MEDIAN) / kilobits_per_packet(network)
     senders_on = _senders_on(model)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
@@ -233,7 +233,9 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     """
     model = outline(spec)
     network = model.network
-    slowest, fastest = (mbps / KILOBITS_PER_PACKET for mbps in extent(network.rate_mbps))
+    slowest, fastest = (
+        mbps / kilobits_per_packet(network) for mbps in extent(network.rate_mbps)
+    )
     most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.network.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
     share = _start_of(spec).share_of_path
@@ -355,8 +357,9 @@ def _ratios_of_rates(
     back at those of the link."""
     if _SEND not in axes:
         return []
-    parts, rates = spec.search.joint.rates_at_start, outline(spec).network.rate_mbps
-    packets_per_ms = (quantile(rates, n / parts) / KILOBITS_PER_PACKET for n in range(1, parts))
+    parts, network = spec.search.joint.rates_at_start, outline(spec).network
+    kilobits = kilobits_per_packet(network)
+    packets_per_ms = (quantile(network.rate_mbps, n / parts) / kilobits for n in range(1, parts))
     # A burst that is slower than the link comes back as it left.
     return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < most})
 
@@ -391,7 +394,7 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
             if traffic.HasField("constant_bytes"):
                 size = traffic.constant_bytes.bytes
             packets = quantile(size, _MEDIAN) / 1500
-            rate = quantile(network.rate_mbps, _MEDIAN) / KILOBITS_PER_PACKET
+            rate = quantile(network.rate_mbps, _MEDIAN) / kilobits_per_packet(network)
             on_ms = packets / rate * _senders_on(model)
         case _:
             on_ms = off_ms

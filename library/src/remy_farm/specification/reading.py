@@ -359,9 +359,7 @@ class _Reader:
         unknown = [key for key in mapping if key not in {*known, *descriptor.fields_by_name}]
         mapping = _by_field(mapping, descriptor)
         for key in unknown:
-            now = NEW_NAMES.get((descriptor.full_name, key))
-            meant = f"it is {now} now" if now else nearest(key, known)
-            problem = f"is not a known key; {meant}"
+            problem = f"is not a known key; {meant(descriptor, key)}"
             if key == _PRESET and (words := words_for(descriptor)):
                 problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
             self._refuse(child_path(path, key), problem)
@@ -464,6 +462,12 @@ class _Reader:
 
     def _refuse(self, path: str, problem: str) -> None:
         self.violations.append(Violation(path, problem))
+
+
+def meant(message: Descriptor, key: str) -> str:
+    """What may have been meant by a key that a message does not have."""
+    now = NEW_NAMES.get((message.full_name, key))
+    return f"it is {now} now" if now else nearest(key, keys(message))
 
 
 def nearest(key: str, known: list[str]) -> str:

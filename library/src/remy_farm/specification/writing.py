@@ -16,7 +16,7 @@ from remy_farm.specification.reading import (
     Tree,
     expand,
     key_of,
-    nearest,
+    meant,
     plain_scalar,
     read_yaml,
     shorten,
@@ -292,8 +292,7 @@ def _with(
     key, *rest = keys
     field = descriptor.fields_by_name.get(key)
     if field is None:
-        known = [each.name for each in descriptor.fields]
-        refuse(f"{show(key)} is not a known key; {nearest(key, known)}")
+        refuse(f"{show(key)} is not a known key; {meant(descriptor, key)}")
     mapping = {} if tree is None else expand(tree, descriptor)
     if not isinstance(mapping, dict):
         refuse(f"what is above {show(key)} is {show(tree)}, which has no keys")
