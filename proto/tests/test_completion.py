@@ -53,10 +53,12 @@ def _spec() -> spec_pb2.DesignSpec:
     return spec_pb2.DesignSpec(
         name="least",
         network=spec_pb2.NetworkModel(
-            rate_mbps=exact(exact=15), rtt_ms=exact(exact=150), senders=exact(exact=2)
-        ),
-        traffic=spec_pb2.TrafficModel(
-            flow_lengths=spec_pb2.TrafficModel.FlowLengths(), mean_off_ms=exact(exact=5000)
+            rate_mbps=exact(exact=15),
+            rtt_ms=exact(exact=150),
+            senders=exact(exact=2),
+            traffic=spec_pb2.TrafficModel(
+                flow_lengths=spec_pb2.TrafficModel.FlowLengths(), mean_off_ms=exact(exact=5000)
+            ),
         ),
     )
 

@@ -19,7 +19,11 @@ def small_spec(name: str = "small") -> spec_pb2.DesignSpec:
     return parse_spec(
         f"""
 name: {name}
-network: {{rate_mbps: 12, rtt_ms: 100, senders: {{integer_uniform: [1, 2]}}}, traffic: {{exponential_time: {{mean_ms: 1000}}, mean_off_ms: 500}}}
+network:
+  rate_mbps: 12
+  rtt_ms: 100
+  senders: {{integer_uniform: [1, 2]}}
+  traffic: {{exponential_time: {{mean_ms: 1000}}, mean_off_ms: 500}}
 signals: [send_ewma, rtt_ratio]
 search: {{mode: paper, simulated_seconds: 3, paper: {{validation_specimens: 10}}}}
 stop: {{epochs: 2}}
