@@ -44,10 +44,10 @@ from remy_proto.v1 import evaluation_pb2
 )
 @option(
     "--sender WHAT",
-    "What all senders run, as in simulate: a protocol, or remycc:FILE with a body.",
+    "What all senders run, as in simulate: a protocol, or remycc:FILE with a transport.",
     SENDER,
 )
-@option("--body BODY", "What carries it, as in simulate.", BODY)
+@option("--transport TRANSPORT", "What carries it, as in simulate.", BODY)
 @option(
     "--spec SPEC.yaml",
     "Specification: networks, traffic, objective and simulated time.",
@@ -63,7 +63,7 @@ from remy_proto.v1 import evaluation_pb2
 def evaluate_command(
     remycc_paths: Sequence[str],
     sender: Words | None,
-    body: evaluation_pb2.Choice | None,
+    transport: evaluation_pb2.Choice | None,
     spec_path: str,
     specimens: int,
     seed: int,
@@ -88,7 +88,7 @@ def evaluate_command(
             f"--sender {words.name} has an RTT; the specification has those of its networks"
         )
     try:
-        check_usual_body([words], body)
+        check_usual_body([words], transport)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_spec_of_one_table(spec_path)
@@ -108,11 +108,11 @@ def evaluate_command(
             seed=seed,
             specimens=specimens,
             evaluate=evaluator.evaluate,
-            senders=words.group(body),
+            senders=words.group(transport),
             companions=[read_remycc(each, time_unit_ms).table for each in remycc_paths[1:]],
         )
     cpu_seconds = time.process_time() - started
-    throughput_of = words.throughput_of(body)
+    throughput_of = words.throughput_of(transport)
     if as_json:
         # What was printed before there were others stays as it was.
         named = {} if throughput_of == RECEIVED else {"throughput_of": throughput_of}

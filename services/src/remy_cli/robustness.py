@@ -121,7 +121,7 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
     SENDER,
     default="cubic,variant=linux",
 )
-@option("--body BODY", "What carries the table, as in simulate; for instance tcp.", BODY)
+@option("--transport TRANSPORT", "What carries the table, as in simulate; for instance tcp.", BODY)
 @option("--networks N", "Networks to try in all rounds.", SPECIMEN_COUNT, default=512)
 @option("--rounds N", "Rounds, each around the worst networks so far.", ROUNDS, default=8)
 @option("--runs N", "Runs of each network.", SPECIMEN_COUNT, default=4)
@@ -138,7 +138,7 @@ def attack_command(
     remycc_path: str,
     spec: str,
     against: Words,
-    body: evaluation_pb2.Choice | None,
+    transport: evaluation_pb2.Choice | None,
     networks: int,
     rounds: int,
     runs: int,
@@ -182,7 +182,7 @@ def attack_command(
             say(f"round {number} of {rounds}: worst loss {worst:.4g}")
 
     with local_evaluator(threads) as evaluator:
-        senders = evaluation_pb2.SenderGroup(body=body)
+        senders = evaluation_pb2.SenderGroup(body=transport)
         attack = Attack(space, table, senders, against, evaluator.evaluate, seed=seed)
         if on is None:
             result = attack.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)

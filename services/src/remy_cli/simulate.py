@@ -81,7 +81,7 @@ _MS_PER_SECOND = 1000.0
 )
 @option("--senders N", "How many run what --remycc names.", click.IntRange(1, MOST_SENDERS))
 @option(
-    "--body BODY",
+    "--transport TRANSPORT",
     "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
     BODY,
     show_default="datagram",
@@ -93,7 +93,7 @@ _MS_PER_SECOND = 1000.0
     FILE,
     name="network_path",
 )
-@option("--link-mbps X", "Link rate, Mbit/s.", POSITIVE)
+@option("--rate-mbps X", "Link rate, Mbit/s.", POSITIVE)
 @option(
     "--trace FILE",
     "In place of a rate: when the link can deliver, a whole number of ms on every line.",
@@ -135,7 +135,7 @@ _MS_PER_SECOND = 1000.0
     show_default="infinite",
 )
 @option(
-    "--loss P",
+    "--loss-probability P",
     "Probability that the link loses a packet.",
     FiniteRange(min=0, max=0.999),
     default=0.0,
@@ -191,10 +191,10 @@ def simulate_command(
     sender: tuple[Words, ...],
     remyccs: tuple[str, ...],
     senders: int | None,
-    body: evaluation_pb2.Choice | None,
+    transport: evaluation_pb2.Choice | None,
     queue: evaluation_pb2.Choice | None,
     network_path: str | None,
-    link_mbps: float | None,
+    rate_mbps: float | None,
     trace_path: str | None,
     trace_semantics: str,
     trace_ends: bool,
@@ -206,7 +206,7 @@ def simulate_command(
     packet_bytes: int,
     ack_bytes: int | None,
     buffer_packets: int | None,
-    loss: float,
+    loss_probability: float,
     jitter_ms: float | None,
     jitter_percentile_99_ms: float | None,
     timestamp_resolution_ms: float | None,
@@ -227,13 +227,13 @@ def simulate_command(
     """Simulate RemyCCs and protocols on one network: senders share a link, or several (--network).
 
     Senders switch on and off at exponentially distributed times. Throughput is in Mbit/s of packets
-    received, on bodies other than datagram of packets in order; "equal share" throughput counts
+    received, on transports other than datagram of packets in order; "equal share" throughput counts
     each instant divided by the senders then on.
     """
     _check_files(record, plot)
     needed = [] if network_path is not None else ["rtt_ms", "off_ms"]
     if network_path is None and trace_path is None:
-        needed.append("link_mbps")
+        needed.append("rate_mbps")
     _require(click.get_current_context(), [*needed, "seconds"])
     run = _Run(seconds or 0.0, seed, time_unit_ms, record, record_every_ms, plot, as_json)
     if network_path is not None:
@@ -241,9 +241,9 @@ def simulate_command(
         network = read_topology(network_path)
         _simulate(network, network.words, None, run, shows_kinds=True)
         return
-    if trace_path is not None and not (link_mbps is None and ack_bytes is None):
+    if trace_path is not None and not (rate_mbps is None and ack_bytes is None):
         raise click.UsageError(
-            "--trace FILE says when the link delivers; leave out --link-mbps and --ack-bytes, or "
+            "--trace FILE says when the link delivers; leave out --rate-mbps and --ack-bytes, or "
             "describe the way back in --network FILE"
         )
     if (on_ms is None) == (on_bytes is None):
@@ -272,10 +272,10 @@ def simulate_command(
         measurement.log_normal_jitter.median_ms = jitter_ms or 0
         measurement.log_normal_jitter.percentile_99_ms = jitter_percentile_99_ms
     specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=link_rate_packets_per_ms(link_mbps or 0.0, packet_bytes),
+        link_rate_packets_per_ms=link_rate_packets_per_ms(rate_mbps or 0.0, packet_bytes),
         rtt_ms=rtt_ms,
         buffer_packets=buffer_packets,
-        loss_probability=loss,
+        loss_probability=loss_probability,
         measurement=measurement,
         bottleneck=bottleneck(queue, packet_bytes, ack_bytes or 0),
     )
@@ -288,13 +288,13 @@ def simulate_command(
     if not words:
         raise click.UsageError("nobody sends: say --sender WHAT=N, or --remycc FILE --senders N")
     try:
-        check_usual_body(words, body)
+        check_usual_body(words, transport)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     in_order = [each for words_ in words for each in [words_] * words_.count]
     for each in in_order:
         group = specimen.senders.add(count=1, traffic=traffic)
-        group.MergeFrom(each.group(body))
+        group.MergeFrom(each.group(transport))
         if starts_apart_ms is not None:
             group.first_on_ms = starts_apart_ms * (len(specimen.senders) - 1)
     traces = []
@@ -304,12 +304,12 @@ def simulate_command(
         except ValueError as problem:
             raise click.UsageError(str(problem)) from problem
     one_link = Topology(specimen, words, [], traces)
-    _simulate(one_link, in_order, body, run, shows_kinds=bool(sender))
+    _simulate(one_link, in_order, transport, run, shows_kinds=bool(sender))
 
 
 #: Parameters of the command that describe a network of one link.
 _ONE_LINK = (
-    *("sender", "remyccs", "senders", "body", "queue", "link_mbps", "rtt_ms", "on_ms", "on_bytes"),
+    *("sender", "remyccs", "senders", "transport", "queue", "rate_mbps", "rtt_ms", "on_ms", "on_bytes"),
     *(
         "trace_path",
         "trace_semantics",
@@ -319,7 +319,7 @@ _ONE_LINK = (
         "packet_bytes",
         "ack_bytes",
         "buffer_packets",
-        "loss",
+        "loss_probability",
     ),
     *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
     *("delayed_ack_ms", "rtt_offset_ms", "reordering_probability", "reordering_delay_ms", "preset"),
@@ -648,7 +648,7 @@ def protocols_command(as_json: bool) -> None:
     """List what senders can run, what carries it, and the queues they can meet in.
 
     Each with its variants (the usual one first), their sources, and parameters with their usual
-    value and range: names for simulate --sender, --body and --queue.
+    value and range: names for simulate --sender, --transport and --queue.
     """
     if as_json:
         print_json(

@@ -124,11 +124,11 @@ def _unit(field: str) -> str:
 
 
 _UNITS = {
-    "link_mbps": "Mbit/s",
+    "rate_mbps": "Mbit/s",
     "rtt_ms": "ms",
-    "buffer_bdp": "BDP",
-    "buffer_packets": "packets",
-    "loss": "loss",
+    "buffer.bdp": "BDP",
+    "buffer.packets": "packets",
+    "loss_probability": "loss",
     "senders": "senders",
     "links[1].jitter_box.periodic.period_ms": "ms between releases",
     "links[2].jitter_box.random.longest_hold_ms": "ms late",
@@ -347,13 +347,13 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
     for each in entrant.row(league).senders:
         words += ["--sender", f"{each.name}={each.count}"]
     for flag, field in (
-        ("--link-mbps", "link_mbps"),
+        ("--rate-mbps", "rate_mbps"),
         ("--rtt-ms", "rtt_ms"),
-        ("--on-ms", "on_ms"),
-        ("--on-bytes", "on_bytes"),
-        ("--off-ms", "off_ms"),
+        ("--on-ms", "traffic.exponential_time.mean_ms"),
+        ("--on-bytes", "traffic.exponential_bytes.mean_bytes"),
+        ("--off-ms", "traffic.mean_off_ms"),
         ("--starts-apart-ms", "starts_apart_ms"),
-        ("--loss", "loss"),
+        ("--loss-probability", "loss_probability"),
     ):
         if field in network:
             words += [flag, f"{network[field]:.15g}"]
@@ -362,7 +362,7 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
         words += ["--buffer-packets", str(limit)]
     if "packet_bytes" in network:
         words += ["--packet-bytes", f"{packet_bytes(network):.0f}"]
-    for flag, field in (("--body", "body"), ("--queue", "queue")):
+    for flag, field in (("--transport", "transport"), ("--queue", "queue")):
         if field in network:
             words += [flag, choice_words(network[field])]
     return shlex.join([*words, *length])

@@ -66,19 +66,19 @@ def packet_bytes(network: Mapping[str, Any]) -> float:
 
 def buffer_packets(network: Mapping[str, Any]) -> int | None:
     """Packets that may wait; None: as many as come."""
-    if "buffer_packets" in network:
-        return int(network["buffer_packets"])
-    if "buffer_kilobytes" in network:
-        return int(network["buffer_kilobytes"] * 1000 / packet_bytes(network))
-    if "buffer_ms" in network:
-        return int(_rate(network) * network["buffer_ms"])
-    if "buffer_bdp" in network:
-        return int(_rate(network) * network["rtt_ms"] * network["buffer_bdp"])
+    if "buffer.packets" in network:
+        return int(network["buffer.packets"])
+    if "buffer.kilobytes" in network:
+        return int(network["buffer.kilobytes"] * 1000 / packet_bytes(network))
+    if "buffer.ms" in network:
+        return int(_rate(network) * network["buffer.ms"])
+    if "buffer.bdp" in network:
+        return int(_rate(network) * network["rtt_ms"] * network["buffer.bdp"])
     return None
 
 
 def _rate(network: Mapping[str, Any]) -> float:
-    return link_rate_packets_per_ms(network["link_mbps"], packet_bytes(network))
+    return link_rate_packets_per_ms(network["rate_mbps"], packet_bytes(network))
 
 
 def sender_counts(senders: Sequence[Words], network: Mapping[str, Any]) -> list[int]:
@@ -98,7 +98,7 @@ class StudyNetwork:
     """A network with its senders, before a run says when they begin."""
 
     fields: Mapping[str, Any]
-    """As the study has them; `link_mbps` and `rtt_ms` are there also where only links say them."""
+    """As the study has them; `rate_mbps` and `rtt_ms` are there also where only links say them."""
     specimen: evaluation_pb2.Specimen
     traces: tuple[evaluation_pb2.Trace, ...] = ()
     tree: Mapping[str, Any] | None = None
@@ -145,7 +145,7 @@ def study_network(
         link_rate_packets_per_ms=_rate(network),
         rtt_ms=network["rtt_ms"],
         buffer_packets=buffer_packets(network),
-        loss_probability=network.get("loss", 0.0),
+        loss_probability=network.get("loss_probability", 0.0),
         bottleneck=bottleneck(
             network.get("queue"), packet_bytes(network), network.get("ack_bytes", 0)
         ),
@@ -153,7 +153,7 @@ def study_network(
     _fill(specimen.measurement, network, "measurement", source)
     for words, count, _ in _groups(senders, network):
         group = specimen.senders.add(count=count)
-        group.MergeFrom(words.group(network.get("body")))
+        group.MergeFrom(words.group(network.get("transport")))
         group.traffic.CopyFrom(_traffic(network, senders))
         _fill(group.traffic, network, "traffic", source)
         if words.remycc is not None:
@@ -190,19 +190,19 @@ def _traffic(network: Mapping[str, Any], senders: Sequence[Words]) -> evaluation
     traffic = evaluation_pb2.Traffic()
     if "traffic" in network:
         return traffic
-    if "on_ms" in network:
-        traffic.exponential_time.mean_ms = network["on_ms"]
-    elif "on_bytes" in network:
-        traffic.exponential_bytes.mean_bytes = network["on_bytes"]
+    if "traffic.exponential_time.mean_ms" in network:
+        traffic.exponential_time.mean_ms = network["traffic.exponential_time.mean_ms"]
+    elif "traffic.exponential_bytes.mean_bytes" in network:
+        traffic.exponential_bytes.mean_bytes = network["traffic.exponential_bytes.mean_bytes"]
     else:
         traffic.empirical_bytes.name = "icsi"
-        traffic.empirical_bytes.extra_bytes = network["on_icsi_extra_bytes"]
-    if "load" in network:
+        traffic.empirical_bytes.extra_bytes = network["traffic.empirical_bytes.extra_bytes"]
+    if "traffic.load" in network:
         # Flows take little of the time between their beginnings, where there are many senders.
-        bits = sum(sender_counts(senders, network)) * network["on_bytes"] * _BITS_PER_BYTE
-        traffic.mean_off_ms = bits / (network["load"] * network["link_mbps"] * _MS_PER_SECOND)
+        bits = sum(sender_counts(senders, network)) * network["traffic.exponential_bytes.mean_bytes"] * _BITS_PER_BYTE
+        traffic.mean_off_ms = bits / (network["traffic.load"] * network["rate_mbps"] * _MS_PER_SECOND)
     else:
-        traffic.mean_off_ms = network["off_ms"]
+        traffic.mean_off_ms = network["traffic.mean_off_ms"]
     return traffic
 
 
@@ -224,7 +224,7 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
     offset_ms = network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
-            "sender": _with_body(words, network.get("body")),
+            "sender": _with_body(words, network.get("transport")),
             "count": count,
             "traffic": copy.deepcopy(usual),
             # The last is that of those behind it, too.
@@ -242,7 +242,7 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
             group.table = table_names(senders).index(words.remycc)
     bits = packet_bytes(network) * _BITS_PER_BYTE
     mbps = specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
-    fields = {"link_mbps": mbps, "rtt_ms": specimen.rtt_ms, **network}
+    fields = {"rate_mbps": mbps, "rtt_ms": specimen.rtt_ms, **network}
     return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
 
 
@@ -256,15 +256,15 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
     if not isinstance(link, dict):
         return link
     whole = copy.deepcopy(link)
-    if not any(key in link for key in _DRIVERS) and "link_mbps" in network:
-        whole["rate_mbps"] = network["link_mbps"]
-    if not any(key in link for key in _LOSSES) and "loss" in network:
-        whole["loss_probability"] = network["loss"]
+    if not any(key in link for key in _DRIVERS) and "rate_mbps" in network:
+        whole["rate_mbps"] = network["rate_mbps"]
+    if not any(key in link for key in _LOSSES) and "loss_probability" in network:
+        whole["loss_probability"] = network["loss_probability"]
     if "queue" not in link and "queue" in network:
         whole["queue"] = choice_words(network["queue"])
-    if "buffer_packets" not in link and any(key in network for key in BUFFERS):
-        rate = {"link_mbps": whole["rate_mbps"]} if "rate_mbps" in whole else {}
-        whole["buffer_packets"] = buffer_packets({**network, **rate})
+    if "buffer" not in link and any(key in network for key in BUFFERS):
+        rate = {"rate_mbps": whole["rate_mbps"]} if "rate_mbps" in whole else {}
+        whole["buffer"] = {"packets": buffer_packets({**network, **rate})}
     if isinstance(trace := whole.get("trace"), dict) and isinstance(trace.get("path"), str):
         path = published_path(trace["path"], "traces") or Path(trace["path"])
         if not path.is_file():
@@ -274,7 +274,7 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
 
 
 def choice_words(choice: evaluation_pb2.Choice, variant: str = "variant") -> str:
-    """As --queue and --body take it."""
+    """As --queue and --transport take it."""
     parts = [choice.name, *([f"{variant}={choice.variant}"] if choice.variant else [])]
     return ",".join((*parts, *(f"{each.name}={each.value:.15g}" for each in choice.parameters)))
 
@@ -283,4 +283,4 @@ def _with_body(words: Words, usual: evaluation_pb2.Choice | None) -> str:
     body = words.body_or(usual)
     if words.body is not None or body is None:
         return words.name
-    return f"{words.name},body={choice_words(body, 'body_variant')}"
+    return f"{words.name},transport={choice_words(body, 'transport_variant')}"

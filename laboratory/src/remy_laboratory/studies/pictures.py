@@ -348,7 +348,7 @@ def _published(
         if each.protocol == name:
             cell = row.at(each.x)
             published = SenderSample(0, 0, 0, each.throughput_mbps, each.rtt_ms, 1.0, 0, 0, 0, ())
-            fields = {"link_mbps", "rtt_ms"} & {_swept(row)}
+            fields = {"rate_mbps", "rtt_ms"} & {_swept(row)}
             network = {**cell.network, **dict.fromkeys(fields, each.x)}
             senders = int(each.x) if _swept(row) == "senders" else cell.senders
             there = type(cell)(each.x, network, senders, cell.seconds, (published,))
@@ -358,7 +358,7 @@ def _published(
 
 def _swept(row: RowResult) -> str:
     """Which field has the values of what is varied."""
-    for field in ("link_mbps", "rtt_ms", "senders"):
+    for field in ("rate_mbps", "rtt_ms", "senders"):
         if all(cell.network.get(field) == cell.x for cell in row.cells):
             return field
     return ""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from remy_farm.specification import SpecError, Violation
-from remy_farm.specification.reading import Tree, nearest
+from remy_farm.specification.reading import NETWORK, NEW_NAMES, Tree, nearest
 from remy_farm.specification.schema import child_path, show
 from remy_simulator import registry
 from remy_simulator.registry import Registry
@@ -49,33 +49,33 @@ Check: TypeAlias = tuple[Callable[[float], bool], str]
 ABOVE: Check = (_positive, "a number above 0")
 FROM_0: Check = (_not_negative, "a number of at least 0")
 NETWORK_FIELDS: Mapping[str, Check | None] = {
-    "link_mbps": ABOVE,
+    "rate_mbps": ABOVE,
     "rtt_ms": ABOVE,
     "senders": (lambda value: 1 <= value <= 10_000 and value == int(value), "1 to 10000"),
-    "buffer_packets": FROM_0,
-    "buffer_kilobytes": FROM_0,
+    "buffer.packets": FROM_0,
+    "buffer.kilobytes": FROM_0,
     # As much as the link carries in so long.
-    "buffer_ms": FROM_0,
+    "buffer.ms": FROM_0,
     # As much as the link carries in so many RTTs.
-    "buffer_bdp": FROM_0,
+    "buffer.bdp": FROM_0,
     "packet_bytes": ABOVE,
     "ack_bytes": FROM_0,
-    "loss": (lambda value: 0 <= value < 1, "from 0 to below 1"),
-    "on_ms": ABOVE,
-    "on_bytes": ABOVE,
+    "loss_probability": (lambda value: 0 <= value < 1, "from 0 to below 1"),
+    "traffic.exponential_time.mean_ms": ABOVE,
+    "traffic.exponential_bytes.mean_bytes": ABOVE,
     # Flow lengths as measured at ICSI, and so many bytes on top of each.
-    "on_icsi_extra_bytes": FROM_0,
-    "off_ms": FROM_0,
+    "traffic.empirical_bytes.extra_bytes": FROM_0,
+    "traffic.mean_off_ms": FROM_0,
     "starts_apart_ms": FROM_0,
     # Senders are first on after exponentially distributed times, and not after a time off.
     "first_on_mean_ms": FROM_0,
     # The first sender's RTTs, but the first of an on period, are too long by this.
     "first_rtt_offset_ms": FROM_0,
-    # Share of the link that flows of on_bytes ask for: says off_ms.
-    "load": (lambda value: 0 < value < 1, "above 0 and below 1"),
+    # Share of the link that flows of exponential bytes ask for: says the mean off time.
+    "traffic.load": (lambda value: 0 < value < 1, "above 0 and below 1"),
     # Words.
     "queue": None,
-    "body": None,
+    "transport": None,
 }
 #: What has the keys of a network's file, and is read with it (remy_laboratory.studies.networks).
 _TREES = {"links": list, "routes": list, "traffic": dict, "measurement": dict}
@@ -83,9 +83,14 @@ _TREES = {"links": list, "routes": list, "traffic": dict, "measurement": dict}
 _IN_LINK = re.compile(r"links\[([0-9]{1,4})\]((?:\.[a-z_]+)+)")
 #: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
 PUBLISHED = "published/"
-BUFFERS = ("buffer_packets", "buffer_kilobytes", "buffer_ms", "buffer_bdp")
-ONS = ("on_ms", "on_bytes", "on_icsi_extra_bytes", "traffic")
-OFFS = ("off_ms", "load", "traffic")
+BUFFERS = ("buffer.packets", "buffer.kilobytes", "buffer.ms", "buffer.bdp")
+ONS = (
+    "traffic.exponential_time.mean_ms",
+    "traffic.exponential_bytes.mean_bytes",
+    "traffic.empirical_bytes.extra_bytes",
+    "traffic",
+)
+OFFS = ("traffic.mean_off_ms", "traffic.load", "traffic")
 
 
 def varied_field(field: str) -> Check | None:
@@ -120,6 +125,12 @@ def _with(links: Sequence[Any], number: int, path: str, value: Any) -> list[Any]
     return found
 
 
+#: Former names of a network's fields.
+_NEW_NAMES: Mapping[str, str] = {
+    key: now for (message, key), now in NEW_NAMES.items() if message == NETWORK
+} | {"load": "traffic.load", "body": "transport"}
+
+
 class Fields:
     """A mapping's fields, taken one by one; what is left at the end is a mistake."""
 
@@ -140,6 +151,10 @@ class Fields:
         """None where it is not given."""
         self._known.append(field)
         return self._tree.pop(field, None)
+
+    def put_back(self, field: str, value: Tree) -> None:
+        """As if it had not been taken."""
+        self._tree[field] = value
 
     def left(self) -> list[str]:
         """What is given and was not taken."""
@@ -205,16 +220,19 @@ class Fields:
     def end(self) -> None:
         """Refuses what is left."""
         for field in self._tree:
-            self.fail(field, f"is not a known key; {nearest(field, self._known)}")
+            now = _NEW_NAMES.get(field)
+            meant = f"it is {now} now" if now else nearest(field, self._known)
+            self.fail(field, f"is not a known key; {meant}")
 
 
 def network_of(fields: Fields | None) -> dict[str, Any]:
-    """By NETWORK_FIELDS; what is not given is left out. Raises SpecError."""
+    """By NETWORK_FIELDS, whose names are paths; what is not given is left out. Raises SpecError."""
     if fields is None:
         return {}
     network: dict[str, Any] = {}
+    numbers = _numbers_within(fields, "buffer") | _numbers_within(fields, "traffic")
     for name, check in NETWORK_FIELDS.items():
-        value = fields.take(name)
+        value = numbers.get(name, None) if "." in name else fields.take(name)
         if value is None:
             continue
         if check is not None:
@@ -241,6 +259,34 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
         network["links"] = [_with_recording_in(folder, link) for link in network["links"]]
     fields.end()
     return network
+
+
+def _numbers_within(fields: Fields, key: str) -> dict[str, Tree]:
+    """The values at the paths of NETWORK_FIELDS within a mapping. A load that says more than such
+    numbers stays where it is, for the reader of networks' files."""
+    tree = fields.take(key)
+    if tree is None or tree == "infinite":
+        return {}
+    found = dict(_leaves(tree, key))
+    # Quantiles without a name are those of ICSI.
+    if found.get("traffic.empirical_bytes.name") == "icsi":
+        del found["traffic.empirical_bytes.name"]
+    if found and found.keys() <= NETWORK_FIELDS.keys():
+        return found
+    if key in _TREES:
+        fields.put_back(key, tree)
+        return {}
+    known = [name for name in NETWORK_FIELDS if name.startswith(f"{key}.")]
+    fields.fail(key, f"is {show(tree)}, but must be infinite or one of {', '.join(known)}")
+
+
+def _leaves(tree: Tree, path: str) -> Iterator[tuple[str, Tree]]:
+    """The values of a tree of mappings by their paths."""
+    if not isinstance(tree, dict):
+        yield path, tree
+        return
+    for key, inner in tree.items():
+        yield from _leaves(inner, f"{path}.{key}")
 
 
 def _with_recording_in(folder: Path, link: Any) -> Any:

@@ -427,10 +427,11 @@ def parse_study(text: str, source: str, *, study: str, name: str) -> FigureStudy
 
 #: What rows in ns-3 and those beside them may say of a network.
 _IN_NS3 = (
-    *("link_mbps", "rtt_ms", "buffer_packets", "packet_bytes"),
-    *("senders", "on_ms", "on_bytes", "off_ms", "first_on_mean_ms"),
+    *("rate_mbps", "rtt_ms", "buffer.packets", "packet_bytes"),
+    *("senders", "traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
+    *("traffic.mean_off_ms", "first_on_mean_ms"),
 )
-_NEEDED = (("link_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
+_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
 
 
 def check_network(

@@ -88,16 +88,19 @@ class CellSamples:
     def lone_rtt_ms(self) -> float:
         """What a packet takes where nobody else is: the path and one service."""
         service_ms = packet_bytes(self.network) * _BITS_PER_BYTE / _MS_PER_SECOND
-        return float(self.network["rtt_ms"] + service_ms / self.network["link_mbps"])
+        return float(self.network["rtt_ms"] + service_ms / self.network["rate_mbps"])
 
     @property
     def fair_share_mbps(self) -> float:
         """What a sender expects of equal shares at once and a link that is never idle in vain:
         with n senders that are on with probability p, link x (1 - (1 - p)^n) / (n p)."""
-        on_ms, off_ms = self.network.get("on_ms"), self.network.get("off_ms", 0.0)
+        on_ms, off_ms = (
+            self.network.get("traffic.exponential_time.mean_ms"),
+            self.network.get("traffic.mean_off_ms", 0.0),
+        )
         on = 1.0 if on_ms is None else on_ms / (on_ms + off_ms)
         idle = (1.0 - on) ** self.senders
-        return float(self.network["link_mbps"] * (1.0 - idle) / (self.senders * on))
+        return float(self.network["rate_mbps"] * (1.0 - idle) / (self.senders * on))
 
     def only(self, part: int, parts: int) -> CellSamples:
         """Every so many of the runs."""
@@ -145,7 +148,7 @@ class CellSamples:
         time_s = recording["time_ms"] / _MS_PER_SECOND
         received = np.diff(recording["packets_received"], axis=0)
         bits = packet_bytes(self.network) * _BITS_PER_BYTE * received
-        equal_bits = np.diff(time_s) * self.network["link_mbps"] * 1e6 / self.senders
+        equal_bits = np.diff(time_s) * self.network["rate_mbps"] * 1e6 / self.senders
         away: np.ndarray = np.abs(bits / equal_bits[:, None] - 1.0).max(axis=1)
         is_near = away <= _NEAR_EQUAL
         began = int((recording["is_on"] > 0).all(axis=1).argmax())
@@ -172,7 +175,7 @@ class CellSamples:
         if not throughput or not rtt_ms or not any(throughput):
             return []
         is_share = measure == Measure.OBJECTIVE
-        full_mbps = self.fair_share_mbps if is_share else self.network["link_mbps"]
+        full_mbps = self.fair_share_mbps if is_share else self.network["rate_mbps"]
         ratio = math.fsum(throughput) / len(throughput) / full_mbps
         delay = math.fsum(rtt_ms) / len(rtt_ms) / self.network["rtt_ms"]
         return [_LN_2 * (log2(ratio) - log2(delay))]
@@ -185,7 +188,7 @@ class CellSamples:
             case Measure.UTILIZATION:
                 bits = sum(each.packets for each in run) * packet_bytes(self.network)
                 bits *= _BITS_PER_BYTE
-                return float(bits / (self.network["link_mbps"] * 1e6 * self.seconds))
+                return float(bits / (self.network["rate_mbps"] * 1e6 * self.seconds))
             case Measure.JAIN:
                 squares = math.fsum(rate * rate for rate in rates)
                 return math.fsum(rates) ** 2 / (len(rates) * squares) if squares else None

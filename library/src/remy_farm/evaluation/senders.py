@@ -1,4 +1,4 @@
-"""Who sends, and what stands in the way, in words: `cubic=3`, `remycc:FILE,body=ns2`, `codel`."""
+"""Who sends, and what stands in the way, in words: `cubic=3`, `remycc:FILE,transport=ns2`, `codel`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TCP = "tcp"
 _USUAL_QUEUE = "drop-tail"
 _COUNTED = re.compile("(.*)=(-?[0-9]+)", re.DOTALL)
 #: Settings that are not parameters.
-_BODY, _BODY_VARIANT, _RTT = "body", "body_variant", "rtt_ms"
+_TRANSPORT, _TRANSPORT_VARIANT, _RTT = "transport", "transport_variant", "rtt_ms"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def parse_sender(text: str) -> Words:
     rtt_ms = registry.number(head, _RTT, settings.pop(_RTT)) if _RTT in settings else None
     if rtt_ms is not None and rtt_ms <= 0:
         raise ValueError(f"'{text}' has an RTT of {rtt_ms:g} ms; it must be above 0")
-    body_name = settings.pop(_BODY, None)
+    body_name = settings.pop(_TRANSPORT, None)
     protocol = None
     if not is_remycc:
         own = _of_protocol(head, settings)
@@ -91,8 +91,8 @@ def parse_sender(text: str) -> Words:
         raise ValueError(f"'{text}' names no file; a RemyCC is {REMYCC}FILE")
     body = None
     if body_name is not None or (settings and not is_remycc):
-        if _BODY_VARIANT in settings:
-            settings[registry.VARIANT] = settings.pop(_BODY_VARIANT)
+        if _TRANSPORT_VARIANT in settings:
+            settings[registry.VARIANT] = settings.pop(_TRANSPORT_VARIANT)
         body = registry.choose(Registry.BODY, body_name or _TCP, settings)
         needed = "carries RemyCCs" if is_remycc else "carries protocols"
         if needed not in registry.entries(Registry.BODY)[body.name].traits:
@@ -101,7 +101,7 @@ def parse_sender(text: str) -> Words:
                 + ("RemyCC" if is_remycc else f"protocol; protocols are on {_TCP}")
             )
     elif settings:
-        raise ValueError(f"'{text}' has settings of a body, but no body=NAME")
+        raise ValueError(f"'{text}' has settings of a transport, but no transport=NAME")
     remycc = head.removeprefix(REMYCC) if is_remycc else None
     return Words(what, count, remycc, protocol, body, rtt_ms)
 
@@ -113,7 +113,7 @@ def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None
     traits = registry.entries(Registry.BODY)[usual.name].traits
     if "carries protocols" not in traits and all(each.remycc is None for each in words):
         raise ValueError(
-            f"--body {usual.name} carries no protocol, and no sender runs anything else; protocols "
+            f"--transport {usual.name} carries no protocol, and no sender runs anything else; protocols "
             f"are on {_TCP}"
         )
 
@@ -123,7 +123,7 @@ def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     registry.check(Registry.PROTOCOL, evaluation_pb2.Choice(name=name))
     entry = registry.entries(Registry.PROTOCOL)[name]
     bodies = registry.entries(Registry.BODY)[_TCP].variants
-    elsewhere = {_BODY_VARIANT, *(each.name for body in bodies for each in body.parameters)}
+    elsewhere = {_TRANSPORT_VARIANT, *(each.name for body in bodies for each in body.parameters)}
     known = {each.name for variant in entry.variants for each in variant.parameters}
     return {
         setting: value

@@ -135,7 +135,7 @@ class _NetworkReader:
                 self._refuse(f"{path}.sender", "must say what sends, as cubic or remycc:FILE")
             name = self._taken(group, "name", path, self._text)
             group.setdefault("count", 1)
-            for key in ("table", "protocol", "body"):
+            for key in ("table", "protocol", "body", "transport"):
                 if key in group:
                     self._refuse(f"{path}.{key}", "is not a known key; say it in sender")
             if isinstance(route := group.get("route"), dict):

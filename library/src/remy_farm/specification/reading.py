@@ -215,7 +215,7 @@ _FORMS = {
 }
 
 
-_NETWORK = descriptor_of(spec_pb2.NetworkModel).full_name
+NETWORK = descriptor_of(spec_pb2.NetworkModel).full_name
 _LINK = descriptor_of(spec_pb2.LinkModel).full_name
 _GROUP = descriptor_of(spec_pb2.GroupModel).full_name
 
@@ -223,18 +223,18 @@ _GROUP = descriptor_of(spec_pb2.GroupModel).full_name
 NEW_NAMES: Final = {
     (descriptor_of(spec_pb2.DesignSpec).full_name, "traffic"): "network.traffic",
     (descriptor_of(spec_pb2.WeightedModel).full_name, "traffic"): "network.traffic",
-    (_NETWORK, "link_rate_mbps"): "rate_mbps",
-    (_NETWORK, "link_mbps"): "rate_mbps",
-    (_NETWORK, "groups"): "senders",
-    (_NETWORK, "loss"): "loss_probability",
-    (_NETWORK, "buffer_bdp"): "buffer.bdp",
-    (_NETWORK, "buffer_ms"): "buffer.ms",
-    (_NETWORK, "buffer_kilobytes"): "buffer.kilobytes",
-    (_NETWORK, "buffer_packets"): "buffer.packets",
-    (_NETWORK, "on_ms"): "traffic.exponential_time.mean_ms",
-    (_NETWORK, "on_bytes"): "traffic.exponential_bytes.mean_bytes",
-    (_NETWORK, "on_icsi_extra_bytes"): "traffic.empirical_bytes.extra_bytes",
-    (_NETWORK, "off_ms"): "traffic.mean_off_ms",
+    (NETWORK, "link_rate_mbps"): "rate_mbps",
+    (NETWORK, "link_mbps"): "rate_mbps",
+    (NETWORK, "groups"): "senders",
+    (NETWORK, "loss"): "loss_probability",
+    (NETWORK, "buffer_bdp"): "buffer.bdp",
+    (NETWORK, "buffer_ms"): "buffer.ms",
+    (NETWORK, "buffer_kilobytes"): "buffer.kilobytes",
+    (NETWORK, "buffer_packets"): "buffer.packets",
+    (NETWORK, "on_ms"): "traffic.exponential_time.mean_ms",
+    (NETWORK, "on_bytes"): "traffic.exponential_bytes.mean_bytes",
+    (NETWORK, "on_icsi_extra_bytes"): "traffic.empirical_bytes.extra_bytes",
+    (NETWORK, "off_ms"): "traffic.mean_off_ms",
     (_LINK, "buffer_packets"): "buffer.packets",
     (_GROUP, "body"): "transport",
 }
