@@ -39,7 +39,7 @@ def test_equal_flags_give_equal_digests(network: dict[str, float], tmp_path: Pat
 @pytest.mark.parametrize("queue", ["xcp", "red", "sfq-codel"])
 def test_cpu_features_change_no_protocol(queue: str) -> None:
     """All variants beside each other, as far as the queue lets them."""
-    flags = ["simulate", "--queue", queue, "--link-mbps", "40", "--rtt-ms", "60", "--seconds", "20"]
+    flags = ["simulate", "--queue", queue, "--rate-mbps", "40", "--rtt-ms", "60", "--seconds", "20"]
     flags += ["--buffer-packets", "200", "--on-bytes", "300e3", "--off-ms", "300"]
     for entry in registry.entries(Registry.PROTOCOL).values():
         if registry.IS_ALONE in entry.traits:

@@ -153,7 +153,7 @@ def test_flows_that_join_later_get_their_share_of_the_one_table(senders: int, rt
     result = run_json(
         *(REMY_FARM, "simulate"),
         f"--sender=remycc:{_remycc('generalist-remembering')}={senders}",
-        *("--link-mbps=48", f"--rtt-ms={rtt_ms}", "--body=tcp,variant=linux"),
+        *("--rate-mbps=48", f"--rtt-ms={rtt_ms}", "--transport=tcp,variant=linux"),
         *("--on-ms=1e12", "--off-ms=1", "--starts-apart-ms=5000", "--seconds=120", "--seed=1"),
     )
     assert jain([each["throughput_mbps"] for each in result["senders"]]) >= 0.99

@@ -38,7 +38,7 @@ from remy_laboratory.kernel.running import RunRecord, Scope, counters, running
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
-LINK = Link(10.0, 40.0, queue_packets=100)
+LINK = Link(10.0, 40.0, buffer_packets=100)
 RUN = Measured(9.0, 50.0, (9.0,), 0, 0, 1.0, 100.0, True)
 
 
@@ -333,7 +333,7 @@ def test_a_trace_is_a_link(emulator: Path, tmp_path: Path) -> None:
 
 @needs_kernel
 def test_losses_are_sent_again(emulator: Path) -> None:
-    lossy = replace(LINK, loss=0.05)
+    lossy = replace(LINK, loss_probability=0.05)
     run = measure_once(emulator, lossy, Workload(1, seconds=3.0), "reno", seed=1)
     assert run.retransmissions > 0
 

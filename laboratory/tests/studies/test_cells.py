@@ -100,19 +100,19 @@ def test_runs_differ_and_rows_have_the_same_runs() -> None:
 @pytest.mark.parametrize(
     ("limit", "packets"),
     [
-        ({"buffer_packets": 7}, 7),
-        ({"buffer_kilobytes": 30}, 20),
-        ({"buffer_ms": 10}, 10),
-        ({"buffer_bdp": 2}, 80),
+        ({"buffer.packets": 7}, 7),
+        ({"buffer.kilobytes": 30}, 20),
+        ({"buffer.ms": 10}, 10),
+        ({"buffer.bdp": 2}, 80),
         ({}, None),
     ],
 )
 def test_a_buffer_in_each_unit(limit: dict[str, float], packets: int | None) -> None:
-    assert buffer_packets({"link_mbps": 12, "rtt_ms": 40, **limit}) == packets
+    assert buffer_packets({"rate_mbps": 12, "rtt_ms": 40, **limit}) == packets
 
 
 def test_a_load_says_how_long_senders_pause() -> None:
-    network = {"link_mbps": 8, "rtt_ms": 10, "on_bytes": 1e5, "load": 0.5, "senders": 10}
+    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_bytes.mean_bytes": 1e5, "traffic.load": 0.5, "senders": 10}
     specimen = study_network(ROW.senders, network).run(0)
     # Ten flows of 100 ms of the link's time in 2 s.
     assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
@@ -120,13 +120,13 @@ def test_a_load_says_how_long_senders_pause() -> None:
 
 
 def test_flow_lengths_may_be_measured_ones() -> None:
-    network = {"link_mbps": 8, "rtt_ms": 10, "on_icsi_extra_bytes": 40, "off_ms": 10, "senders": 1}
+    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.empirical_bytes.extra_bytes": 40, "traffic.mean_off_ms": 10, "senders": 1}
     traffic = study_network(ROW.senders, network).run(0).senders[0].traffic
     assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
 
 
 def test_senders_begin_one_after_the_other_or_at_random() -> None:
-    network = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
+    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 10, "senders": 3}
     apart = study_network(ROW.senders, {**network, "starts_apart_ms": 100}).run(0)
     assert [group.first_on_ms for group in apart.senders] == [0, 100, 200]
     drawn = [
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
 
 
 def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
-    dumbbell = {"link_mbps": 8, "rtt_ms": 10, "on_ms": 10, "off_ms": 10, "senders": 3}
+    dumbbell = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 10, "senders": 3}
     network = {**dumbbell, "links": [{"delay_ms": 5}], "routes": [{}]}
     plain = study_network(ROW.senders, network).run(0)
     assert [group.HasField("rtt_offset_ms") for group in plain.senders] == [False]

@@ -30,17 +30,17 @@ from remy_laboratory.studies.reading import layered
 from remy_laboratory.studies.study import FigureStudy, Measure, parse_study
 from remy_laboratory.studies.verdicts import FigureVerdict, measure_figure, plan_figure
 
-_ON: dict[str, Any] = {"on_ms": 10, "off_ms": 20}
+_ON: dict[str, Any] = {"traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 20}
 #: A flow over both links, and one over the second.
 _TWO_LINKS: dict[str, Any] = {
     **_ON,
-    "link_mbps": 12,
+    "rate_mbps": 12,
     "rtt_ms": 40,
-    "buffer_bdp": 2,
-    "loss": 0.01,
+    "buffer.bdp": 2,
+    "loss_probability": 0.01,
     "links": [
         {"name": "first", "rate_mbps": 24, "delay_ms": 5},
-        {"name": "second", "queue": "codel", "loss_probability": 0, "buffer_packets": 7},
+        {"name": "second", "queue": "codel", "loss_probability": 0, "buffer.packets": 7},
     ],
     "routes": [{"links": [0, 1], "return_delay_ms": 15}, {"links": [1]}],
 }
@@ -81,12 +81,12 @@ def test_measures_know_the_rate_that_only_links_say() -> None:
     walk = {"every_ms": 100, "rate_mbps": {"low": 12, "high": 36}}
     links = [{"rate_mbps": 24, "walk": walk}]
     found = study_network(_SENDERS, {**_ON, "links": links, "routes": [{"delay_ms": 9}]})
-    assert (found.fields["link_mbps"], found.fields["rtt_ms"]) == (24, 9)
+    assert (found.fields["rate_mbps"], found.fields["rtt_ms"]) == (24, 9)
 
 
 def test_one_link_may_have_measurement_and_traffic_by_their_fields() -> None:
     network = {
-        "link_mbps": 12,
+        "rate_mbps": 12,
         "rtt_ms": 40,
         "measurement": {"timestamp_resolution_ms": 4},
         "traffic": {"always": {}},
@@ -104,8 +104,7 @@ source: nobody
 network:
   rtt_ms: 20
   senders: 1
-  on_ms: 1.0e+9
-  off_ms: 1
+  traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}
   starts_apart_ms: 0
   links: [{trace: {path: published/some.down, semantics: ns2}}]
 seconds: 4
@@ -137,7 +136,7 @@ def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
     assert result.verdict()[0] == FigureVerdict.REPRODUCED
     (cell,) = result.rows["NewReno"].cells
     # A packet of 1500 bytes in each ms, but for the moment after the last.
-    assert cell.network["link_mbps"] == pytest.approx(12, rel=0.01)
+    assert cell.network["rate_mbps"] == pytest.approx(12, rel=0.01)
     assert cell.values(Measure.RTT_MS)[0] >= 20
 
 
@@ -182,11 +181,10 @@ _SET = """\
 title: Late
 source: nobody
 network:
-  link_mbps: 4
+  rate_mbps: 4
   rtt_ms: 20
   ack_bytes: 40
-  on_ms: 1.0e+9
-  off_ms: 1
+  traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}
   starts_apart_ms: 50
   links:
   - {name: there, delay_ms: 10}

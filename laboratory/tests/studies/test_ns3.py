@@ -29,7 +29,7 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, transport_rows
 
-NETWORK = {"link_mbps": 6, "rtt_ms": 60, "senders": 3, "on_ms": 800, "off_ms": 400}
+NETWORK = {"rate_mbps": 6, "rtt_ms": 60, "senders": 3, "traffic.exponential_time.mean_ms": 800, "traffic.mean_off_ms": 400}
 SECONDS = 20.0
 #: Divided on every signal, so that all of them are looked at.
 TABLE = (
@@ -41,12 +41,12 @@ TABLE = (
 
 BY_BYTES = {
     **{key: value for key, value in NETWORK.items() if key != "on_ms"},
-    "on_bytes": 60_000,
+    "traffic.exponential_bytes.mean_bytes": 60_000,
     "first_on_mean_ms": 200,
     "packet_bytes": 1260,
-    "buffer_packets": 500,
+    "buffer.packets": 500,
 }
-ON_TCP = "remycc:table.json,body=tcp"
+ON_TCP = "remycc:table.json,transport=tcp"
 
 
 def _specimen(
@@ -145,9 +145,9 @@ def _flows_of(run: int) -> list[tuple[float, float]]:
 @pytest.mark.parametrize(
     ("words", "flags"),
     [
-        ("remycc:table.json", ["--body=datagram", "--keep-state=0"]),
-        (ON_TCP, ["--body=tcp", "--keep-state=0"]),
-        (f"{ON_TCP},keep_state=1", ["--body=tcp", "--keep-state=1"]),
+        ("remycc:table.json", ["--transport=datagram", "--keep-state=0"]),
+        (ON_TCP, ["--transport=tcp", "--keep-state=0"]),
+        (f"{ON_TCP},keep_state=1", ["--transport=tcp", "--keep-state=1"]),
     ],
 )
 def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
@@ -155,9 +155,9 @@ def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["ns2", "tcp,body_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"]
+    "body", ["ns2", "tcp,transport_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"]
 )
-def test_a_body_that_ns3_does_not_know_is_refused(body: str) -> None:
+def test_a_body_that_ns3_does_not_know_is_refused(transport: str) -> None:
     with pytest.raises(FileError, match="on datagram, or on tcp without settings but keep_state"):
         body_flags(_specimen(0, f"remycc:table.json,body={body}"))
 
@@ -220,7 +220,7 @@ def test_flows_by_bytes_get_as_much_in_ns3(ns3: Ns3) -> None:
 
 @in_ns3
 def test_what_is_lost_is_repaired_in_ns3(ns3: Ns3) -> None:
-    shallow = {**BY_BYTES, "buffer_packets": 4, "senders": 8}
+    shallow = {**BY_BYTES, "buffer.packets": 4, "senders": 8}
     theirs = _theirs(ns3, ON_TCP, shallow, 60)
     lost, repeated = (
         sum(each) for each in (theirs.packets_lost, theirs.transport.packets_repeated)

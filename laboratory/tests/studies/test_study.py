@@ -102,13 +102,13 @@ def test_what_comes_out_is_told_with_the_error_of_what_was_measured() -> None:
 _MISTAKES = {
     "title: Two protocols": ("title: [a]", "title is a list, but must be text"),
     "rtt_ms: 20": ("rtt_ms: -1", "network.rtt_ms is -1, but must be a number above 0"),
-    "buffer_bdp: 1": (
-        "buffer_bdp: 1, buffer_ms: 3",
+    "buffer: {bdp: 1}": (
+        "buffer: {bdp: 1}, buffer: {ms: 3}",
         "network has buffer_ms and buffer_bdp, but must have one of them",
     ),
-    "on_ms: 500": ("off_mss: 500", "network.off_mss is not a known key; did you mean off_ms?"),
+    "traffic: {exponential_time: {mean_ms: 500}}": ("off_mss: 500", "network.off_mss is not a known key; did you mean off_ms?"),
     "runs: {quick: 2, full: 3}": ("runs: 0", "runs is 0, but must be 1 to 100000"),
-    "{field: link_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be varied"),
+    "{field: rate_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be varied"),
     "values: [2, 8]": ("values: []", "sweep.values is empty"),
     "name: Vegas": ("name: NewReno", "rows has 'NewReno' twice"),
     "sender: vegas": ("sender: vega", "rows[1].sender is 'vega'"),
@@ -136,7 +136,7 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
 @pytest.mark.parametrize(
     ("simulator", "sentence"),
     [
-        ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have link_mbps, rtt_ms,"),
+        ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have rate_mbps, rtt_ms,"),
         ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
         (
             "ns3, initial_window_packets: 2",

@@ -290,7 +290,7 @@ def stop_command(name: str) -> None:
     name="beside",
     multiple=True,
 )
-@option("--link-mbps X", "Rate of the link.", POSITIVE, default=15.0)
+@option("--rate-mbps X", "Rate of the link.", POSITIVE, default=15.0)
 @option(
     "--trace FILE",
     "In place of a rate: when the link can deliver, a whole number of ms on every line.",
@@ -305,8 +305,8 @@ def stop_command(name: str) -> None:
 )
 @switch("--trace-ends", "Nothing is delivered behind its end; else it begins again.")
 @option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
-@option("--queue-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
-@option("--loss P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
+@option("--buffer-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
+@option("--loss-probability P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
 @option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
 @option(
     "--jitter-box WORDS",
@@ -338,13 +338,13 @@ def measure_command(
     remycc_path: str | None,
     noise: bool,
     beside: tuple[str, ...],
-    link_mbps: float,
+    rate_mbps: float,
     trace_path: str | None,
     trace_semantics: str,
     trace_ends: bool,
     rtt_ms: float | None,
-    queue_packets: int,
-    loss: float,
+    buffer_packets: int,
+    loss_probability: float,
     jitter_ms: float,
     jitter_box: str | None,
     flows: tuple[int, ...],
@@ -396,9 +396,10 @@ def measure_command(
         return
     if jitter_box is not None:
         parse_jitter_box(jitter_box)
-    rate_mbps = link_mbps if trace_path is None else mean_rate_mbps(trace_path)
+    if trace_path is not None:
+        rate_mbps = mean_rate_mbps(trace_path)
     link = Link(
-        *(rate_mbps, rtt_ms or 150.0, queue_packets, loss, jitter_ms),
+        *(rate_mbps, rtt_ms or 150.0, buffer_packets, loss_probability, jitter_ms),
         *(trace_path, trace_semantics, trace_ends, jitter_box),
     )
     load = Workload(1, seconds, apart_seconds, offloads, delayed_acks)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 SIMULATE = (
-    "simulate --remycc {remycc} --senders 2 --link-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 1000 "
+    "simulate --remycc {remycc} --senders 2 --rate-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 1000 "
     "--seconds 1 --seed 1"
 )
 EVALUATE = "evaluate --remycc {remycc} --spec {spec} --specimens 2 --seed 1"
@@ -16,7 +16,7 @@ EVALUATE = "evaluate --remycc {remycc} --spec {spec} --specimens 2 --seed 1"
 CASES = {
     "no such command": ("frobnicate", "frobnicate"),
     "no such option": ("validate {spec} --colour", "--colour"),
-    "missing option": ("simulate --remycc {remycc} --senders 1", "--link-mbps"),
+    "missing option": ("simulate --remycc {remycc} --senders 1", "--rate-mbps"),
     "a RemyCC without a number": (SIMULATE.replace("--senders 2 ", ""), "--senders"),
     "a number without a RemyCC": (SIMULATE.replace("--remycc {remycc} ", ""), "--remycc"),
     "nobody sends": (
@@ -33,22 +33,22 @@ CASES = {
     "too many senders": (SIMULATE + " --sender cubic=10001", "1 to 10000"),
     "fewer senders than none": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
-    "a protocol on datagrams": (SIMULATE + " --sender cubic,body=datagram", "on tcp"),
-    "no such body": (SIMULATE + " --body udp", "datagram"),
+    "a protocol on datagrams": (SIMULATE + " --sender cubic,transport=datagram", "on tcp"),
+    "no such body": (SIMULATE + " --transport udp", "datagram"),
     "a body that no sender can be on": (
-        SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --body datagram"),
-        "--body datagram carries no protocol",
+        SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --transport datagram"),
+        "--transport datagram carries no protocol",
     ),
     "another body that no sender can be on": (
-        EVALUATE.replace("--remycc {remycc}", "--sender cubic --body ns2"),
-        "--body ns2 carries no protocol",
+        EVALUATE.replace("--remycc {remycc}", "--sender cubic --transport ns2"),
+        "--transport ns2 carries no protocol",
     ),
     "an RTT of what is scored": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),
         "the specification has those",
     ),
     "an RTT of nothing": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
-    "one link beside a network": (SIMULATE + " --network {folder}/broken.yaml", "--link-mbps"),
+    "one link beside a network": (SIMULATE + " --network {folder}/broken.yaml", "--rate-mbps"),
     "no such queue": (SIMULATE + " --queue fifo", "drop-tail"),
     "XCP without its router": (SIMULATE + " --sender xcp", "XCP router"),
     "omniscient beside others": (SIMULATE + " --sender omniscient", "all or none"),
@@ -63,10 +63,10 @@ CASES = {
     "missing argument": ("validate", "SPEC.yaml"),
     "not a number": (SIMULATE + " --senders many", "--senders"),
     "no senders": (SIMULATE + " --senders 0", "--senders"),
-    "negative link rate": (SIMULATE + " --link-mbps -3", "--link-mbps"),
+    "negative link rate": (SIMULATE + " --rate-mbps -3", "--rate-mbps"),
     "NaN": (SIMULATE + " --rtt-ms nan", "--rtt-ms"),
     "infinite": (SIMULATE + " --seconds inf", "--seconds"),
-    "certain loss": (SIMULATE + " --loss 1", "--loss"),
+    "certain loss": (SIMULATE + " --loss-probability 1", "--loss-probability"),
     "negative jitter": (SIMULATE + " --jitter-ms -1", "--jitter-ms"),
     "percentile without a median": (
         SIMULATE + " --jitter-percentile-99-ms 3",

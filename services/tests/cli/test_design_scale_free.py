@@ -94,7 +94,7 @@ def test_every_command_takes_its_table(
     assert run_json("inspect", table)["rules"]
     scored = run_json("evaluate", "--remycc", table, "--spec", spec_file, "--specimens", 8)
     assert scored["specimens"] == 8
-    network = ("--senders", 2, "--link-mbps", 10, "--rtt-ms", 100)
+    network = ("--senders", 2, "--rate-mbps", 10, "--rtt-ms", 100)
     traffic = ("--on-ms", 500, "--off-ms", 500, "--seconds", 5)
     assert run_json("simulate", "--remycc", table, *network, *traffic)
 

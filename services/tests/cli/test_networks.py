@@ -12,7 +12,7 @@ RunJson = Callable[..., dict[str, Any]]
 EXAMPLES = sorted(Path("examples/networks").glob("*.yaml"))
 ONE_LINK = """
 links:
-  - {rate_mbps: 12, buffer_packets: 40, queue: codel, loss_probability: 0.01}
+  - {rate_mbps: 12, buffer: {packets: 40}, queue: codel, loss_probability: 0.01}
 rtt_ms: 80
 senders:
   - sender: cubic,beta=0.8
@@ -42,8 +42,8 @@ def test_the_examples_run(path: Path, run: Any, run_json: RunJson) -> None:
 
 def test_one_link_in_a_file_is_the_one_of_the_options(run_json: RunJson, tmp_path: Path) -> None:
     in_file = run_json("simulate", "--network", network(tmp_path, ONE_LINK), "--seconds", 20)
-    words = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --link-mbps 12 --rtt-ms 80"
-    traffic = "--on-ms 900 --off-ms 300 --buffer-packets 40 --loss 0.01 --seconds 20"
+    words = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --rate-mbps 12 --rtt-ms 80"
+    traffic = "--on-ms 900 --off-ms 300 --buffer-packets 40 --loss-probability 0.01 --seconds 20"
     in_options = run_json("simulate", *words.split(), *traffic.split())
     for tree in (in_file, in_options):
         del tree["cpu_seconds"]
@@ -58,7 +58,7 @@ def test_senders_have_rtts_of_their_own(run_json: RunJson) -> None:
     tree = run_json(
         "simulate",
         *("--sender", "vegas,rtt_ms=40", "--sender", "vegas,rtt_ms=120=2"),
-        *"--link-mbps 100 --rtt-ms 80 --on-ms 500 --off-ms 500 --seconds 10".split(),
+        *"--rate-mbps 100 --rtt-ms 80 --on-ms 500 --off-ms 500 --seconds 10".split(),
     )
     near, far = tree["kinds"]
     assert (near["senders"], far["senders"]) == (1, 2)
@@ -241,7 +241,7 @@ links:
       semantics: {semantics}
       ends: {str(ends).lower()}
     delay_ms: {delays[0]}
-    buffer_packets: 40
+    buffer: {packets: 40}
 rtt_ms: 80
 senders:
   - sender: cubic
@@ -262,7 +262,7 @@ senders:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        ("--link-mbps 12", "leave out --link-mbps"),
+        ("--rate-mbps 12", "leave out --rate-mbps"),
         ("--ack-bytes 40", "describe the way back in --network FILE"),
         (
             "--sender vegas,rtt_ms=20 --trace-semantics cellsim",

@@ -18,7 +18,7 @@ from scripts.protocol_reference import PAGE, filled
 RunJson = Callable[..., dict[str, Any]]
 
 NETWORK = (
-    "--link-mbps 12 --rtt-ms 80 --off-ms 300 --buffer-packets 60 --seconds 10 --seed 7".split()
+    "--rate-mbps 12 --rtt-ms 80 --off-ms 300 --buffer-packets 60 --seconds 10 --seed 7".split()
 )
 BY_BYTES = [*NETWORK, "--on-bytes", "200e3"]
 BY_TIME = [*NETWORK, "--on-ms", "1000"]
@@ -100,10 +100,10 @@ def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Pat
     "usual",
     [
         ["--queue", "drop-tail"],
-        ["--body", "datagram"],
+        ["--transport", "datagram"],
         ["--packet-bytes", "1500"],
         ["--ack-bytes", "0"],
-        ["--queue", "drop-tail,variant=packets", "--body", "datagram,variant=remy"],
+        ["--queue", "drop-tail,variant=packets", "--transport", "datagram,variant=remy"],
     ],
     ids=" ".join,
 )
@@ -122,8 +122,8 @@ def test_bodies_and_queues_make_a_difference(run_json: RunJson, remycc_file: Pat
         run_json(*words, *more)["digest"]
         for more in (
             [],
-            ["--body", "tcp"],
-            ["--body", "ns2"],
+            ["--transport", "tcp"],
+            ["--transport", "ns2"],
             ["--queue", "codel"],
             ["--packet-bytes", "1260"],
             ["--ack-bytes", "50"],
@@ -194,7 +194,7 @@ def test_a_protocol_is_scored_like_a_table(
     assert "in order" in run("evaluate", "--sender", "cubic", *flags).stdout
     table = run_json("evaluate", "--remycc", remycc_file, *flags)
     same = run_json("evaluate", "--sender", f"remycc:{remycc_file}", *flags)
-    kernel = run_json("evaluate", "--remycc", remycc_file, "--body", "tcp", *flags)
+    kernel = run_json("evaluate", "--remycc", remycc_file, "--transport", "tcp", *flags)
     assert same["digest"] == table["digest"]
     assert "throughput_of" not in table
     assert kernel["digest"] != table["digest"]

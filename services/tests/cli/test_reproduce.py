@@ -19,7 +19,7 @@ LOST = "title: Lost\nsource: nobody\nnot_reproducible: its data is lost\n"
 ELLIPSES = """\
 title: On a plane
 source: nobody
-network: {link_mbps: 4, rtt_ms: 20, buffer_packets: 20, senders: 2, on_ms: 500, off_ms: 500}
+network: {rate_mbps: 4, rtt_ms: 20, buffer: {packets: 20}, senders: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
 seconds: 3
 runs: 2
 rows:
@@ -92,7 +92,7 @@ def test_data_has_a_line_for_each_row_and_value(studies: Path, tmp_path: Path, r
     assert "reproduced: 2 claims" in result.stdout
     with (tmp_path / "out/small/curves.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["row"], row["link_mbps"], row["runs"]) for row in rows] == [
+    assert [(row["row"], row["rate_mbps"], row["runs"]) for row in rows] == [
         ("NewReno", "2", "3"),
         ("NewReno", "8", "3"),
         ("Vegas", "2", "3"),
@@ -155,9 +155,9 @@ def test_mistakes_are_told(
 SET = """\
 title: Two rates
 source: nobody
-network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 100}
+network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 %s
-grid: {link_mbps: {quick: [2], full: [2, 6]}, buffer_bdp: [0.5, 2]}
+grid: {rate_mbps: {quick: [2], full: [2, 6]}, buffer_bdp: [0.5, 2]}
 score: %s
 seconds: 3
 runs: 1
@@ -229,7 +229,7 @@ def test_mistakes_in_the_league_are_told(
 IN_NS3 = """\
 title: Elsewhere
 source: nobody
-network: {link_mbps: 6, rtt_ms: 60, senders: 2, on_ms: 800, off_ms: 400}
+network: {rate_mbps: 6, rtt_ms: 60, senders: 2, traffic: {exponential_time: {mean_ms: 800}, mean_off_ms: 400}}
 seconds: 4
 runs: 1
 rows:

@@ -22,8 +22,8 @@ RunJson = Callable[..., dict[str, Any]]
 REQUIREMENT = """\
 title: It uses its link
 source: nobody
-network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 0}
-grid: {link_mbps: [2, 6]}
+network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 0}
+grid: {rate_mbps: [2, 6]}
 score: utilization
 at_least: %s
 seconds: 3
@@ -32,10 +32,10 @@ runs: 2
 BESIDE = """\
 title: It meets another
 source: nobody
-network: {rtt_ms: 20, buffer_bdp: 1, on_ms: 1.0e+9, off_ms: 1, starts_apart_ms: 100}
+network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 rival: newreno
 places:
-- {name: one link, network: {link_mbps: 4}}
+- {name: one link, network: {rate_mbps: 4}}
 - name: ACKs that are late
   network:
     ack_bytes: 40
@@ -102,7 +102,7 @@ def test_a_table_that_fails_is_refused_with_the_network_on_which_it_does(
     page = (out / "certificate.html").read_text()
     commands = [line for line in page.splitlines() if "remy-farm simulate" in line]
     (command,) = [
-        line for line in commands if f"--link-mbps {worst['network'].split()[0]} " in line
+        line for line in commands if f"--rate-mbps {worst['network'].split()[0]} " in line
     ]
     shown = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
     # Its first run; the other has the same flow, that is always on.

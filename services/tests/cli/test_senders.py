@@ -1,4 +1,4 @@
-"""The words of --sender, --body and --queue."""
+"""The words of --sender, --transport and --queue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, f
     body_numbers = {key: value for key, value in body_numbers.items() if key not in of_any_variant}
     settings = [
         f"variant={variant}",
-        f"body_variant={body_variant}",
+        f"transport_variant={body_variant}",
         *(f"{key}={value!r}" for key, value in {**numbers, **body_numbers}.items()),
     ]
     count = draw(st.none() | st.integers(1, 10_000))
@@ -130,7 +130,7 @@ def test_bodies_are_for_whom_they_are_said() -> None:
     assert remycc.body_or(None) is None
     assert (cubic.body_or(tcp), remycc.body_or(tcp)) == (tcp, tcp)
     assert (cubic.body_or(ns2), remycc.body_or(ns2)) == (None, ns2)
-    assert parse_sender("remycc:f.json,body=datagram").body_or(tcp) is None
+    assert parse_sender("remycc:f.json,transport=datagram").body_or(tcp) is None
     assert remycc.throughput_of(None) == "packets_received"
     assert remycc.throughput_of(ns2) == cubic.throughput_of(None) == "packets_in_order"
 

@@ -21,7 +21,7 @@ RunJson = Callable[..., dict[str, Any]]
 
 BIN = Path(sys.executable).parent
 NETWORK = (
-    "--senders 3 --link-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 500 --seconds 20 --seed 7"
+    "--senders 3 --rate-mbps 12 --rtt-ms 100 --on-ms 1000 --off-ms 500 --seconds 20 --seed 7"
 ).split()
 SENDER_KEYS = {
     "throughput_mbps",
@@ -90,7 +90,7 @@ def test_the_native_command_agrees(clocks: list[str], run_json: RunJson, tmp_pat
         "--remycc",
         slow,
         *NETWORK,
-        "--loss",
+        "--loss-probability",
         "0.02",
         "--buffer-packets",
         "9",
@@ -170,7 +170,7 @@ def test_senders_without_packets_are_left_out_of_the_means(
         "delay_ms": None,
         "packets_received": 0,
         "packets_lost": 0,
-        "on_ms": 0.0,
+        "traffic.exponential_time.mean_ms": 0.0,
     }
     assert tree["senders"] == [idle] * 3
     assert tree["senders_left_out"] == 3
@@ -214,7 +214,7 @@ def test_people_get_a_row_a_sender_and_the_means(run: Any, remycc_file: Path) ->
     assert "throughput / link rate" in result.stdout
 
 
-@pytest.mark.parametrize("more", [[], ["--body", "tcp"], ["--queue", "codel"]], ids=str)
+@pytest.mark.parametrize("more", [[], ["--transport", "tcp"], ["--queue", "codel"]], ids=str)
 def test_who_records_has_the_same_results_from_one_simulation(
     more: list[str],
     run_json: RunJson,

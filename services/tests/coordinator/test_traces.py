@@ -35,7 +35,7 @@ name: on-a-trace
 network:
   links:
     - trace: {path: link.trace, semantics: ns2}
-      buffer_packets: 100
+      buffer: {packets: 100}
   rtt_ms: {uniform: [40, 80]}
   senders: {integer_uniform: [1, 2]}
   traffic:

@@ -67,14 +67,14 @@ class MeasureError(FileError):
 @dataclass(frozen=True)
 class Link:
     """An emulated link: its rate, the RTT of an empty queue, how many packets wait at most, and
-    what disturbs it. `loss` is a probability, `jitter_ms` a mean. With a `trace`, a file as
+    what disturbs it. `loss_probability` is that of a packet, `jitter_ms` a mean. With a `trace`, a file as
     `simulate --trace` reads, the rate is its mean; a `jitter_box`, in the words of
     `parse_jitter_box`, holds what has left the link."""
 
     rate_mbps: float
     rtt_ms: float
-    queue_packets: int = 1000
-    loss: float = 0.0
+    buffer_packets: int = 1000
+    loss_probability: float = 0.0
     jitter_ms: float = 0.0
     trace: str | None = None
     semantics: str = "ns2"
@@ -86,8 +86,8 @@ class Link:
         numbers = (
             self.rate_mbps * 1e6,
             self.rtt_ms * _US_PER_MS,
-            self.queue_packets,
-            self.loss,
+            self.buffer_packets,
+            self.loss_probability,
             self.jitter_ms * _US_PER_MS,
             seed,
         )
@@ -430,12 +430,12 @@ def measure(
 
 def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, seed: int) -> Row:
     """What the simulator says of always-on flows that start when the measured ones do; a mean over
-    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0: its body knows no noise."""
+    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0: its transport knows no noise."""
     specimen = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=link_rate_packets_per_ms(link.rate_mbps),
         rtt_ms=link.rtt_ms,
-        buffer_packets=link.queue_packets,
-        loss_probability=link.loss,
+        buffer_packets=link.buffer_packets,
+        loss_probability=link.loss_probability,
     )
     if jitter_ms:
         specimen.measurement.exponential_jitter_mean_ms = jitter_ms

@@ -60,7 +60,7 @@ def test_traces_that_a_specification_names_are_uploaded_with_it(
     run_json: RunJson, run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     (spec_file.parent / "link.trace").write_text("".join(f"{each}\n" for each in range(1, 9000)))
-    link = "links: [{trace: {path: link.trace, semantics: mahimahi}, buffer_packets: 50}]"
+    link = "links: [{trace: {path: link.trace, semantics: mahimahi}, buffer: {packets: 50}}]"
     lines = spec_file.read_text().splitlines()
     spec_file.write_text(
         "\n".join(f"  {link}" if "rate_mbps" in line else line for line in lines)

@@ -27,10 +27,10 @@ _TABLE = "general-purpose-delta1"
 _LARGER = f"""\
 title: Several kinds of senders
 source: nobody
-network: {{rtt_ms: 20, buffer_bdp: 1, senders: 4, on_ms: 500, off_ms: 500}}
+network: {{rtt_ms: 20, buffer: {bdp: 1}, senders: 4, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}}
 seconds: 30
 runs: 8
-sweep: {{field: link_mbps, label: "link rate, Mbit/s", values: [100, 200]}}
+sweep: {{field: rate_mbps, label: "link rate, Mbit/s", values: [100, 200]}}
 rows:
 - {{name: NewReno, sender: newreno}}
 - {{name: Cubic, sender: "cubic,variant=linux", network: {{queue: codel}}}}
