@@ -30,7 +30,7 @@ def measure() -> list[Row]:
     message = table.to_message()
     assert _from_generated(message) == table
     flags = network_flags(
-        remycc=_TABLE, senders=1, link_mbps=1, rtt_ms=100, on_ms=1, off_ms=1, seconds=0.001
+        remycc=_TABLE, senders=1, rate_mbps=1, rtt_ms=100, on_ms=1, off_ms=1, seconds=0.001
     )
     return [
         _row(

@@ -72,12 +72,12 @@ class Golden:
             *network_flags(
                 remycc=REFERENCE / "remyccs" / entry["remycc"],
                 senders=entry["senders"],
-                link_mbps=entry["link_packets_per_ms"] * _MBPS_PER_PACKET_PER_MS,
+                rate_mbps=entry["link_packets_per_ms"] * _MBPS_PER_PACKET_PER_MS,
                 rtt_ms=entry["rtt_ms"],
                 on_ms=entry["mean_on_ms"],
                 off_ms=entry["mean_off_ms"],
                 buffer_packets=entry["buffer_packets"],
-                loss=entry["loss_rate"],
+                loss_probability=entry["loss_rate"],
                 seconds=entry["simulated_ms_per_run"] / _MS_PER_SECOND,
             ),
         )

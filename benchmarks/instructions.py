@@ -76,7 +76,7 @@ def _remycc_row(setting: _Setting, remycc: Path) -> Row:
         flags = network_flags(
             remycc=remycc,
             senders=setting.senders,
-            link_mbps=setting.link_mbps,
+            rate_mbps=setting.link_mbps,
             rtt_ms=_RTT_MS,
             on_ms=setting.on_off_ms,
             off_ms=setting.on_off_ms,

@@ -146,7 +146,7 @@ def _ours(protocol: str, seconds: int) -> dict[str, Any]:
         REMY_FARM,
         "simulate",
         *bulk_flow_flags(
-            protocol, senders=_SENDERS, link_mbps=_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
+            protocol, senders=_SENDERS, rate_mbps=_LINK_MBPS, rtt_ms=_RTT_MS, seconds=seconds
         ),
     )
 

@@ -38,13 +38,13 @@ def network_flags(
     remycc: Path,
     senders: int,
     seconds: float,
-    link_mbps: float = 15,
+    rate_mbps: float = 15,
     rtt_ms: float = 150,
     on_ms: float = 5000,
     off_ms: float = 5000,
     seed: int = 1,
     buffer_packets: int | None = None,
-    loss: float = 0,
+    loss_probability: float = 0,
 ) -> list[str]:
     """A network as the flags that `remy-farm simulate` and `remy-simulate` share.
 
@@ -53,13 +53,13 @@ def network_flags(
     values: dict[str, object] = {
         "remycc": remycc,
         "senders": senders,
-        "link-mbps": link_mbps,
+        "rate-mbps": rate_mbps,
         "rtt-ms": rtt_ms,
         "on-ms": on_ms,
         "off-ms": off_ms,
         "seconds": seconds,
         "seed": seed,
-        "loss": loss,
+        "loss-probability": loss_probability,
     }
     if buffer_packets is not None:
         values["buffer-packets"] = buffer_packets
@@ -67,12 +67,12 @@ def network_flags(
 
 
 def bulk_flow_flags(
-    protocol: str, *, senders: int, link_mbps: float, rtt_ms: float, seconds: float
+    protocol: str, *, senders: int, rate_mbps: float, rtt_ms: float, seconds: float
 ) -> list[str]:
     """Flows without end that start one after the other, as flags of `remy-farm simulate`."""
     values: dict[str, object] = {
         "sender": f"{protocol}={senders}",
-        "link-mbps": link_mbps,
+        "rate-mbps": rate_mbps,
         "rtt-ms": rtt_ms,
         "buffer-packets": BUFFER_PACKETS,
         "packet-bytes": PACKET_BYTES,

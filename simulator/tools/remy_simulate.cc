@@ -39,7 +39,7 @@ class UsageError : public std::runtime_error {
 struct Arguments {
   std::vector<std::string> remyccs;  // senders take them in turn
   std::uint32_t senders = 0;
-  double link_mbps = 0;
+  double rate_mbps = 0;
   double rtt_ms = 0;
   double on_ms = 0;
   double off_ms = 0;
@@ -62,8 +62,8 @@ struct Arguments {
 };
 
 constexpr const char* kUsage =
-    "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --link-mbps X\n"
-    "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss P]\n"
+    "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --rate-mbps X\n"
+    "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss-probability P]\n"
     "                     [--jitter-ms J] [--jitter-percentile-99-ms Q]\n"
     "                     [--timestamp-resolution-ms R] [--bunch-packets N] [--delayed-ack-ms D]\n"
     "                     [--rtt-offset-ms O] [--reordering-probability P]\n"
@@ -104,8 +104,8 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
     arguments.remyccs.emplace_back(text);
   } else if (name == "senders") {
     arguments.senders = parse_number<std::uint32_t>(name, text, 1, true, "an integer from 1");
-  } else if (name == "link-mbps") {
-    arguments.link_mbps = parse_positive(name, text);
+  } else if (name == "rate-mbps") {
+    arguments.rate_mbps = parse_positive(name, text);
   } else if (name == "rtt-ms") {
     arguments.rtt_ms = parse_positive(name, text);
   } else if (name == "on-ms") {
@@ -115,10 +115,10 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
   } else if (name == "buffer-packets") {
     arguments.buffer_packets =
         parse_number<std::uint32_t>(name, text, 0, true, "an integer from 0");
-  } else if (name == "loss") {
+  } else if (name == "loss-probability") {
     arguments.loss = parse_number<double>(name, text, 0, true, "a number from 0, below 1");
     if (arguments.loss >= 1) {
-      throw UsageError("--loss: '" + std::string(text) + "' is not a number from 0, below 1");
+      throw UsageError("--loss-probability: '" + std::string(text) + "' is not a number from 0, below 1");
     }
   } else if (name == "jitter-ms") {
     arguments.jitter_ms = parse_number<double>(name, text, 0, true, "a number from 0");
@@ -157,14 +157,14 @@ Arguments parse_arguments(int argc, char** argv) {
   static const std::array<option, 23> options = {{
       {"remycc", required_argument, nullptr, 'r'},
       {"senders", required_argument, nullptr, 'r'},
-      {"link-mbps", required_argument, nullptr, 'r'},
+      {"rate-mbps", required_argument, nullptr, 'r'},
       {"rtt-ms", required_argument, nullptr, 'r'},
       {"on-ms", required_argument, nullptr, 'r'},
       {"off-ms", required_argument, nullptr, 'r'},
       {"seconds", required_argument, nullptr, 'r'},
       {"seed", required_argument, nullptr, 'o'},
       {"buffer-packets", required_argument, nullptr, 'o'},
-      {"loss", required_argument, nullptr, 'o'},
+      {"loss-probability", required_argument, nullptr, 'o'},
       {"jitter-ms", required_argument, nullptr, 'o'},
       {"jitter-percentile-99-ms", required_argument, nullptr, 'o'},
       {"bunch-packets", required_argument, nullptr, 'o'},
@@ -446,7 +446,7 @@ MeasurementNoise make_measurement(const Arguments& arguments) {
 EvaluationRequest make_request(const Arguments& arguments) {
   EvaluationRequest request;
   Specimen specimen;
-  specimen.link_rate_packets_per_ms = arguments.link_mbps * 1000 / (8 * kPacketBytes);
+  specimen.link_rate_packets_per_ms = arguments.rate_mbps * 1000 / (8 * kPacketBytes);
   specimen.rtt_ms = arguments.rtt_ms;
   specimen.buffer_packets = arguments.buffer_packets;
   specimen.loss_probability = arguments.loss;

@@ -12,22 +12,22 @@ from benchmarks.tables import write_eight_rules, write_flood
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
-_USUAL = {"senders": 4, "link_mbps": 15, "rtt_ms": 150, "on_ms": 1000, "off_ms": 800}
+_USUAL = {"senders": 4, "rate_mbps": 15, "rtt_ms": 150, "on_ms": 1000, "off_ms": 800}
 _NETWORKS: dict[str, dict[str, float]] = {
     "plain": {},
     "seed of 64 bits": {"seed": 2**64 - 1},
     "buffer": {"buffer_packets": 30},
     "no buffer": {"buffer_packets": 0},
-    "loss": {"loss": 0.05},
-    "buffer and loss": {"buffer_packets": 30, "loss": 0.05},
-    "awkward numbers": {"link_mbps": 1 / 3, "rtt_ms": 0.1, "on_ms": 1e3 / 7, "off_ms": 1e-3},
-    "fast": {"link_mbps": 10_000, "rtt_ms": 4, "senders": 64},
+    "loss": {"loss_probability": 0.05},
+    "buffer and loss": {"buffer_packets": 30, "loss_probability": 0.05},
+    "awkward numbers": {"rate_mbps": 1 / 3, "rtt_ms": 0.1, "on_ms": 1e3 / 7, "off_ms": 1e-3},
+    "fast": {"rate_mbps": 10_000, "rtt_ms": 4, "senders": 64},
 }
 
 
 @pytest.mark.parametrize("network", _NETWORKS.values(), ids=_NETWORKS)
 def test_equal_flags_give_equal_digests(network: dict[str, float], tmp_path: Path) -> None:
-    seconds = 2 if network.get("link_mbps", 0) > 1000 else 20
+    seconds = 2 if network.get("rate_mbps", 0) > 1000 else 20
     options: dict[str, float] = {**_USUAL, "seconds": seconds, **network}
     flags = network_flags(remycc=write_eight_rules(tmp_path), **options)  # type: ignore[arg-type]
     flags += ["--remycc", str(write_flood(tmp_path))] if "buffer_packets" in network else []

@@ -136,7 +136,7 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(
     flags = network_flags(
         remycc=_remycc("generalist-remembering"),
         senders=1,
-        link_mbps=mbps,
+        rate_mbps=mbps,
         rtt_ms=50,
         on_ms=1e8,
         off_ms=1,
@@ -190,7 +190,7 @@ def test_the_datacenter_table_fills_its_link_without_a_queue(senders: int) -> No
     flags = network_flags(
         remycc=_remycc("datacenter"),
         senders=senders,
-        link_mbps=10_000,
+        rate_mbps=10_000,
         rtt_ms=4,
         on_ms=1000,
         off_ms=100,
