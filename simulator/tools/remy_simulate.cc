@@ -63,8 +63,8 @@ struct Arguments {
 
 constexpr const char* kUsage =
     "usage: remy-simulate --remycc FILE.dna [--remycc FILE.dna ...] --senders N --rate-mbps X\n"
-    "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K] [--loss-probability P]\n"
-    "                     [--jitter-ms J] [--jitter-percentile-99-ms Q]\n"
+    "                     --rtt-ms Y --on-ms A --off-ms B [--buffer-packets K]\n"
+    "                     [--loss-probability P] [--jitter-ms J] [--jitter-percentile-99-ms Q]\n"
     "                     [--timestamp-resolution-ms R] [--bunch-packets N] [--delayed-ack-ms D]\n"
     "                     [--rtt-offset-ms O] [--reordering-probability P]\n"
     "                     [--reordering-delay-ms L] [--measurement realistic]\n"
@@ -118,7 +118,8 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
   } else if (name == "loss-probability") {
     arguments.loss = parse_number<double>(name, text, 0, true, "a number from 0, below 1");
     if (arguments.loss >= 1) {
-      throw UsageError("--loss-probability: '" + std::string(text) + "' is not a number from 0, below 1");
+      throw UsageError("--loss-probability: '" + std::string(text) +
+                       "' is not a number from 0, below 1");
     }
   } else if (name == "jitter-ms") {
     arguments.jitter_ms = parse_number<double>(name, text, 0, true, "a number from 0");

@@ -22,7 +22,7 @@ from tests.pinned.records import Record, digest, digest_of_tree, without_volatil
 from tests.pinned.results import SPECIFICATIONS, write_table
 from tests.waiting import wait_until
 
-_NETWORK: Final = "--senders 2 --link-mbps 12 --rtt-ms 100 --on-ms 500 --off-ms 500 --seconds 10"
+_NETWORK: Final = "--senders 2 --rate-mbps 12 --rtt-ms 100 --on-ms 500 --off-ms 500 --seconds 10"
 _SIMULATE: Final = f"simulate --remycc eight.dna {_NETWORK}"
 _EVALUATE: Final = "evaluate --remycc eight.dna --spec paper.yaml --specimens 4"
 _BENCHMARK: Final = "benchmark-search --specimens 4 --threads 2"
@@ -34,7 +34,7 @@ _SHORT: Final = (
 #: Commands that need nothing but files, in this order, each in the folder that `_files` makes.
 _ALONE: Final = (
     _SIMULATE,
-    f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss 0.01 --jitter-ms 3 --seed 4",
+    f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss-probability 0.01 --jitter-ms 3 --seed 4",
     _EVALUATE,
     "inspect eight.dna",
     "inspect eight.dna --spec paper.yaml --specimens 8 --signals",
@@ -69,7 +69,7 @@ _ALONE_IN_WORDS: Final = (
     f"{_SIMULATE} --senders 0",
     f"{_SIMULATE} --senders many",
     f"{_SIMULATE} --rtt-ms nan",
-    f"{_SIMULATE} --loss 1",
+    f"{_SIMULATE} --loss-probability 1",
     f"{_SIMULATE} --seed -1",
     f"simulate --remycc truncated.dna {_NETWORK}",
     "simulate --remycc eight.dna",

@@ -19,7 +19,7 @@ _NETWORK: Final = """\
 name: tiny
 edition: 1
 network:
-  link_rate_mbps: {uniform: [10, 20]}
+  rate_mbps: {uniform: [10, 20]}
   rtt_ms: {uniform: [20, 60]}
   senders: {integer_uniform: [1, 3]}
 """
@@ -27,7 +27,7 @@ _TROUBLED_NETWORK: Final = """\
 name: troubled
 edition: 1
 network:
-  link_rate_mbps: {log_uniform: [5, 50]}
+  rate_mbps: {log_uniform: [5, 50]}
   rtt_ms: {uniform: [20, 60]}
   senders: [1, 2, 4]
   buffer: {packets: {integer_uniform: [20, 200]}}
@@ -35,20 +35,20 @@ network:
   measurement: {jitter: {exponential_mean_ms: 2}, timestamp_resolution_ms: 1}
 """
 _TRAFFIC: Final = """\
-traffic:
-  exponential_time: {mean_ms: 500}
-  mean_off_ms: 500
+  traffic:
+    exponential_time: {mean_ms: 500}
+    mean_off_ms: 500
 """
 _TRAFFIC_BY_BYTES: Final = """\
-traffic:
-  exponential_bytes: {mean_bytes: 100000}
-  mean_off_ms: 200
+  traffic:
+    exponential_bytes: {mean_bytes: 100000}
+    mean_off_ms: 200
 objective: {alpha: 1.5, beta: 0.7, delta: 0.3, throughput: on_time, minimum_on_ms: 10}
 """
 _TRAFFIC_BY_FLOW_LENGTHS: Final = """\
-traffic:
-  flow_lengths: {maximum_bytes: 1e7}
-  mean_off_ms: 200
+  traffic:
+    flow_lengths: {maximum_bytes: 1e7}
+    mean_off_ms: 200
 """
 _SMALL_JOINT: Final = """\
   joint:
@@ -232,8 +232,8 @@ def _evaluations(folder: Path) -> Any:
         "flow lengths": _TRAFFIC_BY_FLOW_LENGTHS,
     }
     found: dict[str, Any] = {"fingerprint": remy_simulator.fingerprint()}
-    network = "--senders 3 --link-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
-    trouble = "--buffer-packets 40 --loss 0.01 --jitter-ms 2 --timestamp-resolution-ms 1".split()
+    network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
+    trouble = "--buffer-packets 40 --loss-probability 0.01 --jitter-ms 2 --timestamp-resolution-ms 1".split()
     with chdir(folder):
         for of, start in networks.items():
             for by, load in traffics.items():
@@ -260,7 +260,7 @@ def _evaluations(folder: Path) -> Any:
 def _networks(folder: Path) -> Any:
     """Digests of protocols, bodies and queues in all variants, beside CUBIC where that may be."""
     write_table(folder / "eight.dna")
-    network = "--link-mbps 12 --rtt-ms 60 --buffer-packets 40 --off-ms 300 --seconds 10".split()
+    network = "--rate-mbps 12 --rtt-ms 60 --buffer-packets 40 --off-ms 300 --seconds 10".split()
     network += ["--on-bytes", "150e3"]
     runs: dict[str, list[str]] = {}
     for kind in Registry:

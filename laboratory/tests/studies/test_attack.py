@@ -127,21 +127,22 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
     assert sum(model.weight for model in again.models) == pytest.approx(1)
 
 
+_FIXED = "{rate_mbps: 4, rtt_ms: 20, senders: 2, traffic: {always: {}}}"
+
+
 @pytest.mark.parametrize(
     ("network", "sentence"),
     [
-        ("network: {rate_mbps: 4, rtt_ms: 20, senders: 2}", "has nothing that varies"),
+        (f"network: {_FIXED}", "has nothing that varies"),
         (
-            "models: [{network: {rate_mbps: 4, rtt_ms: 20, senders: 2}}]",
+            f"models: [{{network: {_FIXED}}}]",
             "models is given, but an attack is on networks of one model",
         ),
     ],
 )
 def test_a_space_must_have_something_to_find(network: str, sentence: str) -> None:
-    head, _, rest = SPACE.partition("network:")
-    text = f"{head}{network}\ntraffic:{rest.partition('traffic:')[2]}"
     with pytest.raises(SpecError, match=sentence):
-        Space(parse_spec(text), "space.yaml")
+        Space(parse_spec(f"name: space\n{network}\n"), "space.yaml")
 
 
 def test_a_file_without_networks_is_refused(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ _TWO_LINKS: dict[str, Any] = {
     "loss_probability": 0.01,
     "links": [
         {"name": "first", "rate_mbps": 24, "delay_ms": 5},
-        {"name": "second", "queue": "codel", "loss_probability": 0, "buffer.packets": 7},
+        {"name": "second", "queue": "codel", "loss_probability": 0, "buffer": {"packets": 7}},
     ],
     "routes": [{"links": [0, 1], "return_delay_ms": 15}, {"links": [1]}],
 }

@@ -40,7 +40,7 @@ TABLE = (
 
 
 BY_BYTES = {
-    **{key: value for key, value in NETWORK.items() if key != "on_ms"},
+    **{key: value for key, value in NETWORK.items() if key != "traffic.exponential_time.mean_ms"},
     "traffic.exponential_bytes.mean_bytes": 60_000,
     "first_on_mean_ms": 200,
     "packet_bytes": 1260,
@@ -145,9 +145,9 @@ def _flows_of(run: int) -> list[tuple[float, float]]:
 @pytest.mark.parametrize(
     ("words", "flags"),
     [
-        ("remycc:table.json", ["--transport=datagram", "--keep-state=0"]),
-        (ON_TCP, ["--transport=tcp", "--keep-state=0"]),
-        (f"{ON_TCP},keep_state=1", ["--transport=tcp", "--keep-state=1"]),
+        ("remycc:table.json", ["--body=datagram", "--keep-state=0"]),
+        (ON_TCP, ["--body=tcp", "--keep-state=0"]),
+        (f"{ON_TCP},keep_state=1", ["--body=tcp", "--keep-state=1"]),
     ],
 )
 def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
@@ -157,9 +157,9 @@ def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
 @pytest.mark.parametrize(
     "body", ["ns2", "tcp,transport_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"]
 )
-def test_a_body_that_ns3_does_not_know_is_refused(transport: str) -> None:
+def test_a_body_that_ns3_does_not_know_is_refused(body: str) -> None:
     with pytest.raises(FileError, match="on datagram, or on tcp without settings but keep_state"):
-        body_flags(_specimen(0, f"remycc:table.json,body={body}"))
+        body_flags(_specimen(0, f"remycc:table.json,transport={body}"))
 
 
 def test_flows_by_bytes_are_on_tcp_alone() -> None:

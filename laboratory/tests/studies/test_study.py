@@ -103,10 +103,14 @@ _MISTAKES = {
     "title: Two protocols": ("title: [a]", "title is a list, but must be text"),
     "rtt_ms: 20": ("rtt_ms: -1", "network.rtt_ms is -1, but must be a number above 0"),
     "buffer: {bdp: 1}": (
-        "buffer: {bdp: 1}, buffer: {ms: 3}",
-        "network has buffer_ms and buffer_bdp, but must have one of them",
+        "buffer: {bdp: 1, ms: 3}",
+        "network has buffer.ms and buffer.bdp, but must have one of them",
     ),
-    "traffic: {exponential_time: {mean_ms: 500}}": ("off_mss: 500", "network.off_mss is not a known key; did you mean off_ms?"),
+    "senders: 2": ("sendrs: 2", "network.sendrs is not a known key; did you mean senders?"),
+    "rtt_ms: 20,": (
+        "rtt_ms: 20, off_ms: 500,",
+        "network.off_ms is not a known key; it is traffic.mean_off_ms now",
+    ),
     "runs: {quick: 2, full: 3}": ("runs: 0", "runs is 0, but must be 1 to 100000"),
     "{field: rate_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be varied"),
     "values: [2, 8]": ("values: []", "sweep.values is empty"),
@@ -136,7 +140,7 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
 @pytest.mark.parametrize(
     ("simulator", "sentence"),
     [
-        ("ns3", "network has buffer_bdp; beside rows in ns-3 it may have rate_mbps, rtt_ms,"),
+        ("ns3", "network has buffer.bdp; beside rows in ns-3 it may have rate_mbps, rtt_ms,"),
         ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
         (
             "ns3, initial_window_packets: 2",
@@ -202,5 +206,5 @@ def test_a_layer_replaces_what_says_the_same_otherwise(
     # Of what is given twice by the layer itself, the last stays.
     assert set(whole) <= set(below) | set(above)
     assert all(above[name] == value for name, value in whole.items() if name in above)
-    if "buffer_ms" in above:
-        assert not {"buffer_packets", "buffer_kilobytes"} & (set(whole) - set(above))
+    if "buffer.ms" in above:
+        assert not {"buffer.packets", "buffer.kilobytes"} & (set(whole) - set(above))

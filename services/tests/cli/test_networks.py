@@ -122,7 +122,7 @@ senders:
     route: {{return_delay_ms: 40}}
     traffic: {{always: {{}}}}
   - name: second
-    sender: remycc:{remycc_file},body=ns2
+    sender: remycc:{remycc_file},transport=ns2
     route: {{links: [1], return_delay_ms: 20}}
     traffic: {{always: {{}}}}
 """
@@ -141,9 +141,10 @@ BAD = {
     "no links": ("senders: [{sender: cubic, traffic: {always: {}}}]", "links is missing"),
     "no senders": ("links: [{rate_mbps: 1}]", "senders is missing"),
     "unknown key": (ONE_LINK + "lnks: []", "did you mean links?"),
-    "unknown key of a link": (
-        ONE_LINK.replace("buffer_packets", "bufer_packets"),
-        "buffer_packets",
+    "unknown key of a link": (ONE_LINK.replace("buffer:", "bufer:"), "did you mean buffer?"),
+    "former key of a link": (
+        ONE_LINK.replace("buffer: {packets: 40}", "buffer_packets: 40"),
+        "links[0].buffer_packets is not a known key; it is buffer.packets now",
     ),
     "unknown link": (
         ONE_LINK.replace("    count: 2\n", "    route: {links: [0, 3]}\n"),
@@ -241,7 +242,7 @@ links:
       semantics: {semantics}
       ends: {str(ends).lower()}
     delay_ms: {delays[0]}
-    buffer: {packets: 40}
+    buffer: {{packets: 40}}
 rtt_ms: 80
 senders:
   - sender: cubic

@@ -157,7 +157,7 @@ title: Two rates
 source: nobody
 network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 %s
-grid: {rate_mbps: {quick: [2], full: [2, 6]}, buffer_bdp: [0.5, 2]}
+grid: {rate_mbps: {quick: [2], full: [2, 6]}, buffer.bdp: [0.5, 2]}
 score: %s
 seconds: 3
 runs: 1
