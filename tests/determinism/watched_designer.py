@@ -25,7 +25,8 @@ _Result = TypeVar("_Result")
 
 _SPEC = """
 name: watched
-network: {rate_mbps: 12, rtt_ms: 50, senders: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
+network: {rate_mbps: 12, rtt_ms: 50, senders: 2,
+  traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
 search: SEARCH
 stop: {steps: 30}
 """

@@ -233,7 +233,8 @@ def _evaluations(folder: Path) -> Any:
     }
     found: dict[str, Any] = {"fingerprint": remy_simulator.fingerprint()}
     network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
-    trouble = "--buffer-packets 40 --loss-probability 0.01 --jitter-ms 2 --timestamp-resolution-ms 1".split()
+    noise = "--jitter-ms 2 --timestamp-resolution-ms 1"
+    trouble = f"--buffer-packets 40 --loss-probability 0.01 {noise}".split()
     with chdir(folder):
         for of, start in networks.items():
             for by, load in traffics.items():

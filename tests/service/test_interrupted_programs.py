@@ -24,7 +24,8 @@ _DEADLINE_SECONDS = 60.0
 # Simulations of this are longer than any test.
 _HUGE = """
 name: huge
-network: {rate_mbps: 10000, rtt_ms: 100, senders: 2, buffer: infinite, traffic: {exponential_time: {mean_ms: 5000}, mean_off_ms: 5000}}
+network: {rate_mbps: 10000, rtt_ms: 100, senders: 2, buffer: infinite,
+  traffic: {exponential_time: {mean_ms: 5000}, mean_off_ms: 5000}}
 objective: {delta: 1}
 search: {mode: joint, simulated_seconds: 1000000}
 """

@@ -39,7 +39,8 @@ name: test
 edition: 2
 rules: scale_free_remembering
 signals: [send_ratio, rtt_ratio, age]
-network: {rate_mbps: {log_uniform: [1, 100]}, rtt_ms: 100, senders: 2, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
+network: {rate_mbps: {log_uniform: [1, 100]}, rtt_ms: 100, senders: 2,
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
 """
 
 

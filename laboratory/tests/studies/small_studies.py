@@ -8,7 +8,8 @@ from pathlib import Path
 SMALL = """\
 title: Two protocols
 source: nobody
-network: {rtt_ms: 20, buffer: {bdp: 1}, senders: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
+network: {rtt_ms: 20, buffer: {bdp: 1}, senders: 2,
+  traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
 seconds: 4
 runs: {quick: 2, full: 3}
 sweep: {field: rate_mbps, label: "link rate, Mbit/s", values: [2, 8]}

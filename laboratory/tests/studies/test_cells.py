@@ -112,7 +112,13 @@ def test_a_buffer_in_each_unit(limit: dict[str, float], packets: int | None) -> 
 
 
 def test_a_load_says_how_long_senders_pause() -> None:
-    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_bytes.mean_bytes": 1e5, "traffic.load": 0.5, "senders": 10}
+    network = {
+        "rate_mbps": 8,
+        "rtt_ms": 10,
+        "traffic.exponential_bytes.mean_bytes": 1e5,
+        "traffic.load": 0.5,
+        "senders": 10,
+    }
     specimen = study_network(ROW.senders, network).run(0)
     # Ten flows of 100 ms of the link's time in 2 s.
     assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
@@ -120,13 +126,25 @@ def test_a_load_says_how_long_senders_pause() -> None:
 
 
 def test_flow_lengths_may_be_measured_ones() -> None:
-    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.empirical_bytes.extra_bytes": 40, "traffic.mean_off_ms": 10, "senders": 1}
+    network = {
+        "rate_mbps": 8,
+        "rtt_ms": 10,
+        "traffic.empirical_bytes.extra_bytes": 40,
+        "traffic.mean_off_ms": 10,
+        "senders": 1,
+    }
     traffic = study_network(ROW.senders, network).run(0).senders[0].traffic
     assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
 
 
 def test_senders_begin_one_after_the_other_or_at_random() -> None:
-    network = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 10, "senders": 3}
+    network = {
+        "rate_mbps": 8,
+        "rtt_ms": 10,
+        "traffic.exponential_time.mean_ms": 10,
+        "traffic.mean_off_ms": 10,
+        "senders": 3,
+    }
     apart = study_network(ROW.senders, {**network, "starts_apart_ms": 100}).run(0)
     assert [group.first_on_ms for group in apart.senders] == [0, 100, 200]
     drawn = [
@@ -158,7 +176,13 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
 
 
 def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
-    dumbbell = {"rate_mbps": 8, "rtt_ms": 10, "traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 10, "senders": 3}
+    dumbbell = {
+        "rate_mbps": 8,
+        "rtt_ms": 10,
+        "traffic.exponential_time.mean_ms": 10,
+        "traffic.mean_off_ms": 10,
+        "senders": 3,
+    }
     network = {**dumbbell, "links": [{"delay_ms": 5}], "routes": [{}]}
     plain = study_network(ROW.senders, network).run(0)
     assert [group.HasField("rtt_offset_ms") for group in plain.senders] == [False]

@@ -29,7 +29,13 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, transport_rows
 
-NETWORK = {"rate_mbps": 6, "rtt_ms": 60, "senders": 3, "traffic.exponential_time.mean_ms": 800, "traffic.mean_off_ms": 400}
+NETWORK = {
+    "rate_mbps": 6,
+    "rtt_ms": 60,
+    "senders": 3,
+    "traffic.exponential_time.mean_ms": 800,
+    "traffic.mean_off_ms": 400,
+}
 SECONDS = 20.0
 #: Divided on every signal, so that all of them are looked at.
 TABLE = (
@@ -155,7 +161,8 @@ def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["ns2", "tcp,transport_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"]
+    "body",
+    ["ns2", "tcp,transport_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"],
 )
 def test_a_body_that_ns3_does_not_know_is_refused(body: str) -> None:
     with pytest.raises(FileError, match="on datagram, or on tcp without settings but keep_state"):

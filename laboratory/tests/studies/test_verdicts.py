@@ -30,7 +30,12 @@ from remy_laboratory.studies.verdicts import (
 )
 
 STUDY = parse_study(SMALL, "small.yaml", study="small", name="figure")
-NETWORK = {"rate_mbps": 12.0, "rtt_ms": 100.0, "traffic.exponential_time.mean_ms": 1000.0, "traffic.mean_off_ms": 1000.0}
+NETWORK = {
+    "rate_mbps": 12.0,
+    "rtt_ms": 100.0,
+    "traffic.exponential_time.mean_ms": 1000.0,
+    "traffic.mean_off_ms": 1000.0,
+}
 
 
 def _sample(run: int, sender: int, mbps: float, rtt_ms: float = 110.0) -> SenderSample:

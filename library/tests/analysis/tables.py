@@ -58,7 +58,8 @@ def small_sample(specimens: int = 6) -> NetworkSample:
     spec = parse_spec(
         """
 name: small
-network: {rate_mbps: {uniform: [8, 16]}, rtt_ms: 50, senders: {integer_uniform: [1, 2]}, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 200}}
+network: {rate_mbps: {uniform: [8, 16]}, rtt_ms: 50, senders: {integer_uniform: [1, 2]},
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 200}}
 search: {simulated_seconds: 4}
 stop: {epochs: 1}
 """

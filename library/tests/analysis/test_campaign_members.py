@@ -6,7 +6,8 @@ from remy_farm.specification.reading import read_yaml
 
 TEXT = """
 name: small
-network: {rate_mbps: 10, rtt_ms: 100, senders: 2, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
+network: {rate_mbps: 10, rtt_ms: 100, senders: 2,
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
 """
 TREE = read_yaml(TEXT, "test")
 

@@ -16,7 +16,8 @@ from remy_simulator.messages import axis_of
 
 _SPEC = parse_spec("""
 name: octaves
-network: {rate_mbps: {log_uniform: [3, 48]}, rtt_ms: 150, senders: {integer_uniform: [1, 4]}, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
+network: {rate_mbps: {log_uniform: [3, 48]}, rtt_ms: 150, senders: {integer_uniform: [1, 4]},
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
 """)
 
 

@@ -9,7 +9,8 @@ from remy_simulator import RuleTable
 
 _SPEC = parse_spec("""
 name: octaves
-network: {rate_mbps: {log_uniform: [3, 12]}, rtt_ms: 150, senders: 2, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
+network: {rate_mbps: {log_uniform: [3, 12]}, rtt_ms: 150, senders: 2,
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}
 search: {simulated_seconds: 5}
 """)
 _EVALUATE = remy_simulator.evaluate_columns

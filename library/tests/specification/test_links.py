@@ -95,7 +95,9 @@ def test_routes_name_links_by_number_too() -> None:
 
 def test_an_idle_second_link_changes_no_score() -> None:
     groups = "senders: [{design: remycc, count: 3, route: {links: [busy]}}]"
-    link = "{name: busy, rate_mbps: {uniform: [5, 15]}, buffer: {packets: 50}, loss_probability: 0.01}"
+    link = (
+        "{name: busy, rate_mbps: {uniform: [5, 15]}, buffer: {packets: 50}, loss_probability: 0.01}"
+    )
     idle = "{name: idle, rate_mbps: 1000}"
     table = RuleTable([2], [([], (1.0, 1.0, 3.0))])
     received = []
@@ -320,7 +322,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
         ),
         (
             f"rtt_ms: 1, rate_mbps: 1, senders: [{{table: {{json: '{_TABLE}'}}}}]",
-            "network.senders leave nothing to design, but a group that has senders must have design",
+            "network.senders leave nothing to design, but a group that has senders must have",
         ),
     ],
 )
@@ -381,7 +383,7 @@ def _in_folder(folder: Path, trace: bytes = b"1\n3\n4\n8\n") -> Path:
     path = folder / "spec.yaml"
     path.write_text(
         _text(
-            "rtt_ms: 30, links: [{trace: {path: link.down, semantics: ns2}, buffer: {packets: 50}}],"
+            "rtt_ms: 30, links: [{trace: {path: link.down, semantics: ns2}, buffer: 50}],"
             " senders: [{design: remycc}, {table: other.json, rtt_ms: 60}, {protocol: newreno}]",
             rest="search: {simulated_seconds: 2, joint: {validation_specimens: 4}}\n",
         )

@@ -306,7 +306,9 @@ def stop_command(name: str) -> None:
 @switch("--trace-ends", "Nothing is delivered behind its end; else it begins again.")
 @option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
 @option("--buffer-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
-@option("--loss-probability P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0)
+@option(
+    "--loss-probability P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0
+)
 @option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
 @option(
     "--jitter-box WORDS",

@@ -309,7 +309,17 @@ def simulate_command(
 
 #: Parameters of the command that describe a network of one link.
 _ONE_LINK = (
-    *("sender", "remyccs", "senders", "transport", "queue", "rate_mbps", "rtt_ms", "on_ms", "on_bytes"),
+    *(
+        "sender",
+        "remyccs",
+        "senders",
+        "transport",
+        "queue",
+        "rate_mbps",
+        "rtt_ms",
+        "on_ms",
+        "on_bytes",
+    ),
     *(
         "trace_path",
         "trace_semantics",

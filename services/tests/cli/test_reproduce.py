@@ -19,7 +19,8 @@ LOST = "title: Lost\nsource: nobody\nnot_reproducible: its data is lost\n"
 ELLIPSES = """\
 title: On a plane
 source: nobody
-network: {rate_mbps: 4, rtt_ms: 20, buffer: {packets: 20}, senders: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
+network: {rate_mbps: 4, rtt_ms: 20, buffer: {packets: 20}, senders: 2,
+  traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
 seconds: 3
 runs: 2
 rows:
@@ -155,7 +156,8 @@ def test_mistakes_are_told(
 SET = """\
 title: Two rates
 source: nobody
-network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
+network: {rtt_ms: 20, buffer: {bdp: 1},
+  traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 %s
 grid: {rate_mbps: {quick: [2], full: [2, 6]}, buffer.bdp: [0.5, 2]}
 score: %s
@@ -229,7 +231,8 @@ def test_mistakes_in_the_league_are_told(
 IN_NS3 = """\
 title: Elsewhere
 source: nobody
-network: {rate_mbps: 6, rtt_ms: 60, senders: 2, traffic: {exponential_time: {mean_ms: 800}, mean_off_ms: 400}}
+network: {rate_mbps: 6, rtt_ms: 60, senders: 2,
+  traffic: {exponential_time: {mean_ms: 800}, mean_off_ms: 400}}
 seconds: 4
 runs: 1
 rows:

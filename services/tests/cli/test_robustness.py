@@ -22,7 +22,8 @@ RunJson = Callable[..., dict[str, Any]]
 REQUIREMENT = """\
 title: It uses its link
 source: nobody
-network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 0}
+network: {rtt_ms: 20, buffer: {bdp: 1},
+  traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 0}
 grid: {rate_mbps: [2, 6]}
 score: utilization
 at_least: %s
@@ -32,7 +33,8 @@ runs: 2
 BESIDE = """\
 title: It meets another
 source: nobody
-network: {rtt_ms: 20, buffer: {bdp: 1}, traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
+network: {rtt_ms: 20, buffer: {bdp: 1},
+  traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 rival: newreno
 places:
 - {name: one link, network: {rate_mbps: 4}}
@@ -166,7 +168,8 @@ def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_leagu
 
 SPACE = """\
 name: space
-network: {rate_mbps: {uniform: [1, 10]}, rtt_ms: 40, senders: 2, buffer: {packets: 20}, traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}}
+network: {rate_mbps: {uniform: [1, 10]}, rtt_ms: 40, senders: 2, buffer: {packets: 20},
+  traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}}
 objective: {delta: 1}
 search: {simulated_seconds: 2}
 """

@@ -27,7 +27,10 @@ _DESIGN: Mapping[str, Any] = {
     "network": {
         "rtt_ms": {"exact": 50},
         "links": [
-            {"trace": {"path": "lte/down.trace", "semantics": "mahimahi"}, "buffer": {"packets": {"exact": 100}}}
+            {
+                "trace": {"path": "lte/down.trace", "semantics": "mahimahi"},
+                "buffer": {"packets": {"exact": 100}},
+            }
         ],
         "sender_groups": [{"design": "remycc"}, {"table": {"path": "rivals/one-x.json"}}],
         "traffic": {

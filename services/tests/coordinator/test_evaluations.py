@@ -37,7 +37,13 @@ from services.tests.coordinator.test_traces import upload
 from services.tests.coordinator.test_transfer import export_archive, import_archive
 from tests.waiting import wait_until
 
-_NETWORK = {"rate_mbps": 8, "rtt_ms": 20, "traffic.exponential_time.mean_ms": 500, "traffic.mean_off_ms": 500, "senders": 2}
+_NETWORK = {
+    "rate_mbps": 8,
+    "rtt_ms": 20,
+    "traffic.exponential_time.mean_ms": 500,
+    "traffic.mean_off_ms": 500,
+    "senders": 2,
+}
 
 
 def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.EvaluationRequest:

@@ -67,8 +67,8 @@ class MeasureError(FileError):
 @dataclass(frozen=True)
 class Link:
     """An emulated link: its rate, the RTT of an empty queue, how many packets wait at most, and
-    what disturbs it. `loss_probability` is that of a packet, `jitter_ms` a mean. With a `trace`, a file as
-    `simulate --trace` reads, the rate is its mean; a `jitter_box`, in the words of
+    what disturbs it; `jitter_ms` is a mean. With a `trace`, a file as `simulate --trace` reads,
+    the rate is its mean; a `jitter_box`, in the words of
     `parse_jitter_box`, holds what has left the link."""
 
     rate_mbps: float
@@ -430,7 +430,7 @@ def measure(
 
 def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, seed: int) -> Row:
     """What the simulator says of always-on flows that start when the measured ones do; a mean over
-    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0: its transport knows no noise."""
+    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0, as on TCP there is none."""
     specimen = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=link_rate_packets_per_ms(link.rate_mbps),
         rtt_ms=link.rtt_ms,

@@ -84,11 +84,7 @@ class Space:
         """The specification of one network."""
         spec = spec_pb2.DesignSpec()
         spec.CopyFrom(self.spec)
-        varied = [
-            each
-            for _, each in _distributions(spec.network, "network")
-            if is_varied(each)
-        ]
+        varied = [each for _, each in _distributions(spec.network, "network") if is_varied(each)]
         for distribution, value in zip(varied, self.values(point), strict=True):
             distribution.exact = value
         return spec
@@ -375,7 +371,5 @@ def hardened(tree: Tree, path: Path, share: float) -> Tree:
         {**each, "weight": weight / whole * (1 - share)}
         for each, weight in zip(given, weights, strict=True)
     ]
-    models += [
-        {"weight": share / len(found), "network": each["network"]} for each in found
-    ]
+    models += [{"weight": share / len(found), "network": each["network"]} for each in found]
     return {**{key: value for key, value in tree.items() if key != "network"}, "models": models}

@@ -199,8 +199,14 @@ def _traffic(network: Mapping[str, Any], senders: Sequence[Words]) -> evaluation
         traffic.empirical_bytes.extra_bytes = network["traffic.empirical_bytes.extra_bytes"]
     if "traffic.load" in network:
         # Flows take little of the time between their beginnings, where there are many senders.
-        bits = sum(sender_counts(senders, network)) * network["traffic.exponential_bytes.mean_bytes"] * _BITS_PER_BYTE
-        traffic.mean_off_ms = bits / (network["traffic.load"] * network["rate_mbps"] * _MS_PER_SECOND)
+        bits = (
+            sum(sender_counts(senders, network))
+            * network["traffic.exponential_bytes.mean_bytes"]
+            * _BITS_PER_BYTE
+        )
+        traffic.mean_off_ms = bits / (
+            network["traffic.load"] * network["rate_mbps"] * _MS_PER_SECOND
+        )
     else:
         traffic.mean_off_ms = network["traffic.mean_off_ms"]
     return traffic

@@ -277,7 +277,7 @@ def _numbers_within(fields: Fields, key: str) -> dict[str, Tree]:
         fields.put_back(key, tree)
         return {}
     known = [name for name in NETWORK_FIELDS if name.startswith(f"{key}.")]
-    fields.fail(key, f"is {show(tree)}, but must be infinite or one of {', '.join(known)}")
+    return fields.fail(key, f"is {show(tree)}, but must be infinite or one of {', '.join(known)}")
 
 
 def _leaves(tree: Tree, path: str) -> Iterator[tuple[str, Tree]]:

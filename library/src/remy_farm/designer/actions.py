@@ -233,9 +233,7 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     """
     model = outline(spec)
     network = model.network
-    slowest, fastest = (
-        mbps / kilobits_per_packet(network) for mbps in extent(network.rate_mbps)
-    )
+    slowest, fastest = (mbps / kilobits_per_packet(network) for mbps in extent(network.rate_mbps))
     most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.network.traffic))
     packets = slowest * extent(network.rtt_ms)[0] / most_on
     share = _start_of(spec).share_of_path
@@ -375,7 +373,9 @@ def _alike(node: Node, ratios: Sequence[float]) -> list[Node]:
 
 def _senders_on(model: Model) -> float:
     """How many are on at a time on the median network."""
-    return max(1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.network.traffic))
+    return max(
+        1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.network.traffic)
+    )
 
 
 def cycle_ms(spec: spec_pb2.DesignSpec) -> float:

@@ -113,8 +113,8 @@ def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None
     traits = registry.entries(Registry.BODY)[usual.name].traits
     if "carries protocols" not in traits and all(each.remycc is None for each in words):
         raise ValueError(
-            f"--transport {usual.name} carries no protocol, and no sender runs anything else; protocols "
-            f"are on {_TCP}"
+            f"--transport {usual.name} carries no protocol, and no sender runs anything else; "
+            f"protocols are on {_TCP}"
         )
 
 

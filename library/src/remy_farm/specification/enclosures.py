@@ -71,7 +71,9 @@ def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
     paths: list[str] = []
     for _, network in networks(spec):
         paths += [link.trace.path for link in network.links if link.trace.HasField("path")]
-        paths += [group.table.path for group in network.sender_groups if group.table.HasField("path")]
+        paths += [
+            group.table.path for group in network.sender_groups if group.table.HasField("path")
+        ]
     return list(dict.fromkeys(paths))
 
 

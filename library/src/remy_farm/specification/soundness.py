@@ -42,7 +42,9 @@ def network_is_sound(
 ) -> Iterator[Violation]:
     """Senders are given in one way, and what they run can run on the network."""
     if network.HasField("senders") and network.sender_groups:
-        yield Violation(path, "has senders both as a number and as a list, but must have one of them")
+        yield Violation(
+            path, "has senders both as a number and as a list, but must have one of them"
+        )
     yield from _can_be_chosen(network, "queue", path)
     if network.links:
         found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
@@ -239,7 +241,9 @@ def _group_fits(
     traits = registry.entries(Registry.BODY)[name].traits
     if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
         what = "protocol" if is_protocol else "table"
-        yield Violation(child_path(path, "transport"), f"is {show(name)}, but that carries no {what}")
+        yield Violation(
+            child_path(path, "transport"), f"is {show(name)}, but that carries no {what}"
+        )
     if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
         yield Violation(
             child_path(path, "transport"),

@@ -198,7 +198,10 @@ def test_the_first_burst_tells_rates_apart_where_that_is_asked_for() -> None:
 def test_a_burst_slower_than_the_link_tells_no_rate() -> None:
     """Sixteen senders, half of whom are on, share 100 Mbit/s at one packet each 0.48 ms: beyond
     25 Mbit/s a burst at such intervals comes back as it left."""
-    network = "{rate_mbps: {log_uniform: [10, 100]}, rtt_ms: 150, senders: 16, " "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}"
+    network = (
+        "{rate_mbps: {log_uniform: [10, 100]}, rtt_ms: 150, senders: 16, "
+        "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 1000}}"
+    )
     text = f"""
 name: slow
 edition: 2

@@ -62,9 +62,7 @@ def test_traces_that_a_specification_names_are_uploaded_with_it(
     (spec_file.parent / "link.trace").write_text("".join(f"{each}\n" for each in range(1, 9000)))
     link = "links: [{trace: {path: link.trace, semantics: mahimahi}, buffer: {packets: 50}}]"
     lines = spec_file.read_text().splitlines()
-    spec_file.write_text(
-        "\n".join(f"  {link}" if "rate_mbps" in line else line for line in lines)
-    )
+    spec_file.write_text("\n".join(f"  {link}" if "rate_mbps" in line else line for line in lines))
     job = run_json("submit", spec_file, "--watch", "--quiet")
     assert job["state"] == "succeeded"
     run_json("design", spec_file, "--out", tmp_path / "out")

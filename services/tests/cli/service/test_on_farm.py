@@ -27,7 +27,8 @@ _TABLE = "general-purpose-delta1"
 _LARGER = f"""\
 title: Several kinds of senders
 source: nobody
-network: {{rtt_ms: 20, buffer: {bdp: 1}, senders: 4, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}}
+network: {{rtt_ms: 20, buffer: {{bdp: 1}}, senders: 4,
+  traffic: {{exponential_time: {{mean_ms: 500}}, mean_off_ms: 500}}}}
 seconds: 30
 runs: 8
 sweep: {{field: rate_mbps, label: "link rate, Mbit/s", values: [100, 200]}}
