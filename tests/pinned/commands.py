@@ -34,8 +34,10 @@ _SHORT: Final = (
 #: Commands that need nothing but files, in this order, each in the folder that `_files` makes.
 _ALONE: Final = (
     _SIMULATE,
-    f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss-probability 0.01 "
-    "--jitter-ms 3 --seed 4",
+    (
+        f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss-probability 0.01 "
+        "--jitter-ms 3 --seed 4"
+    ),
     _EVALUATE,
     "inspect eight.dna",
     "inspect eight.dna --spec paper.yaml --specimens 8 --signals",

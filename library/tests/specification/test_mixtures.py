@@ -176,8 +176,10 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
             "network.senders[1].protocol is 'cubc', but must be known: there is no protocol",
         ),
         (
-            f"network: {{{_NETWORK}, "
-            "senders: [{design: a}, {protocol: 'cubic,variant=linx'}]}",
+            (
+                f"network: {{{_NETWORK}, "
+                "senders: [{design: a}, {protocol: 'cubic,variant=linx'}]}"
+            ),
             "network.senders[1].protocol is 'cubic,variant=linx', but must be known: protocol",
         ),
         (

@@ -42,6 +42,12 @@ def test_units() -> None:
     assert group.traffic.mean_off_ms == 5000
 
 
+def test_a_rate_is_in_packets_of_the_network_s_size() -> None:
+    [specimen] = draw_specimens(parse_spec(with_line("  packet_bytes: 750")), seed=1, count=1)
+    assert specimen.link_rate_packets_per_ms == 2.5
+    assert specimen.bottleneck.packet_bytes == 750
+
+
 def test_a_finite_buffer_and_loss() -> None:
     text = with_line("  buffer: 0").replace("senders: 2", "senders: 2\n  loss_probability: 0.01")
     [specimen] = draw_specimens(parse_spec(text), seed=1, count=1)

@@ -128,7 +128,13 @@ def _with(links: Sequence[Any], number: int, path: str, value: Any) -> list[Any]
 #: Former names of a network's fields.
 _NEW_NAMES: Mapping[str, str] = {
     key: now for (message, key), now in NEW_NAMES.items() if message == NETWORK
-} | {"load": "traffic.load", "body": "transport"}
+} | {
+    "buffer_bdp": "buffer.bdp",
+    "buffer_ms": "buffer.ms",
+    "buffer_kilobytes": "buffer.kilobytes",
+    "load": "traffic.load",
+    "body": "transport",
+}
 
 
 class Fields:

@@ -1,4 +1,4 @@
-"""Who sends, and what stands in the way, in words: `cubic=3`, `remycc:FILE,transport=ns2`, `codel`."""
+"""Senders and queues in words: `cubic=3`, `remycc:FILE,transport=ns2`, `codel`."""
 
 from __future__ import annotations
 
