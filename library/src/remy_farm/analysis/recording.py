@@ -9,6 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from remy_farm.analysis.rows import Columns, Row
+from remy_farm.evaluation.simulation import Simulation
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import packet_bytes
@@ -121,6 +122,28 @@ class SenderPoint:
     kind: str
     throughput_mbps: float
     delay_ms: float
+
+
+def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Recording:
+    """What was seen of a simulation over time. Raises ValueError where nothing was recorded."""
+    if simulation.seen is None:
+        raise ValueError("nothing was recorded over time; simulate with record_every_ms")
+    return recording_of(
+        simulation.seen,
+        simulation.specimen,
+        simulation.kind_names,
+        links,
+        simulation.record_every_ms,
+    )
+
+
+def sender_points(simulation: Simulation) -> list[SenderPoint]:
+    """Every sender that received packets."""
+    return [
+        SenderPoint(name, sender.throughput_mbps, sender.delay_ms)
+        for name, sender in zip(simulation.kind_names, simulation.senders, strict=True)
+        if sender.delay_ms is not None
+    ]
 
 
 # Lines of more senders than this cover each other.
