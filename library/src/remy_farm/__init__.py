@@ -1,1 +1,100 @@
-"""remy-farm, the library: networks, RemyCCs, their search, simulation and analysis."""
+"""remy-farm, the library: design, score and simulate congestion control.
+
+    import remy_farm as rf
+
+    spec = rf.load_spec("examples/general-purpose-delta1.yaml")
+    result = rf.design(spec, seconds=60)
+    scores = rf.evaluate([result.table, "cubic", "bbr"], spec, networks=128)
+    network = rf.Network(rate_mbps=15, rtt_ms=150, senders=[result.table, "cubic"])
+    run = rf.simulate(network, seconds=60)
+
+The names below are what documents show (docs/library.md). The packages (`remy_farm.designer` and
+others) may be imported, too; docs/architecture.md says what each promises. Whatever a name needs is
+loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from remy_farm.api.designing import Design as Design
+    from remy_farm.api.designing import Progress as Progress
+    from remy_farm.api.designing import design as design
+    from remy_farm.api.designing import load_design as load_design
+    from remy_farm.api.scoring import Scores as Scores
+    from remy_farm.api.scoring import evaluate as evaluate
+    from remy_farm.api.scoring import load_scores as load_scores
+    from remy_farm.api.showing import Picture as Picture
+    from remy_farm.api.showing import Rows as Rows
+    from remy_farm.api.simulating import Network as Network
+    from remy_farm.api.simulating import Run as Run
+    from remy_farm.api.simulating import load_network as load_network
+    from remy_farm.api.simulating import load_run as load_run
+    from remy_farm.api.simulating import simulate as simulate
+    from remy_farm.api.spec import Spec as Spec
+    from remy_farm.api.spec import load_spec as load_spec
+    from remy_farm.api.table import Table as Table
+    from remy_farm.api.table import load_table as load_table
+    from remy_farm.designer import DesignerError as DesignerError
+    from remy_farm.files import FileError as FileError
+    from remy_farm.shipped import shipped_tables as shipped_tables
+    from remy_farm.specification import SpecError as SpecError
+    from remy_services.client.jobs import Client as Client
+    from remy_services.client.jobs import Job as Job
+    from remy_simulator import InvalidRequest as InvalidRequest
+
+#: Where each public name is.
+_MODULES: Final = {
+    "Client": "remy_services.client.jobs",
+    "Design": "remy_farm.api.designing",
+    "DesignerError": "remy_farm.designer",
+    "FileError": "remy_farm.files",
+    "InvalidRequest": "remy_simulator",
+    "Job": "remy_services.client.jobs",
+    "Network": "remy_farm.api.simulating",
+    "Picture": "remy_farm.api.showing",
+    "Progress": "remy_farm.api.designing",
+    "Rows": "remy_farm.api.showing",
+    "Run": "remy_farm.api.simulating",
+    "Scores": "remy_farm.api.scoring",
+    "Spec": "remy_farm.api.spec",
+    "SpecError": "remy_farm.specification",
+    "Table": "remy_farm.api.table",
+    "design": "remy_farm.api.designing",
+    "evaluate": "remy_farm.api.scoring",
+    "load_design": "remy_farm.api.designing",
+    "load_network": "remy_farm.api.simulating",
+    "load_run": "remy_farm.api.simulating",
+    "load_scores": "remy_farm.api.scoring",
+    "load_spec": "remy_farm.api.spec",
+    "load_table": "remy_farm.api.table",
+    "shipped_tables": "remy_farm.shipped",
+    "simulate": "remy_farm.api.simulating",
+}
+#: What is another distribution, and the extra of this one that brings it.
+_EXTRAS: Final = {"remy_laboratory": "laboratory", "remy_services": "service"}
+
+__all__ = [*_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    where = _MODULES.get(name)
+    if where is None:
+        raise AttributeError(f"module 'remy_farm' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(where), name)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(where.partition(".")[0])
+        if extra is None or error.name is None or not where.startswith(error.name):
+            raise
+        raise ImportError(
+            f"{name} needs {error.name}, which is not installed: pip install 'remy-farm[{extra}]'"
+        ) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -17,13 +17,10 @@ from remy_cli.failures import ExitCode, Failure, complain
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
 from remy_services.client.settings import (
-    CONFIGURATION_VARIABLE,
     PATIENCE_SECONDS,
     ConnectionSettings,
     Given,
-    configuration_path,
-    read_configuration,
-    settings_of,
+    found_settings,
 )
 from remy_services.jobs.wording import state_name
 
@@ -130,9 +127,7 @@ def with_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def connection_settings(given: Given) -> ConnectionSettings:
     """What flags, environment and configuration file amount to. Raises SettingsError."""
     check_environment(os.environ)
-    path = configuration_path(os.environ)
-    file = read_configuration(path, required=bool(os.environ.get(CONFIGURATION_VARIABLE)))
-    return settings_of(given, os.environ, file, file_name=str(path))
+    return found_settings(given, os.environ)
 
 
 @contextmanager

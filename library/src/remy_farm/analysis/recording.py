@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from remy_farm.evaluation.simulation import Simulation
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import packet_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
@@ -151,14 +155,14 @@ _MOST_LINES = 24
 _PIXELS = 1200
 
 
-def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
-    """A PNG: queue with its drops and windows over time, and throughput against delay.
+def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figure:
+    """Queue with its drops and windows over time, and throughput against delay.
 
     Delay grows to the left, so that what is better is above and to the right.
     """
     from matplotlib.lines import Line2D
 
-    from remy_farm.analysis.plots import COLORS, FIRST, INK, MUTED, label_axes, new_axes, to_png
+    from remy_farm.analysis.plots import COLORS, FIRST, INK, MUTED, label_axes, new_axes
 
     names = list(dict.fromkeys(recording.kinds))
     color = {name: COLORS[number % len(COLORS)] for number, name in enumerate(names)}
@@ -250,4 +254,11 @@ def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes
         fontsize=9.5,
         labelcolor=INK,
     )
-    return to_png(figure)
+    return figure
+
+
+def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
+    """What `draw_recording` draws, as a PNG."""
+    from remy_farm.analysis.plots import to_png
+
+    return to_png(draw_recording(recording, points))

@@ -66,7 +66,7 @@ class Simulation:
     seed: int
     #: CPU time of the simulation.
     cpu_seconds: float
-    #: A SHA-256 of the exact results of every sender.
+    #: A digest of the exact results of every sender.
     digest: str
     #: What was seen over time, and how far apart; None unless it was asked for.
     seen: _native.NetworkRecording | None
