@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +35,20 @@ from remy_cli.common import (
 from remy_cli.robustness import certify_table, robustness_option
 from remy_cli.views import ProgressView, print_members, progress_view
 from remy_farm.analysis.campaign import (
-    CampaignRecord,
     Member,
-    MemberRecord,
     Sweep,
-    compare_member,
     members_of,
     members_tree,
     parse_sweep,
-    render,
 )
-from remy_farm.analysis.history import collect_history
-from remy_farm.analysis.report import (
-    REPORT_FILES,
-    Gain,
-    ReportContent,
-    measure_gain,
-    write_report,
+from remy_farm.analysis.campaign_run import (
+    CAMPAIGN_HTML,
+    CAMPAIGN_JSON,
+    CAMPAIGN_PNG,
+    CampaignObserver,
+    run_campaign,
 )
+from remy_farm.analysis.report import REPORT_FILES, Gain, design_files, report_design
 from remy_farm.analysis.wording import (
     duration,
     enum_name,
@@ -64,20 +60,16 @@ from remy_farm.analysis.wording import (
 )
 from remy_farm.designer.search import with_steps
 from remy_farm.driver.directory import OutDirectory
-from remy_farm.driver.progress import DesignObserver, read_events
+from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import DesignResult, DesignRun, with_budget
 from remy_farm.evaluation.measures import Summary
-from remy_farm.files import FileError, read_file, write_file
-from remy_farm.remycc import file_suffixes, read_remycc
+from remy_farm.remycc import read_remycc
 from remy_farm.specification import (
     check_spec,
-    content_digest,
-    first_digest,
     load_spec,
     load_tree,
     parse_setting,
     spec_of_tree,
-    to_yaml,
     vary,
 )
 from remy_proto.completion import NEWEST_EDITION, edition_of
@@ -130,34 +122,7 @@ def resume_command(context: click.Context) -> str:
     return shlex.join([*words, "--resume"])
 
 
-_PROVENANCE_BYTES = 1 << 20
-
-
-def finish_design(
-    spec: spec_pb2.DesignSpec, out: str, result: DesignResult, *, threads: int, quiet: bool
-) -> Gain:
-    """Compares the first table with the last on fresh specimens, and writes the report."""
-    if not quiet:
-        say("comparing the first table with the last on fresh specimens")
-    with local_evaluator(threads) as evaluator:
-        gain = measure_gain(
-            spec, result.first, [*result.tables.values()], evaluate=evaluator.evaluate
-        )
-    folder = OutDirectory(out)
-    write_report(
-        out,
-        ReportContent(
-            name=spec.name,
-            spec_yaml=to_yaml(spec),
-            seed=spec.search.seed,
-            versions=json.loads(read_file(folder.provenance, limit=_PROVENANCE_BYTES))["versions"],
-            history=collect_history(read_events(folder.progress)),
-            table=result.table,
-            gain=gain,
-            files=_design_files(folder, result),
-        ),
-    )
-    return gain
+_COMPARING = "comparing the first table with the last on fresh specimens"
 
 
 def print_gain(spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: Gain) -> None:
@@ -182,7 +147,7 @@ def print_gain(spec: spec_pb2.DesignSpec, out: str, result: DesignResult, gain: 
     table.add_row("throughput / link rate", *map(number, rates), "")
     table.add_row("delay / RTT", number(first.delay_over_rtt), number(final.delay_over_rtt), "")
     print_table(table)
-    files = (*REPORT_FILES, *_design_files(OutDirectory(out), result))
+    files = (*REPORT_FILES, *design_files(OutDirectory(out), result))
     click.echo(f"\nIn {out}: {', '.join(files)}")
 
 
@@ -204,7 +169,7 @@ def result_tree(
         "gain": None if gain is None else _gain_tree(gain),
         "files": [
             *(REPORT_FILES if gain is not None else ()),
-            *_design_files(OutDirectory(out), result),
+            *design_files(OutDirectory(out), result),
         ],
     }
 
@@ -227,73 +192,43 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _design_files(folder: OutDirectory, result: DesignResult) -> Sequence[str]:
-    """Those that are there: no .dna file of scale-free rules, and few of a design that was
-    interrupted before it began."""
-    tables = [
-        folder.table_file(result.spec, name, suffix)
-        for name, table in result.tables.items()
-        for suffix in file_suffixes(table)
-    ]
-    run = (folder.progress, folder.pareto, folder.spec, folder.provenance, folder.checkpoint)
-    return [path.name for path in (*tables, *run) if path.exists()]
-
-
 #: Of a design with --certify: a folder.
 CERTIFICATE = "certificate"
-CAMPAIGN_JSON = "campaign.json"
-CAMPAIGN_HTML = "campaign.html"
-CAMPAIGN_PNG = "campaign.png"
+
+
+class _CampaignProgress(CampaignObserver):
+    """Shows a campaign of this process, a design after another."""
+
+    def __init__(self, members: int, *, quiet: bool) -> None:
+        self._members = members
+        self._quiet = quiet
+
+    @contextmanager
+    def member(
+        self, member: Member, position: int, *, is_finished: bool
+    ) -> Iterator[DesignObserver]:
+        if not self._quiet:
+            state = ": finished already" if is_finished else ""
+            say(f"{member.name}, {position} of {several(self._members, 'design')}{state}")
+        if is_finished:
+            yield DesignObserver()
+            return
+        with progress_view(quiet=self._quiet) as view:
+            yield DesignProgress(member.spec.name, view)
+
+    def comparing(self, member: Member) -> None:
+        if not self._quiet:
+            say(_COMPARING)
 
 
 def design_campaign(
     members: Sequence[Member], out: Path, *, threads: int, resume: bool, quiet: bool, as_json: bool
 ) -> bool:
-    """Designs the members that are not finished, each in its own folder of `out`, and compares all.
-
-    False if it was interrupted. Raises what DesignRun raises.
-    """
-    path = out / CAMPAIGN_JSON
-    if path.exists() and not resume:
-        raise FileError(f"{out} already holds a campaign; resume it, or choose another directory")
-    is_empty = not out.is_dir() or not any(out.iterdir())
-    if resume and is_empty:
-        raise FileError(f"{out} holds no campaign to resume; leave --resume away to begin one")
-    if not (resume or is_empty):
-        raise FileError(
-            f"{out} holds other files, or a campaign without its first design; resume it, or "
-            f"choose a directory that is new or empty"
-        )
-    campaign = CampaignRecord.read(path)
-    for position, member in enumerate(members, start=1):
-        folder = out / member.name
-        digest = content_digest(member.spec)
-        is_finished = (
-            any(
-                each is not None and campaign.finished(member.name, each) is not None
-                for each in (digest, first_digest(member.spec))
-            )
-            and OutDirectory(folder).remycc_json.exists()
-        )
-        if not quiet:
-            state = ": finished already" if is_finished else ""
-            say(f"{member.name}, {position} of {several(len(members), 'design')}{state}")
-        if is_finished:
-            continue
-        with progress_view(quiet=quiet) as view:
-            goes_on = resume and OutDirectory(folder).is_begun
-            run = DesignRun(member.spec, folder, threads=threads, resume=goes_on)
-            result = run.run(DesignProgress(member.spec.name, view))
-        if result.reason is None:
-            return False
-        try:
-            finish_design(result.spec, str(folder), result, threads=threads, quiet=quiet)
-            campaign.add(_record(member, digest, result, threads))
-        except KeyboardInterrupt:
-            return False
-        campaign.write(path)
-    records = campaign.of([member.name for member in members])
-    _write_page(members[0].spec.name, records, out)
+    """Runs a campaign and shows what it came to; False if it was interrupted."""
+    observer = _CampaignProgress(len(members), quiet=quiet)
+    records = run_campaign(members, out, threads=threads, resume=resume, observer=observer)
+    if records is None:
+        return False
     if as_json:
         print_json(members_tree(records))
     else:
@@ -302,35 +237,6 @@ def design_campaign(
             f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, a folder each design"
         )
     return True
-
-
-def _record(member: Member, digest: str, result: DesignResult, threads: int) -> MemberRecord:
-    assert result.reason is not None
-    with local_evaluator(threads) as evaluator:
-        comparison = compare_member(
-            result.spec, [*result.tables.values()], evaluate=evaluator.evaluate
-        )
-    return MemberRecord(
-        name=member.name,
-        settings=dict(member.settings),
-        spec_digest=digest,
-        reason=enum_name(progress_pb2.StopReason.DESCRIPTOR, result.reason) or "",
-        steps=result.steps,
-        epochs=len(result.epochs),
-        rules=result.table.rule_count,
-        cpu_seconds=result.cpu_seconds,
-        wall_seconds=result.wall_seconds,
-        comparison=comparison,
-    )
-
-
-def _write_page(name: str, records: Sequence[MemberRecord], out: Path) -> None:
-    # matplotlib takes longer to import than a short command takes to run.
-    from remy_farm.analysis.plots import plot_members
-
-    picture = plot_members(records)
-    write_file(out / CAMPAIGN_PNG, picture)
-    write_file(out / CAMPAIGN_HTML, render(name, records, picture_png=picture))
 
 
 @click.command("design")
@@ -471,7 +377,10 @@ def command(
         say(f"interrupted after step {result.steps}; to go on:\n  {again}")
         context.exit(failures.ExitCode.INTERRUPTED)
     try:
-        gain = finish_design(result.spec, out, result, threads=threads, quiet=quiet)
+        if not quiet:
+            say(_COMPARING)
+        with local_evaluator(threads) as evaluator:
+            gain = report_design(OutDirectory(out), result, evaluate=evaluator.evaluate)
     except KeyboardInterrupt:
         say(f"the design is finished, but not its report; to make it:\n  {again}")
         context.exit(failures.ExitCode.INTERRUPTED)
