@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import remy_farm as rf
 from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
@@ -85,6 +86,28 @@ def certify_table(
         make_folder((out / name).parent)
         write_file(out / name, text)
     return certificate
+
+
+#: Of a design with --certify: a folder.
+CERTIFICATE = "certificate"
+
+
+def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet: bool) -> None:
+    """Certifies the tables of a design, each in the folder beside its files.
+
+    Raises Failure for the first table that is refused, once all have their certificates.
+    """
+    certificates = []
+    for name, path in design.table_files().items():
+        place = design.directory / CERTIFICATE / (name if len(design.tables) > 1 else "")
+        certificates.append(
+            certify_table(str(path), place, requirements, threads=threads, quiet=quiet)
+        )
+    refused = [each for each in certificates if not each.holds]
+    if refused:
+        raise Failure(refused[0].sentence(), ExitCode.REFUSED)
+    for each in certificates:
+        say(each.sentence())
 
 
 def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:

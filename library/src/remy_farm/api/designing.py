@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remy_farm.analysis.history import History, collect_history
-from remy_farm.analysis.report import Gain, measure_gain
+from remy_farm.analysis.report import Gain, measure_gain, report_design
 from remy_farm.analysis.wording import (
     duration,
     enum_name,
@@ -66,7 +66,8 @@ class Design(Tabular):
     ) -> None:
         """What a run in a directory came to; `kept` lives as long as the directory is needed."""
         self._out = directory
-        self._result = result
+        #: As the run ended, in messages.
+        self.result = result
         self._kept = kept
         #: What was designed, with steps in place of a budget of time: it designs the same again.
         self.spec = Spec.of_message(_in_steps(result))
@@ -83,7 +84,7 @@ class Design(Tabular):
     @property
     def first(self) -> Table:
         """The table that the design began with; the first of several."""
-        return _named(self._result.spec, "first table", self._result.first[0])
+        return _named(self.result.spec, "first table", self.result.first[0])
 
     @property
     def directory(self) -> Path:
@@ -93,32 +94,32 @@ class Design(Tabular):
     @property
     def is_finished(self) -> bool:
         """Whether the design is; else it was interrupted, and `design` goes on in its directory."""
-        return self._result.reason is not None
+        return self.result.reason is not None
 
     @property
     def reason(self) -> str | None:
         """Why it is finished, as "schedule_complete"; None if it is not."""
-        return enum_name(progress_pb2.StopReason.DESCRIPTOR, self._result.reason or 0)
+        return enum_name(progress_pb2.StopReason.DESCRIPTOR, self.result.reason or 0)
 
     @property
     def steps(self) -> int:
         """Steps made since the design began."""
-        return self._result.steps
+        return self.result.steps
 
     @property
     def epochs(self) -> int:
         """Epochs completed since the design began."""
-        return len(self._result.epochs)
+        return len(self.result.epochs)
 
     @property
     def wall_seconds(self) -> float:
         """Wall time used since the design began, s."""
-        return self._result.wall_seconds
+        return self.result.wall_seconds
 
     @property
     def cpu_seconds(self) -> float:
         """CPU time of its simulations since the design began, s."""
-        return self._result.cpu_seconds
+        return self.result.cpu_seconds
 
     def history(self) -> History:
         """What happened, by step. Raises FileError."""
@@ -163,11 +164,23 @@ class Design(Tabular):
         """The first table beside what was designed, on as many fresh networks as epochs have."""
         with local_evaluator(threads) as evaluator:
             return measure_gain(
-                self._result.spec,
-                self._result.first,
-                [*self._result.tables.values()],
+                self.result.spec,
+                self.result.first,
+                [*self.result.tables.values()],
                 evaluate=evaluator.evaluate,
             )
+
+    def report(self, *, threads: int | None = None) -> Gain:
+        """Writes the report, a page with two plots, beside the design's files.
+
+        Returns what it is about: the gain over the first table. Raises FileError.
+        """
+        with local_evaluator(threads) as evaluator:
+            return report_design(self._out, self.result, evaluate=evaluator.evaluate)
+
+    def table_files(self) -> dict[str, Path]:
+        """The .json file of each table by its name."""
+        return {name: self._out.table_file(self.result.spec, name) for name in self.tables}
 
     def plot(self) -> Picture:
         """Draws the score over the steps of the design."""
@@ -192,7 +205,7 @@ class Design(Tabular):
         return f"Design({self.spec.name!r}: {self._sentence()})"
 
     def _sentence(self) -> str:
-        reason = self._result.reason
+        reason = self.result.reason
         ended = "interrupted" if reason is None else f"finished because {stop_reason(reason)}"
         rules = " and ".join(several(len(table), "rule") for table in self.tables.values())
         return (
@@ -231,6 +244,8 @@ def design(
     threads: int | None = None,
     progress: bool | None = None,
     callback: Callback | None = None,
+    resume: bool | None = None,
+    observer: DesignObserver | None = None,
 ) -> Design:
     """Searches for the table that does best by a specification (TCP ex Machina, section 4.3).
 
@@ -251,6 +266,9 @@ def design(
         progress: Whether a line on standard error shows how far it is; where that is a terminal or
             a notebook unless given.
         callback: Is told after every step; returns True to end the design there.
+        resume: Whether there must be a design in the directory, or must not be; either will do
+            unless given.
+        observer: Is told everything, in place of the callback and the line.
 
     Returns:
         The design: its table, history and files. `is_finished` tells whether it came to its end.
@@ -267,20 +285,20 @@ def design(
         kept = tempfile.TemporaryDirectory(prefix="remy-farm-")
         directory = kept.name
     out = OutDirectory(directory)
-    observer = _Observer(message, callback, progress_line(spec.name, progress))
     run = DesignRun(
         message,
         directory,
         threads=threads or allowed_cpus(),
-        resume=out.is_begun,
+        resume=out.is_begun if resume is None else resume,
         first_table=None if first is None else first.rule_table,
     )
-    observer.end = run.interrupt
+    if observer is not None:
+        return Design(out, run.run(observer), kept)
+    teller = _Teller(message, callback, progress_line(spec.name, progress), run.interrupt)
     try:
-        result = run.run(observer)
+        return Design(out, run.run(teller), kept)
     finally:
-        observer.close()
-    return Design(out, result, kept)
+        teller.close()
 
 
 def load_design(directory: str | os.PathLike[str]) -> Design:
@@ -296,19 +314,23 @@ def load_design(directory: str | os.PathLike[str]) -> Design:
     return Design(out, kept_design(out))
 
 
-class _Observer(DesignObserver):
+class _Teller(DesignObserver):
     """Tells a callback, and a line of progress, how far a design is."""
 
     def __init__(
-        self, spec: spec_pb2.DesignSpec, callback: Callback | None, line: ProgressLine | None
+        self,
+        spec: spec_pb2.DesignSpec,
+        callback: Callback | None,
+        line: ProgressLine | None,
+        end: Callable[[], None],
     ) -> None:
+        """`end` asks the run to end."""
         self._spec = spec
         self._callback = callback
         self._line = line
         self._table: RuleTable | None = None
         self._known = progress_pb2.JobProgress()
-        #: Asks the run to end.
-        self.end: Callable[[], None] = lambda: None
+        self._end = end
 
     def close(self) -> None:
         if self._line is not None:
@@ -346,4 +368,4 @@ class _Observer(DesignObserver):
             table=_named(self._spec, "remycc", self._table),
         )
         if self._callback(told) is True:
-            self.end()
+            self._end()
