@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from remy_farm.api.designing import Progress as Progress
     from remy_farm.api.designing import design as design
     from remy_farm.api.designing import load_design as load_design
+    from remy_farm.api.explaining import Explanation as Explanation
+    from remy_farm.api.explaining import explain as explain
     from remy_farm.api.scoring import Scores as Scores
     from remy_farm.api.scoring import evaluate as evaluate
     from remy_farm.api.scoring import load_scores as load_scores
@@ -50,6 +52,7 @@ _MODULES: Final = {
     "Client": "remy_services.client.jobs",
     "Design": "remy_farm.api.designing",
     "DesignerError": "remy_farm.designer",
+    "Explanation": "remy_farm.api.explaining",
     "FileError": "remy_farm.files",
     "InvalidRequest": "remy_simulator",
     "Job": "remy_services.client.jobs",
@@ -64,6 +67,7 @@ _MODULES: Final = {
     "Table": "remy_farm.api.table",
     "design": "remy_farm.api.designing",
     "evaluate": "remy_farm.api.scoring",
+    "explain": "remy_farm.api.explaining",
     "load_design": "remy_farm.api.designing",
     "load_network": "remy_farm.api.simulating",
     "load_run": "remy_farm.api.simulating",

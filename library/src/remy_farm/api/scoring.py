@@ -239,7 +239,7 @@ def evaluate(
     *,
     networks: int = 128,
     seed: int = 1,
-    transport: str | None = None,
+    transport: str | evaluation_pb2.Choice | None = None,
     threads: int | None = None,
 ) -> Scores:
     """Scores tables and protocols on networks drawn from a specification.
@@ -267,7 +267,7 @@ def evaluate(
     if not networks >= 1:
         raise ValueError(f"networks is {networks}, but must be at least 1")
     given = contenders if isinstance(contenders, list) else [contenders]
-    usual = None if transport is None else registry.parse(Registry.BODY, transport)
+    usual = registry.parse(Registry.BODY, transport) if isinstance(transport, str) else transport
     entrants = _with_names([_entrant(each) for each in given])
     for name, words, tables in entrants:
         _check(name, words, tables, spec)

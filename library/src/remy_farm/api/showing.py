@@ -90,6 +90,17 @@ def rows_of(kinds: Mapping[str, type], rows: Sequence[Row]) -> Rows:
     return Rows({name: (kind, lambda _: None) for name, kind in kinds.items()}, rows)
 
 
+def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
+    """Rows whose columns are the keys of these trees, with the types of their values."""
+    kinds: dict[str, type] = {}
+    for tree in trees:
+        for name, value in tree.items():
+            if value is not None:
+                kinds[name] = type(value)
+            kinds.setdefault(name, float)
+    return rows_of(kinds, trees)
+
+
 class Picture:
     """A picture that a notebook shows; `figure` is matplotlib's, to be changed at will."""
 

@@ -20,7 +20,7 @@ from remy_farm.analysis.recording import (
     recording_of_simulation,
 )
 from remy_farm.analysis.wording import number, several
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
+from remy_farm.api.showing import Picture, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
 from remy_farm.evaluation.simulation import simulate_topology
@@ -193,11 +193,11 @@ class Run(Tabular):
 
     def by_kind(self) -> Rows:
         """A row for each kind of sender, with means over its senders."""
-        return _rows_like(self._tree["kinds"])
+        return rows_like(self._tree["kinds"])
 
     def by_link(self) -> Rows:
         """A row for each link that has a name: packets transmitted, dropped, lost and waiting."""
-        return _rows_like(self._tree.get("links", []))
+        return rows_like(self._tree.get("links", []))
 
     def over_time(self) -> Rows:
         """A row for each sender at each time: window, rate, RTT, and the queues.
@@ -273,16 +273,6 @@ _TRANSPORT_COLUMNS: dict[str, type] = {
 
 def _own(sender: Mapping[str, Any]) -> dict[str, Any]:
     return {name: sender[name] for name in _SENDER_COLUMNS}
-
-
-def _rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
-    kinds: dict[str, type] = {}
-    for tree in trees:
-        for name, value in tree.items():
-            if value is not None:
-                kinds[name] = type(value)
-            kinds.setdefault(name, float)
-    return rows_of(kinds, trees)
 
 
 def _plain(value: Any) -> Any:

@@ -46,11 +46,11 @@ class Spec:
         return spec
 
     @classmethod
-    def of_message(cls, message: spec_pb2.DesignSpec) -> Spec:
-        """The specification in a complete message."""
+    def of_message(cls, message: spec_pb2.DesignSpec, source: str = _SOURCE) -> Spec:
+        """The specification in a complete message, which was read from `source`."""
         spec = cls.__new__(cls)
         spec._tree = read_yaml(to_yaml(message), _SOURCE)
-        spec._source, spec._folder = _SOURCE, Path.cwd()
+        spec._source, spec._folder = source, Path.cwd()
         spec._message = spec_pb2.DesignSpec()
         spec._message.CopyFrom(message)
         return spec
@@ -68,6 +68,11 @@ class Spec:
     def seed(self) -> int:
         """Names all random draws of a design."""
         return self._message.search.seed
+
+    @property
+    def source(self) -> str:
+        """What errors call it: the file that it was read from."""
+        return self._source
 
     @property
     def designs(self) -> list[str]:

@@ -54,6 +54,11 @@ class Table(Tabular):
         return readable_rules(self.rule_table, self._uses or None)
 
     @property
+    def uses(self) -> list[int] | None:
+        """Look-ups of each rule; None where they are not known."""
+        return self._uses or None
+
+    @property
     def kind(self) -> str:
         """What rules speak in: "absolute" (ms and packets), or a scale that senders measure."""
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number

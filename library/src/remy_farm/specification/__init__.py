@@ -5,6 +5,7 @@ declared in the proto files holds. `load_spec` and `parse_spec` return nothing l
 """
 
 from remy_farm.specification.checking import (
+    check_one_table,
     check_spec,
     load_spec,
     load_spec_of_one_table,
@@ -27,6 +28,7 @@ __all__ = [
     "Networks",
     "SpecError",
     "Violation",
+    "check_one_table",
     "check_spec",
     "content_digest",
     "extent",
