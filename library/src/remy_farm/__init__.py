@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from remy_farm.api.simulating import simulate as simulate
     from remy_farm.api.spec import Spec as Spec
     from remy_farm.api.spec import load_spec as load_spec
+    from remy_farm.api.sweeping import Sweep as Sweep
+    from remy_farm.api.sweeping import load_sweep as load_sweep
+    from remy_farm.api.sweeping import sweep as sweep
     from remy_farm.api.table import Table as Table
     from remy_farm.api.table import load_table as load_table
     from remy_farm.designer import DesignerError as DesignerError
@@ -64,6 +67,7 @@ _MODULES: Final = {
     "Scores": "remy_farm.api.scoring",
     "Spec": "remy_farm.api.spec",
     "SpecError": "remy_farm.specification",
+    "Sweep": "remy_farm.api.sweeping",
     "Table": "remy_farm.api.table",
     "design": "remy_farm.api.designing",
     "evaluate": "remy_farm.api.scoring",
@@ -73,9 +77,11 @@ _MODULES: Final = {
     "load_run": "remy_farm.api.simulating",
     "load_scores": "remy_farm.api.scoring",
     "load_spec": "remy_farm.api.spec",
+    "load_sweep": "remy_farm.api.sweeping",
     "load_table": "remy_farm.api.table",
     "shipped_tables": "remy_farm.shipped",
     "simulate": "remy_farm.api.simulating",
+    "sweep": "remy_farm.api.sweeping",
 }
 #: What is another distribution, and the extra of this one that brings it.
 _EXTRAS: Final = {"remy_laboratory": "laboratory", "remy_services": "service"}

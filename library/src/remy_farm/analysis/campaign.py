@@ -276,6 +276,10 @@ class CampaignRecord:
         """Takes the place of an earlier record of that name."""
         self._records[record.name] = record
 
+    def all(self) -> list[MemberRecord]:
+        """The records of all members that are finished."""
+        return [*self._records.values()]
+
     def of(self, names: list[str]) -> list[MemberRecord]:
         """The records of these members, as far as they are finished."""
         return [self._records[name] for name in names if name in self._records]

@@ -294,7 +294,7 @@ def design(
     )
     if observer is not None:
         return Design(out, run.run(observer), kept)
-    teller = _Teller(message, callback, progress_line(spec.name, progress), run.interrupt)
+    teller = DesignTeller(message, callback, progress_line(spec.name, progress), run.interrupt)
     try:
         return Design(out, run.run(teller), kept)
     finally:
@@ -314,7 +314,7 @@ def load_design(directory: str | os.PathLike[str]) -> Design:
     return Design(out, kept_design(out))
 
 
-class _Teller(DesignObserver):
+class DesignTeller(DesignObserver):
     """Tells a callback, and a line of progress, how far a design is."""
 
     def __init__(
@@ -322,7 +322,7 @@ class _Teller(DesignObserver):
         spec: spec_pb2.DesignSpec,
         callback: Callback | None,
         line: ProgressLine | None,
-        end: Callable[[], None],
+        end: Callable[[], None] = lambda: None,
     ) -> None:
         """`end` asks the run to end."""
         self._spec = spec
@@ -333,6 +333,7 @@ class _Teller(DesignObserver):
         self._end = end
 
     def close(self) -> None:
+        """Ends the line."""
         if self._line is not None:
             self._line.close()
 

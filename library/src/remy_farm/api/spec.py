@@ -75,6 +75,16 @@ class Spec:
         return self._source
 
     @property
+    def folder(self) -> Path:
+        """Where files that it names are."""
+        return self._folder
+
+    @property
+    def tree(self) -> Tree:
+        """The keys as they were given, without defaults."""
+        return self._tree
+
+    @property
     def designs(self) -> list[str]:
         """Names of the tables that are designed; more than one are designed together."""
         return [*designs(self._message)]
