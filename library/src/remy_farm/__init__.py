@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from remy_farm.files import FileError as FileError
     from remy_farm.shipped import shipped_tables as shipped_tables
     from remy_farm.specification import SpecError as SpecError
+    from remy_laboratory.studies.reproduction import Reproduction as Reproduction
+    from remy_laboratory.studies.reproduction import reproduce as reproduce
     from remy_services.client.jobs import Client as Client
     from remy_services.client.jobs import Job as Job
     from remy_simulator import InvalidRequest as InvalidRequest
@@ -62,6 +64,7 @@ _MODULES: Final = {
     "Network": "remy_farm.api.simulating",
     "Picture": "remy_farm.api.showing",
     "Progress": "remy_farm.api.designing",
+    "Reproduction": "remy_laboratory.studies.reproduction",
     "Rows": "remy_farm.api.showing",
     "Run": "remy_farm.api.simulating",
     "Scores": "remy_farm.api.scoring",
@@ -79,6 +82,7 @@ _MODULES: Final = {
     "load_spec": "remy_farm.api.spec",
     "load_sweep": "remy_farm.api.sweeping",
     "load_table": "remy_farm.api.table",
+    "reproduce": "remy_laboratory.studies.reproduction",
     "shipped_tables": "remy_farm.shipped",
     "simulate": "remy_farm.api.simulating",
     "sweep": "remy_farm.api.sweeping",

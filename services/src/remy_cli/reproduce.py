@@ -205,36 +205,14 @@ def _write_markdown(
 
 def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
     from remy_laboratory.studies.page import data_digest
-    from remy_laboratory.studies.verdicts import quantity_name
+    from remy_laboratory.studies.reproduction import figure_tree
 
     return {
         "quick": quick,
         "data_sha256": data_digest(results),
         "cells_simulated": runner.simulated,
         "cells_found": runner.found,
-        "figures": [
-            {
-                "figure": result.study.key,
-                "finding": str(result.verdict()[0]),
-                "why": result.verdict()[1],
-                "runs": result.runs,
-                "expectations": [
-                    {
-                        "what": quantity_name(each.expectation.quantity),
-                        "claim": each.expectation.claim,
-                        "source": each.expectation.source,
-                        "value": each.expectation.value,
-                        "at_least": each.expectation.least,
-                        "at_most": each.expectation.most,
-                        "measured": each.measured,
-                        "standard_error": each.error,
-                        "holds": each.holds,
-                    }
-                    for each in result.checked
-                ],
-            }
-            for result in results
-        ],
+        "figures": [figure_tree(result) for result in results],
     }
 
 

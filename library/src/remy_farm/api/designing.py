@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,14 @@ class Progress:
     table: Table
 
 
+class PassingFolder:
+    """A new folder that is removed with this object, or with the process."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="remy-farm-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 #: Is told after every step how far the design is; ends it, as Ctrl-C does, by returning True.
 Callback = Callable[[Progress], bool | None]
 
@@ -62,7 +71,7 @@ class Design(Tabular):
     """A design as far as it has come: its tables, its history and its files."""
 
     def __init__(
-        self, directory: OutDirectory, result: DesignResult, kept: object | None = None
+        self, directory: OutDirectory, result: DesignResult, kept: PassingFolder | None = None
     ) -> None:
         """What a run in a directory came to; `kept` lives as long as the directory is needed."""
         self._out = directory
@@ -282,8 +291,8 @@ def design(
     message = with_length(spec.message, seconds=seconds, steps=steps, seed=seed)
     kept = None
     if directory is None:
-        kept = tempfile.TemporaryDirectory(prefix="remy-farm-")
-        directory = kept.name
+        kept = PassingFolder()
+        directory = kept.path
     out = OutDirectory(directory)
     run = DesignRun(
         message,

@@ -170,6 +170,9 @@ def explain(
 
     Returns:
         The explanation; what is asked of it simulates what it needs.
+
+    Raises:
+        SpecError: Only when something is simulated: the specification designs several tables.
     """
     return Explanation(
         table, spec, networks=networks, seed=seed, threads=threads, on_progress=on_progress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +23,7 @@ from remy_farm.analysis.campaign import (
 from remy_farm.analysis.campaign import Sweep as Setting
 from remy_farm.analysis.campaign_run import CAMPAIGN_JSON, CampaignObserver, run_campaign
 from remy_farm.analysis.wording import several
-from remy_farm.api.designing import Design, DesignTeller, load_design
+from remy_farm.api.designing import Design, DesignTeller, PassingFolder, load_design
 from remy_farm.api.progress import progress_line
 from remy_farm.api.showing import Picture, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec
@@ -38,7 +37,7 @@ class Sweep(Tabular):
     """The designs of a sweep that are finished, compared on networks that none was searched on."""
 
     def __init__(
-        self, records: Sequence[MemberRecord], directory: Path, kept: object | None = None
+        self, records: Sequence[MemberRecord], directory: Path, kept: PassingFolder | None = None
     ) -> None:
         """The members in a directory; `kept` lives as long as that is needed."""
         #: A record of each member, in order.
@@ -186,8 +185,8 @@ def sweep(
     ]
     kept = None
     if directory is None:
-        kept = tempfile.TemporaryDirectory(prefix="remy-farm-")
-        directory = kept.name
+        kept = PassingFolder()
+        directory = kept.path
     out = Path(directory)
     records = run_campaign(
         members,
