@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.reproduction import reproduce as reproduce
     from remy_services.client.jobs import Client as Client
     from remy_services.client.jobs import Job as Job
+    from remy_services.client.status import ServiceError as ServiceError
     from remy_simulator import InvalidRequest as InvalidRequest
 
 #: Where each public name is.
@@ -68,6 +69,7 @@ _MODULES: Final = {
     "Rows": "remy_farm.api.showing",
     "Run": "remy_farm.api.simulating",
     "Scores": "remy_farm.api.scoring",
+    "ServiceError": "remy_services.client.status",
     "Spec": "remy_farm.api.spec",
     "SpecError": "remy_farm.specification",
     "Sweep": "remy_farm.api.sweeping",

@@ -38,8 +38,8 @@ class Client:
     ) -> None:
         """A client that connects when it first asks for something.
 
-        What is not given is as the command line has it: by REMY_FARM_TOKEN, and by the user's
-        configuration file (docs/command-line.md).
+        What is not given is as the command line has it: by variables such as REMY_FARM_COORDINATOR
+        and REMY_FARM_TOKEN, and by the user's configuration file (docs/command-line.md).
 
         Args:
             coordinator: Its address, as "localhost:50051".
@@ -53,15 +53,18 @@ class Client:
         Raises:
             SettingsError: The settings contradict each other, or a file cannot be read.
         """
-        given = Given(
-            coordinator=coordinator,
-            tls_ca=tls_ca,
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            insecure=insecure,
-        )
+        given = {
+            "coordinator": coordinator,
+            "tls_ca": tls_ca,
+            "tls_cert": tls_cert,
+            "tls_key": tls_key,
+        }
+        texts = {
+            name: os.environ.get(f"REMY_FARM_{name.upper()}") or None if text is None else text
+            for name, text in given.items()
+        }
         environment = {**os.environ, **({TOKEN_VARIABLE: token} if token is not None else {})}
-        settings = found_settings(given, environment)
+        settings = found_settings(Given(insecure=insecure, **texts), environment)
         self.requests = DesignClient(Connection(settings, patience_seconds=patience_seconds))
 
     def __enter__(self) -> Self:
