@@ -12,9 +12,12 @@ from benchmarks.programs import ROOT
 from tests.headings import anchors
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-LAYERS = sorted(
-    path.parent.name for path in (ROOT / "services" / "src" / "remy_services").glob("*/__init__.py")
+PACKAGES = (
+    ROOT / "library/src/remy_farm",
+    ROOT / "laboratory/src/remy_laboratory",
+    ROOT / "services/src/remy_services",
 )
+LAYERS = sorted(path.parent.name for package in PACKAGES for path in package.glob("*/__init__.py"))
 
 
 def first_column(document: Path) -> set[str]:
@@ -54,12 +57,7 @@ def test_paths_that_the_architecture_names_exist() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     words = re.findall(r"`([\w./-]+/[\w.-]*)`", text)
     assert len(words) > 10
-    places = (
-        ROOT,
-        ROOT / "services" / "src",
-        ROOT / "simulator",
-        ROOT / "services" / "src" / "remy_services",
-    )
+    places = (ROOT, ROOT / "simulator", *(package.parent for package in PACKAGES), *PACKAGES)
     assert [word for word in words if not any((place / word).exists() for place in places)] == []
 
 
