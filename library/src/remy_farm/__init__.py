@@ -15,8 +15,9 @@ loaded when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from remy_proto.exports import lazy_exports
 
 if TYPE_CHECKING:
     from remy_farm.api.designing import Design as Design
@@ -52,65 +53,12 @@ if TYPE_CHECKING:
     from remy_services.client.jobs import Job as Job
     from remy_services.client.status import ServiceError as ServiceError
     from remy_simulator import InvalidRequest as InvalidRequest
-
-#: Where each public name is.
-_MODULES: Final = {
-    "Client": "remy_services.client.jobs",
-    "Design": "remy_farm.api.designing",
-    "DesignerError": "remy_farm.designer",
-    "Explanation": "remy_farm.api.explaining",
-    "FileError": "remy_farm.files",
-    "InvalidRequest": "remy_simulator",
-    "Job": "remy_services.client.jobs",
-    "Network": "remy_farm.api.simulating",
-    "Picture": "remy_farm.api.showing",
-    "Progress": "remy_farm.api.designing",
-    "Reproduction": "remy_laboratory.studies.reproduction",
-    "Rows": "remy_farm.api.showing",
-    "Run": "remy_farm.api.simulating",
-    "Scores": "remy_farm.api.scoring",
-    "ServiceError": "remy_services.client.status",
-    "Spec": "remy_farm.api.spec",
-    "SpecError": "remy_farm.specification",
-    "Sweep": "remy_farm.api.sweeping",
-    "Table": "remy_farm.api.table",
-    "design": "remy_farm.api.designing",
-    "evaluate": "remy_farm.api.scoring",
-    "explain": "remy_farm.api.explaining",
-    "load_design": "remy_farm.api.designing",
-    "load_network": "remy_farm.api.simulating",
-    "load_run": "remy_farm.api.simulating",
-    "load_scores": "remy_farm.api.scoring",
-    "load_spec": "remy_farm.api.spec",
-    "load_sweep": "remy_farm.api.sweeping",
-    "load_table": "remy_farm.api.table",
-    "reproduce": "remy_laboratory.studies.reproduction",
-    "shipped_tables": "remy_farm.shipped",
-    "simulate": "remy_farm.api.simulating",
-    "sweep": "remy_farm.api.sweeping",
-}
-#: What is another distribution, and the extra of this one that brings it.
-_EXTRAS: Final = {"remy_laboratory": "laboratory", "remy_services": "service"}
-
-__all__ = [*_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    where = _MODULES.get(name)
-    if where is None:
-        raise AttributeError(f"module 'remy_farm' has no attribute {name!r}")
-    try:
-        value = getattr(import_module(where), name)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(where.partition(".")[0])
-        if extra is None or error.name is None or not where.startswith(error.name):
-            raise
-        raise ImportError(
-            f"{name} needs {error.name}, which is not installed: pip install 'remy-farm[{extra}]'"
-        ) from error
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        __file__,
+        {
+            "remy_laboratory": "remy-farm[laboratory]",
+            "remy_services": "remy-farm[service]",
+        },
+    )

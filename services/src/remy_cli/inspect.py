@@ -33,7 +33,7 @@ from remy_farm.analysis.explain import (
     Difference,
     SignalStudy,
 )
-from remy_farm.analysis.explained import action_of, after
+from remy_farm.analysis.explained import action_of, rule_after
 from remy_farm.analysis.merging import Merging, is_without_loss
 from remy_farm.analysis.report import action_cells, action_head, region_cells, use_cell
 from remy_farm.analysis.trees import (
@@ -176,7 +176,7 @@ def _print_changes(difference: Difference) -> None:
         cells = [
             old if old == new else f"{old} -> {new}"
             for old, new in zip(
-                action_cells(change.before), action_cells(after(change)), strict=True
+                action_cells(change.before), action_cells(rule_after(change)), strict=True
             )
         ]
         rows.add_row(

@@ -67,7 +67,7 @@ from remy_laboratory.kernel.running import (
     clean_up,
     counters,
     held_signals,
-    running,
+    running_table,
     states,
     stop,
 )
@@ -224,7 +224,7 @@ def run_command(
     # From here on a signal waits until there is something to undo, and is heard then.
     with (
         held_signals() as wait_for_a_signal,
-        running(Path(folder), scope, for_all=for_all, pin=where) as state,
+        running_table(Path(folder), scope, for_all=for_all, pin=where) as state,
     ):
         say(f"{state.name} runs; {_users(state)}.")
         if where is None:
@@ -414,7 +414,7 @@ def measure_command(
         emulator = build_emulator(folder)
         files = ebpf_files(IntegerTable.of(table), name, deadband_us=deadband_us)
         write_ebpf(folder / "exported", files)
-        stack.enter_context(running(folder / "exported", Scope()))
+        stack.enter_context(running_table(folder / "exported", Scope()))
         rows = []
         for load in loads:
             for algorithm in (name, *beside):

@@ -281,11 +281,11 @@ def league_command(
     from remy_laboratory.studies.cells import CellRunner, CellStore
     from remy_laboratory.studies.league import (
         draw_set,
+        league_csv,
         league_page,
         network_files,
         plan_set,
         play_set,
-        to_csv,
     )
     from remy_laboratory.studies.pictures import pictures_of
 
@@ -305,7 +305,7 @@ def league_command(
                 shown.work(plan.league.name)
                 result = play_set(plan, runner, shown.advance)
                 results.append(result)
-                write_file(out / f"{plan.league.name}.csv", to_csv(result))
+                write_file(out / f"{plan.league.name}.csv", league_csv(result))
                 for suffix, content in pictures_of(draw_set(result)).items():
                     write_file(out / f"{plan.league.name}{suffix}", content)
                     if suffix == ".png":

@@ -389,15 +389,19 @@ def _check_files(record: str | None, plot: str | None) -> None:
 
 
 def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) -> None:
-    from remy_farm.analysis import recording
+    from remy_farm.analysis.recording import (
+        plot_recording,
+        recording_of_simulation,
+        sender_points,
+    )
 
-    rows = recording.recording_of_simulation(simulation, links or [""])
+    rows = recording_of_simulation(simulation, links or [""])
     if run.record is not None:
         to_file = FORMATS[Path(run.record).suffix.lower()]
         write_file(run.record, to_file(rows.columns(), rows.rows()))
     if run.plot is not None:
-        points = recording.sender_points(simulation)
-        write_file(run.plot, recording.plot_recording(rows, points))
+        points = sender_points(simulation)
+        write_file(run.plot, plot_recording(rows, points))
 
 
 @contextmanager

@@ -158,13 +158,13 @@ def job_table(jobs: Iterable[job_pb2.Job]) -> PlainTable:
 
 def print_members(records: Sequence[MemberRecord]) -> None:
     """The members of a campaign side by side, and what their figures are."""
-    from remy_farm.analysis.campaign import EXPLANATION, HEAD, cells
+    from remy_farm.analysis.campaign import MEMBER_EXPLANATION, MEMBER_HEAD, member_cells
 
-    table = PlainTable(*HEAD, left=2)
+    table = PlainTable(*MEMBER_HEAD, left=2)
     for row, record in enumerate(records, start=1):
-        table.add_row(*cells(row, record))
+        table.add_row(*member_cells(row, record))
     print_table(table)
-    print_note(EXPLANATION)
+    print_note(MEMBER_EXPLANATION)
 
 
 def print_job(job: job_pb2.Job, *, as_json: bool) -> None:

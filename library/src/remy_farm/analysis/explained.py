@@ -107,11 +107,11 @@ def _change(change: Change) -> dict[str, Any]:
         "use_share": change.before.use_share,
         "distance": change.distance,
         "before": {"rule": change.before.number, **_action(change.before)},
-        "after": {"rule": change.after_rule, **_action(after(change))},
+        "after": {"rule": change.after_rule, **_action(rule_after(change))},
     }
 
 
-def after(change: Change) -> ReadableRule:
+def rule_after(change: Change) -> ReadableRule:
     """What the second table does in the region of a change."""
     multiple, increment, intersend_ms = change.after_action
     return replace(

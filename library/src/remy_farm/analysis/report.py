@@ -13,7 +13,7 @@ from typing import Final
 import remy_simulator
 from remy_farm.analysis import wording
 from remy_farm.analysis.history import History, collect_history
-from remy_farm.analysis.live_page import live_page, policy_within
+from remy_farm.analysis.live_page import live_network_page, policy_within
 from remy_farm.analysis.wording import (
     count,
     duration,
@@ -251,7 +251,9 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
         "The simulator itself, with this table. Link, buffer, loss, queue and senders can be "
         "changed while it runs."
     )
-    yield wording.framed(live_page({content.name: RemyCC(content.table)}), title="The live network")
+    yield wording.framed(
+        live_network_page({content.name: RemyCC(content.table)}), title="The live network"
+    )
     yield "<h2>How to make it again</h2>"
     yield from _origin(content)
 

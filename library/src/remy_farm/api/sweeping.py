@@ -11,12 +11,12 @@ from typing import Any
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.campaign import (
-    HEAD,
+    MEMBER_HEAD,
     CampaignRecord,
     Member,
     MemberRecord,
-    cells,
     labels,
+    member_cells,
     members_of,
     undominated,
 )
@@ -81,8 +81,10 @@ class Sweep(Tabular):
         return Picture(draw_members(self.records))
 
     def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        shown = [cells(number, record) for number, record in enumerate(self.records, start=1)]
-        return HEAD[1:], [row[1:] for row in shown]
+        shown = [
+            member_cells(number, record) for number, record in enumerate(self.records, start=1)
+        ]
+        return MEMBER_HEAD[1:], [row[1:] for row in shown]
 
     def __repr__(self) -> str:
         head, rows = self._head_and_cells()

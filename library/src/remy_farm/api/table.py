@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from remy_farm.analysis import sentences
-from remy_farm.analysis.live_page import live_page
+from remy_farm.analysis.live_page import live_network_page
 from remy_farm.analysis.wording import escape, framed, several
 from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
 from remy_farm.remycc import (
@@ -138,7 +138,7 @@ class Table(Tabular):
 
     def live_page(self) -> str:
         """A page, as HTML, on which the table runs in any browser (docs/play.md)."""
-        return live_page({self.name: self.remycc})
+        return live_network_page({self.name: self.remycc})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as .json, or as .dna for the reference tool, as the name says.
