@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from remy_farm.api.designing import design as design
     from remy_farm.api.designing import load_design as load_design
     from remy_farm.api.explaining import Explanation as Explanation
+    from remy_farm.api.explaining import Finding as Finding
     from remy_farm.api.explaining import explain as explain
     from remy_farm.api.scoring import Scores as Scores
     from remy_farm.api.scoring import evaluate as evaluate

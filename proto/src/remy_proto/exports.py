@@ -39,7 +39,7 @@ def lazy_exports(package: str, file: str, extras: Mapping[str, str] | None = Non
         try:
             value = getattr(import_module(modules[name]), name)
         except ModuleNotFoundError as error:
-            if error.name not in optional:
+            if error.name is None or error.name not in optional:
                 raise
             raise ImportError(
                 f"{name} needs {error.name}, which is not installed: "

@@ -10,16 +10,17 @@ import click
 
 from remy_cli.common import print_json, say
 from remy_cli.views import DesignProgress, print_members, progress_view
-from remy_farm.analysis.campaign import Member, members_tree
-from remy_farm.analysis.campaign_run import (
+from remy_farm.analysis import (
     CAMPAIGN_HTML,
     CAMPAIGN_JSON,
     CAMPAIGN_PNG,
     CampaignObserver,
+    Member,
+    members_tree,
     run_campaign,
+    several,
 )
-from remy_farm.analysis.wording import several
-from remy_farm.driver.progress import DesignObserver
+from remy_farm.driver import DesignObserver
 
 #: What is said while a design that is finished is measured.
 COMPARING = "comparing the first table with the last on fresh specimens"

@@ -27,8 +27,10 @@ from remy_cli.common import (
 from remy_cli.robustness import certify_design, robustness_option
 from remy_cli.spec_changes import SpecChanges, with_spec_changes
 from remy_cli.views import DesignProgress, progress_view
-from remy_farm.analysis.report import REPORT_FILES, Gain, design_files
-from remy_farm.analysis.wording import (
+from remy_farm.analysis import (
+    REPORT_FILES,
+    Gain,
+    design_files,
     duration,
     enum_name,
     estimate_tree,
@@ -37,9 +39,8 @@ from remy_farm.analysis.wording import (
     stop_reason,
     with_error,
 )
-from remy_farm.driver.directory import OutDirectory
-from remy_farm.driver.run import DesignResult
-from remy_farm.evaluation.measures import Summary
+from remy_farm.driver import DesignResult, OutDirectory
+from remy_farm.evaluation import Summary
 from remy_farm.specification import load_spec
 from remy_proto.completion import NEWEST_EDITION, edition_of
 from remy_proto.v1 import progress_pb2

@@ -25,12 +25,18 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import BODY, SENDER
-from remy_farm.analysis.wording import count, estimate_tree, number, with_error
-from remy_farm.evaluation.measures import Summary, Trial
-from remy_farm.evaluation.senders import RECEIVED, REMYCC, Words, check_usual_body, parse_sender
+from remy_farm.analysis import count, estimate_tree, number, with_error
+from remy_farm.evaluation import (
+    RECEIVED,
+    REMYCC,
+    Summary,
+    Trial,
+    Words,
+    check_usual_body,
+    parse_sender,
+)
 from remy_farm.remycc import read_remycc, write_remycc
-from remy_farm.specification import SpecError, load_spec, load_spec_of_one_table, to_yaml
-from remy_farm.specification.networks import designs
+from remy_farm.specification import SpecError, designs, load_spec, load_spec_of_one_table, to_yaml
 from remy_proto.v1 import evaluation_pb2
 
 

@@ -29,22 +29,27 @@ from remy_cli.common import (
 )
 from remy_cli.reproduce import FOLDER
 from remy_cli.robustness import certify_table, robustness_option, show_certificate
-from remy_farm.analysis.explain import (
+from remy_farm import Finding
+from remy_farm.analysis import (
     Difference,
-    SignalStudy,
-)
-from remy_farm.analysis.explained import action_of, rule_after
-from remy_farm.analysis.merging import Merging, is_without_loss
-from remy_farm.analysis.report import action_cells, action_head, region_cells, use_cell
-from remy_farm.analysis.trees import (
     ExplainError,
+    Merging,
+    SignalStudy,
+    action_cells,
+    action_head,
+    action_of,
+    is_without_loss,
+    number,
     pacing_rate,
     pacing_rate_mbps,
+    region_cells,
+    rule_after,
     settled_window,
     settled_window_packets,
+    several,
+    use_cell,
+    with_error,
 )
-from remy_farm.analysis.wording import number, several, with_error
-from remy_farm.api.explaining import Finding
 from remy_farm.files import FileError
 from remy_farm.remycc import (
     ReadableRule,

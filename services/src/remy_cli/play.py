@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from remy_cli.common import FILE, option, say, switch, time_unit_option
-from remy_farm.analysis.live_page import live_network_page
+from remy_farm.analysis import live_network_page
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, read_remycc
 

@@ -26,25 +26,26 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import BODY, QUEUE, SENDER
-from remy_farm.analysis.rows import FORMATS
-from remy_farm.analysis.wording import count, number
-from remy_farm.evaluation.measures import (
-    link_rate_packets_per_ms,
-)
-from remy_farm.evaluation.senders import (
+from remy_farm.analysis import FORMATS, count, number
+from remy_farm.evaluation import (
     MOST_SENDERS,
     REMYCC,
+    SEMANTICS,
     USUAL_PACKET_BYTES,
+    Kind,
+    Simulation,
+    Topology,
     Words,
     bottleneck,
     check_usual_body,
+    follow_trace,
+    link_rate_packets_per_ms,
+    read_topology,
+    simulate_topology,
 )
-from remy_farm.evaluation.simulation import Kind, Simulation, simulate_topology
-from remy_farm.evaluation.topologies import SEMANTICS, Topology, follow_trace, read_topology
 from remy_farm.files import write_file
 from remy_farm.remycc import read_remycc
-from remy_farm.specification.networks import typical_measurement
-from remy_farm.specification.reading import fill, words_for
+from remy_farm.specification import fill, typical_measurement, words_for
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import registry
@@ -389,7 +390,7 @@ def _check_files(record: str | None, plot: str | None) -> None:
 
 
 def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) -> None:
-    from remy_farm.analysis.recording import (
+    from remy_farm.analysis import (
         plot_recording,
         recording_of_simulation,
         sender_points,

@@ -21,11 +21,10 @@ from remy_cli.common import (
     settings_option,
     sweeps_option,
 )
-from remy_farm.analysis.campaign import Member, members_of, parse_sweep
-from remy_farm.designer.search import with_steps
-from remy_farm.driver.run import with_budget
-from remy_farm.specification import check_spec, load_tree, parse_setting, spec_of_tree, vary
-from remy_farm.specification.reading import Tree
+from remy_farm.analysis import Member, members_of, parse_sweep
+from remy_farm.designer import with_steps
+from remy_farm.driver import with_budget
+from remy_farm.specification import Tree, check_spec, load_tree, parse_setting, spec_of_tree, vary
 from remy_proto.v1 import spec_pb2
 
 #: A part of a whole that has others.
@@ -102,7 +101,7 @@ class SpecChanges:
             tree = vary(tree, setting, value, source=path)
         if self.harden is None:
             return tree
-        from remy_laboratory.studies.attack import hardened
+        from remy_laboratory.studies import hardened
 
         return hardened(tree, Path(self.harden), self.harden_share)
 
