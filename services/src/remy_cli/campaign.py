@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from remy_cli.common import print_json, say
-from remy_cli.views import DesignProgress, print_members, progress_view
+from remy_cli.design_progress import DesignProgress
+from remy_cli.views import print_members, progress_view
 from remy_farm.analysis import (
     CAMPAIGN_HTML,
     CAMPAIGN_JSON,

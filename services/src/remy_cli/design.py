@@ -24,9 +24,10 @@ from remy_cli.common import (
     switch,
     threads_option,
 )
+from remy_cli.design_progress import DesignProgress
 from remy_cli.robustness import certify_design, robustness_option
 from remy_cli.spec_changes import SpecChanges, with_spec_changes
-from remy_cli.views import DesignProgress, progress_view
+from remy_cli.views import progress_view
 from remy_farm.analysis import (
     REPORT_FILES,
     Gain,

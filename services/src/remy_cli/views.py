@@ -32,8 +32,7 @@ from remy_cli.common import (
     say,
 )
 from remy_farm.analysis import count, duration, rest_sentence, several, with_error
-from remy_farm.driver import DesignObserver
-from remy_proto.v1 import job_pb2, progress_pb2
+from remy_proto.v1 import job_pb2
 from remy_services.jobs import history_sentence, job_tree, state, state_name
 
 if TYPE_CHECKING:
@@ -388,28 +387,6 @@ def progress_view(*, quiet: bool) -> Iterator[ProgressView]:
 
 #: Between two lines of a meter.
 _SECONDS_BETWEEN_LINES_OF_A_METER = 30.0
-
-
-class DesignProgress(DesignObserver):
-    """Shows a design of this process as the views show a coordinator's job."""
-
-    def __init__(self, name: str, view: ProgressView) -> None:
-        self._view = view
-        self._job = job_pb2.Job(name=name, state=job_pb2.JOB_STATE_RUNNING)
-
-    def started(self, steps: int, *, resumed: bool) -> None:
-        if resumed:
-            self._view.say(f"resumed after step {steps}")
-
-    def progress(self, progress: progress_pb2.JobProgress) -> None:
-        self._job.progress.ClearField("eta_seconds")
-        self._job.progress.MergeFrom(progress)
-        self._view.job(self._job)
-
-    def event(self, event: progress_pb2.ProgressEvent) -> None:
-        if event.HasField("step_finished") and event.step_finished.HasField("score"):
-            self._job.progress.score.CopyFrom(event.step_finished.score)
-        self._view.event(job_pb2.JobEvent(progress=event))
 
 
 class Meter(Protocol):
