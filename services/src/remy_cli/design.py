@@ -72,7 +72,6 @@ from remy_farm.remycc import file_suffixes, read_remycc
 from remy_farm.specification import (
     check_spec,
     content_digest,
-    first_digest,
     load_spec,
     load_tree,
     parse_setting,
@@ -80,7 +79,7 @@ from remy_farm.specification import (
     to_yaml,
     vary,
 )
-from remy_proto.completion import NEWEST_EDITION, edition_of
+from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 
 #: A part of a whole that has others.
@@ -269,10 +268,7 @@ def design_campaign(
         folder = out / member.name
         digest = content_digest(member.spec)
         is_finished = (
-            any(
-                each is not None and campaign.finished(member.name, each) is not None
-                for each in (digest, first_digest(member.spec))
-            )
+            campaign.finished(member.name, digest) is not None
             and OutDirectory(folder).remycc_json.exists()
         )
         if not quiet:
@@ -458,7 +454,7 @@ def command(
             context.exit(failures.ExitCode.INTERRUPTED)
         return
     kept = OutDirectory(out).spec
-    edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
+    edition = load_spec(kept).edition if resume and kept.exists() else NEWEST_EDITION
     spec = adjusted(spec_of_tree(tree, spec_path, edition=edition, files=Path(spec_path).parent))
     first = None if first_path is None else read_remycc(first_path).table
     with progress_view(quiet=quiet) as view:

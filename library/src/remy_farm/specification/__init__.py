@@ -17,7 +17,6 @@ from remy_farm.specification.networks import Networks, extent
 from remy_farm.specification.schema import SpecError, Violation
 from remy_farm.specification.writing import (
     content_digest,
-    first_digest,
     parse_setting,
     to_yaml,
     vary,
@@ -30,7 +29,6 @@ __all__ = [
     "check_spec",
     "content_digest",
     "extent",
-    "first_digest",
     "load_spec",
     "load_spec_of_one_table",
     "load_tree",
