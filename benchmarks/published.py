@@ -22,9 +22,9 @@ _FLAGSHIP: Final = "generalist-remembering"
 # Bytes of a packet of ours, and of the 10,000 bits for which published tables were trained.
 _OUR_PACKET_BYTES: Final = 1500
 _THEIR_PACKET_BYTES: Final = 1250
-# The study's rate in Mbit/s that our examples round to 31.6. A table that knows its link to the last
-# digit builds up a queue where the link is slower by a thousandth.
-_EXACT_RATES: Final = {31.6: 1000**0.5}
+# The study's rate in Mbit/s that our examples round to 31.6. A table that knows its link to the
+# last digit builds up a queue where the link is slower by a thousandth.
+_EXACT_RATES: Final[dict[float, float]] = {31.6: 1000**0.5}
 
 #: By our example and table: the published table for the same networks.
 _PUBLISHED: Final = {
@@ -93,7 +93,7 @@ def _scaled(rates: Tree) -> Tree:
         case list():
             return [_scaled(value) for value in rates]
         case int() | float():
-            rate = _EXACT_RATES.get(rates, rates)
+            rate = float(_EXACT_RATES.get(rates, rates))
             return rate * _OUR_PACKET_BYTES / _THEIR_PACKET_BYTES
     raise TypeError(f"a link rate is {rates!r}")
 

@@ -9,6 +9,13 @@ from pathlib import Path
 
 from remy_proto.files import read_begin
 
+__all__ = [
+    "FileError",
+    "read_file",
+    "reason",
+    "write_file",
+]
+
 
 class FileError(Exception):
     """One sentence about a file that cannot be read or written, or that holds something else."""

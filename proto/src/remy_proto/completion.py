@@ -17,6 +17,23 @@ from google.protobuf.message import Message
 
 from remy_proto.v1 import constraints_pb2, rule_table_pb2, spec_pb2
 
+__all__ = [
+    "Default",
+    "FIRST_EDITION",
+    "NEWEST_EDITION",
+    "complete",
+    "constraint_of",
+    "default_message",
+    "default_of",
+    "default_text",
+    "edition_of",
+    "is_alternative",
+    "rules",
+    "scalar",
+    "signals",
+    "simulated_seconds",
+]
+
 #: The edition of a specification that is completed now and names none.
 NEWEST_EDITION: Final = 3
 

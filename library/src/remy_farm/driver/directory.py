@@ -209,7 +209,7 @@ class DirectorySink:
         if first_table is None and resumed and out.first_table.exists():
             first_table = read_remycc(out.first_table).table
         if resumed:
-            designer = _resumed(spec, out, first_table)
+            designer = resumed_designer(spec, out, first_table)
         else:
             designer = Designer(spec, first_table=first_table)
         out.remove_leftovers()
@@ -312,17 +312,18 @@ class DirectorySink:
         if request is not None and outcome is not None:
             self._pareto.observe(request, outcome, events)
         self._log.append(events)
-        for event in events:
-            self._observer.event(event)
         designer = self.session.designer
         if self._shown is None or designer.table != self._shown:
             self._shown = designer.table
             self._observer.published(self._shown, designer.steps)
+        for event in events:
+            self._observer.event(event)
 
 
-def _resumed(
+def resumed_designer(
     spec: spec_pb2.DesignSpec, out: OutDirectory, first_table: RuleTable | None
 ) -> Designer:
+    """The designer of a directory at its last checkpoint. Raises FileError."""
     data = read_file(out.checkpoint, limit=_CHECKPOINT_BYTES)
     try:
         return Designer.resume(spec, data, first_table=first_table)

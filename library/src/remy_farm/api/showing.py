@@ -1,0 +1,134 @@
+"""What results have in common: rows that become data frames, and pictures."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from remy_farm.analysis.rows import FORMATS, Columns, Row, arrow_table
+from remy_farm.files import FileError, write_file
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from matplotlib.figure import Figure
+
+
+class Rows:
+    """Rows under named columns; units are in the names."""
+
+    def __init__(self, columns: Columns, rows: Sequence[Row]) -> None:
+        self._columns = columns
+        self._rows = rows
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [*self._columns]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Rows({len(self)} rows of {', '.join(self.columns)})"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Each row as a dictionary; what is not known is None."""
+        return [dict(row) for row in self._rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "a data frame needs pandas, which is not installed: pip install 'remy-farm[pandas]'"
+            ) from error
+        frame = pandas.DataFrame.from_records([*self._rows], columns=self.columns)
+        numbers = {name: "float64" for name, (kind, _) in self._columns.items() if kind is float}
+        return frame.astype(numbers)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as an Arrow table. Raises ImportError where pyarrow is not installed."""
+        try:
+            return arrow_table(self._columns, self._rows)
+        except ImportError as error:
+            raise ImportError(
+                "an Arrow table needs pyarrow, which is not installed: "
+                "pip install 'remy-farm[parquet]'"
+            ) from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a .csv, .json or .parquet file, as the name says. Raises FileError."""
+        write = FORMATS.get(Path(path).suffix.lower())
+        if write is None:
+            raise FileError(f"{os.fspath(path)} must be a name that ends in {', '.join(FORMATS)}")
+        write_file(path, write(self._columns, self._rows))
+
+
+class Tabular:
+    """A result that is rows, among other things."""
+
+    def rows(self) -> Rows:
+        """The result as rows."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        return self.rows().to_pandas()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as an Arrow table. Raises ImportError where pyarrow is not installed."""
+        return self.rows().to_arrow()
+
+
+def rows_of(kinds: Mapping[str, type], rows: Sequence[Row]) -> Rows:
+    """Rows whose values have these types, by column."""
+    return Rows({name: (kind, lambda _: None) for name, kind in kinds.items()}, rows)
+
+
+def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
+    """Rows whose columns are the keys of these trees, with the types of their values."""
+    kinds: dict[str, type] = {}
+    for tree in trees:
+        for name, value in tree.items():
+            if value is not None:
+                kinds[name] = type(value)
+            kinds.setdefault(name, float)
+    return rows_of(kinds, trees)
+
+
+class Picture:
+    """A picture that a notebook shows; `figure` is matplotlib's, to be changed at will."""
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure = figure
+
+    def __repr__(self) -> str:
+        width, height = self.figure.get_size_inches()
+        return f"Picture({width:g} x {height:g} inches)"
+
+    def _repr_png_(self) -> bytes:
+        from remy_farm.analysis.plots import to_png
+
+        return to_png(self.figure)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture in the format that the name's ending says, as .png, .svg or .pdf.
+
+        Raises FileError.
+        """
+        kind = Path(path).suffix.lower().removeprefix(".")
+        known = self.figure.canvas.get_supported_filetypes()
+        if kind not in known:
+            endings = ", ".join(f".{each}" for each in sorted(known))
+            raise FileError(f"{os.fspath(path)} must be a name that ends in {endings}")
+        if kind == "png":
+            write_file(path, self._repr_png_())
+            return
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format=kind)
+        write_file(path, buffer.getvalue())
