@@ -20,6 +20,7 @@ from benchmarks import (
     ns2_points_on_tcp,
     ns3,
     pages,
+    published,
     ray_overhead,
     scale,
     stores,
@@ -34,6 +35,7 @@ FIGURES = {
     module.FIGURE.name: module.FIGURE
     for module in (
         fidelity,
+        published,
         ns2_points,
         ns2_points_on_tcp,
         instructions,

@@ -162,7 +162,9 @@ def _design(folder: Path, name: str, text: str, *flags: str) -> dict[str, Any]:
 
 
 def _designs(folder: Path) -> Any:
-    made = {"fingerprint": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)}
+    made: dict[str, Any] = {
+        "fingerprint": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
+    }
     for edition in EDITIONS:
         for name, text in SPECIFICATIONS.items():
             made[f"{edition}: {name}"] = _design(

@@ -43,7 +43,7 @@ from remy_farm.analysis import (
 from remy_farm.driver import DesignResult, OutDirectory
 from remy_farm.evaluation import Summary
 from remy_farm.specification import load_spec
-from remy_proto.completion import NEWEST_EDITION, edition_of
+from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import progress_pb2
 
 
@@ -201,7 +201,7 @@ def command(
             context.exit(failures.ExitCode.INTERRUPTED)
         return
     kept = OutDirectory(out).spec
-    edition = edition_of(load_spec(kept)) if resume and kept.exists() else NEWEST_EDITION
+    edition = load_spec(kept).edition if resume and kept.exists() else NEWEST_EDITION
     spec = rf.Spec.of_message(changes.spec(spec_path, edition=edition))
     with progress_view(quiet=quiet) as view:
         design = rf.design(

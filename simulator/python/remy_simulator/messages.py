@@ -342,10 +342,7 @@ def native_candidate(
         case "perturbation":
             perturbation = candidate.perturbation
             return _native.Perturbation(
-                perturbation.seed,
-                perturbation.scale,
-                native_bounds(perturbation.bounds),
-                perturbation.signs,
+                perturbation.seed, perturbation.scale, native_bounds(perturbation.bounds)
             )
         case _:
             return _native.Unchanged()

@@ -21,7 +21,7 @@ from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import DesignResult, DesignRun
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_farm.files import FileError, write_file
-from remy_farm.specification import content_digest, first_digest
+from remy_farm.specification import content_digest
 from remy_proto.v1 import progress_pb2
 
 CAMPAIGN_JSON: Final = "campaign.json"
@@ -63,9 +63,8 @@ def run_campaign(
     for position, member in enumerate(members, start=1):
         folder = OutDirectory(out / member.name)
         digest = content_digest(member.spec)
-        is_finished = folder.remycc_json.exists() and any(
-            each is not None and campaign.finished(member.name, each) is not None
-            for each in (digest, first_digest(member.spec))
+        is_finished = (
+            folder.remycc_json.exists() and campaign.finished(member.name, digest) is not None
         )
         with told.member(member, position, is_finished=is_finished) as design_observer:
             if is_finished:

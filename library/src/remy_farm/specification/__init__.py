@@ -20,7 +20,6 @@ from remy_farm.specification.reading import Tree, fill, read_yaml, words_for
 from remy_farm.specification.schema import SpecError, Violation
 from remy_farm.specification.writing import (
     content_digest,
-    first_digest,
     parse_setting,
     to_yaml,
     vary,
@@ -37,7 +36,6 @@ __all__ = [
     "designs",
     "extent",
     "fill",
-    "first_digest",
     "load_spec",
     "load_spec_of_one_table",
     "load_tree",
