@@ -107,6 +107,8 @@ _SHARED_NAMES = {
     "TrySplits",
     # What a coordinator answers, as its clients and as its workers see it.
     "Refused",
+    # A design and a job, as users of the library have them, and as Kubernetes and queues do.
+    *("Design", "Job"),
 }
 
 

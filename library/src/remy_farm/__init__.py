@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from remy_farm.api.designing import Progress as Progress
     from remy_farm.api.designing import design as design
     from remy_farm.api.designing import load_design as load_design
+    from remy_farm.api.explaining import Explained as Explained
     from remy_farm.api.explaining import Explanation as Explanation
-    from remy_farm.api.explaining import Finding as Finding
     from remy_farm.api.explaining import explain as explain
     from remy_farm.api.scoring import Scores as Scores
     from remy_farm.api.scoring import evaluate as evaluate
     from remy_farm.api.scoring import load_scores as load_scores
-    from remy_farm.api.showing import Picture as Picture
+    from remy_farm.api.showing import Plot as Plot
     from remy_farm.api.showing import Rows as Rows
     from remy_farm.api.simulating import Network as Network
     from remy_farm.api.simulating import Run as Run

@@ -29,7 +29,6 @@ from remy_cli.common import (
 )
 from remy_cli.reproduce import FOLDER
 from remy_cli.robustness import certify_table, robustness_option, show_certificate
-from remy_farm import Finding
 from remy_farm.analysis import (
     Difference,
     ExplainError,
@@ -360,7 +359,7 @@ class _Asked:
     merge_out: str | None
 
 
-def _show_difference(difference: Finding[Difference], *, as_json: bool) -> None:
+def _show_difference(difference: rf.Explained[Difference], *, as_json: bool) -> None:
     if as_json:
         print_json(difference.to_dict())
     else:

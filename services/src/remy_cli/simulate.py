@@ -32,7 +32,7 @@ from remy_farm.evaluation import (
     REMYCC,
     SEMANTICS,
     USUAL_PACKET_BYTES,
-    Kind,
+    SenderKind,
     Simulation,
     Topology,
     Words,
@@ -460,7 +460,7 @@ def _print_simulation(simulation: Simulation) -> None:
     print_pairs(pairs)
 
 
-def _table_of_kinds(kinds: Sequence[Kind]) -> PlainTable:
+def _table_of_kinds(kinds: Sequence[SenderKind]) -> PlainTable:
     table = PlainTable(
         *("kind", "senders", "Mbit/s", "of", "delay ms", "sent again", "timeouts", "marks"),
         *("flows", "completion ms", "median", "99 %"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from remy_farm.api.designing import PassingFolder
 from remy_farm.api.scoring import local_evaluator
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.files import FileError
 from remy_farm.shipped import DATA
 from remy_laboratory.studies.cells import CellRunner, CellStore
@@ -64,12 +64,12 @@ class Reproduction(Tabular):
         """All of it, as `remy-farm reproduce --json` prints it of a figure."""
         return figure_tree(self.result)
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws the figure as the study has it. Raises ValueError where it has no picture."""
         figure = draw_figure(self.result)
         if figure is None:
             raise ValueError(f"{self.result.study.key} is a table, and has no picture")
-        return Picture(figure)
+        return Plot(figure)
 
     def __repr__(self) -> str:
         return f"Reproduction({self.result.study.key}: {verdict_sentence(self.result)})"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from remy_farm.analysis.campaign_run import CAMPAIGN_PNG as CAMPAIGN_PNG
     from remy_farm.analysis.campaign_run import CampaignObserver as CampaignObserver
     from remy_farm.analysis.campaign_run import run_campaign as run_campaign
+    from remy_farm.analysis.design_report import design_files as design_files
     from remy_farm.analysis.explain import Difference as Difference
     from remy_farm.analysis.explain import SignalStudy as SignalStudy
     from remy_farm.analysis.explained import action_of as action_of
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from remy_farm.analysis.report import Gain as Gain
     from remy_farm.analysis.report import action_cells as action_cells
     from remy_farm.analysis.report import action_head as action_head
-    from remy_farm.analysis.report import design_files as design_files
     from remy_farm.analysis.report import region_cells as region_cells
     from remy_farm.analysis.report import use_cell as use_cell
     from remy_farm.analysis.rows import FORMATS as FORMATS

@@ -35,7 +35,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweptSetting:
     """A field of the specification and its values, in the order to go through them."""
 
     #: As in "objective.delta".
@@ -43,7 +43,7 @@ class Sweep:
     values: tuple[Tree, ...]
 
 
-def parse_sweep(text: str) -> Sweep:
+def parse_sweep(text: str) -> SweptSetting:
     """The sweep in a text such as "objective.delta=0.1,1,10" or "signals=[rtt_ratio],[send_ewma]".
 
     Values are YAML, separated by commas. Raises SpecError, in which the text stands for the source.
@@ -57,7 +57,7 @@ def parse_sweep(text: str) -> Sweep:
     for index, value in enumerate(tree):
         if value in tree[:index]:
             raise _error(text, f"has the value {value_name(value)} twice")
-    return Sweep(path.strip(), tuple(tree))
+    return SweptSetting(path.strip(), tuple(tree))
 
 
 def value_name(value: Tree) -> str:
@@ -65,7 +65,7 @@ def value_name(value: Tree) -> str:
     return _NOT_IN_NAMES.sub("-", "+".join(_words(value)))
 
 
-def labels(sweeps: tuple[Sweep, ...]) -> list[str]:
+def labels(sweeps: tuple[SweptSetting, ...]) -> list[str]:
     """What to call the swept fields: their last keys, or their paths where those are the same."""
     last = [sweep.path.rpartition(".")[2] for sweep in sweeps]
     if len(set(last)) < len(last):
@@ -108,7 +108,7 @@ class Member:
 
 def members_of(
     tree: Tree,
-    sweeps: Sequence[Sweep],
+    sweeps: Sequence[SweptSetting],
     *,
     source: str = "the specification",
     folder: Path | None = None,
@@ -136,7 +136,7 @@ def members_of(
     return _with_usable_names(members)
 
 
-def _check(sweeps: Sequence[Sweep]) -> None:
+def _check(sweeps: Sequence[SweptSetting]) -> None:
     paths = [sweep.path for sweep in sweeps]
     for index, path in enumerate(paths):
         for other in paths[:index]:

@@ -14,7 +14,7 @@ from remy_farm.analysis.campaign import (
     compare_member,
     render,
 )
-from remy_farm.analysis.report import report_design
+from remy_farm.analysis.design_report import report_design
 from remy_farm.analysis.wording import enum_name
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.driver.progress import DesignObserver

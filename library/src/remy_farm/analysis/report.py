@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Final
 
 import remy_simulator
 from remy_farm.analysis import wording
-from remy_farm.analysis.history import History, collect_history
+from remy_farm.analysis.history import History
 from remy_farm.analysis.live_page import live_network_page, policy_within
 from remy_farm.analysis.wording import (
     count,
@@ -22,19 +21,15 @@ from remy_farm.analysis.wording import (
     several,
     with_error,
 )
-from remy_farm.driver.directory import OutDirectory
-from remy_farm.driver.progress import read_events
-from remy_farm.driver.run import DesignResult
 from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
-from remy_farm.files import read_file, write_file
+from remy_farm.files import write_file
 from remy_farm.remycc import (
     ReadableRule,
     RemyCC,
-    file_suffixes,
     readable_rules,
     sentence_of_clocks,
 )
-from remy_farm.specification import to_yaml, validation_specimens
+from remy_farm.specification import validation_specimens
 from remy_proto.v1 import progress_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable
 
@@ -393,40 +388,6 @@ def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None
     write_file(Path(folder) / SCORE_PNG, score_png)
     write_file(Path(folder) / THROUGHPUT_DELAY_PNG, throughput_delay_png)
     write_file(Path(folder) / REPORT_HTML, html)
-
-
-_PROVENANCE_BYTES: Final = 1 << 20
-
-
-def report_design(out: OutDirectory, result: DesignResult, *, evaluate: Evaluate) -> Gain:
-    """Compares a finished design's first table with its last on fresh specimens, and writes the
-    report beside its files. Raises FileError."""
-    spec = result.spec
-    gain = measure_gain(spec, result.first, [*result.tables.values()], evaluate=evaluate)
-    content = ReportContent(
-        name=spec.name,
-        spec_yaml=to_yaml(spec),
-        seed=spec.search.seed,
-        versions=json.loads(read_file(out.provenance, limit=_PROVENANCE_BYTES))["versions"],
-        history=collect_history(read_events(out.progress)),
-        table=result.table,
-        gain=gain,
-        files=design_files(out, result),
-    )
-    write_report(out.path, content)
-    return gain
-
-
-def design_files(out: OutDirectory, result: DesignResult) -> list[str]:
-    """Names of a design's files that are there: no .dna file of scale-free rules, and few of a
-    design that was interrupted before it began."""
-    tables = [
-        out.table_file(result.spec, name, suffix)
-        for name, table in result.tables.items()
-        for suffix in file_suffixes(table)
-    ]
-    run = (out.progress, out.pareto, out.spec, out.provenance, out.checkpoint)
-    return [path.name for path in (*tables, *run) if path.exists()]
 
 
 def _points(trial: Trial) -> list[tuple[float, float]]:

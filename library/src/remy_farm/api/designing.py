@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from remy_farm.analysis.design_report import report_design
 from remy_farm.analysis.history import History, collect_history
-from remy_farm.analysis.report import Gain, measure_gain, report_design
+from remy_farm.analysis.report import Gain, measure_gain
 from remy_farm.analysis.wording import (
     duration,
     enum_name,
@@ -21,7 +22,7 @@ from remy_farm.analysis.wording import (
 )
 from remy_farm.api.progress import ProgressLine, progress_line
 from remy_farm.api.scoring import local_evaluator
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.driver.directory import OutDirectory
@@ -191,11 +192,11 @@ class Design(Tabular):
         """The .json file of each table by its name."""
         return {name: self._out.table_file(self.result.spec, name) for name in self.tables}
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws the score over the steps of the design."""
         from remy_farm.analysis.plots import draw_score
 
-        return Picture(draw_score(self.history()))
+        return Plot(draw_score(self.history()))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Copies the design's files to a directory that is new or empty, where it can go on.

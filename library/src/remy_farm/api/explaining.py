@@ -17,7 +17,7 @@ from remy_farm.analysis.explain import (
 )
 from remy_farm.analysis.merging import Merging, merge_siblings
 from remy_farm.api.scoring import local_evaluator
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_like
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.remycc import RemyCC
@@ -27,7 +27,7 @@ from remy_proto.v1 import evaluation_pb2
 _Found = TypeVar("_Found", SignalStudy, Merging, Difference)
 
 
-class Finding(Tabular, Generic[_Found]):
+class Explained(Tabular, Generic[_Found]):
     """What was found out about a table."""
 
     def __init__(self, found: _Found, tree: dict[str, Any], rows: str) -> None:
@@ -47,7 +47,7 @@ class Finding(Tabular, Generic[_Found]):
 
     def __repr__(self) -> str:
         told = {key: value for key, value in self._tree.items() if key != self._rows}
-        return f"Finding({len(self._tree[self._rows])} {self._rows}, {told})"
+        return f"Explained({len(self._tree[self._rows])} {self._rows}, {told})"
 
 
 class Explanation(Tabular):
@@ -87,11 +87,11 @@ class Explanation(Tabular):
         table = self.table
         return explained.rules_tree(table.rule_table, table.rules, table.uses)
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws the rules; see `Table.plot`."""
         return self.table.plot()
 
-    def signal_worth(self) -> Finding[SignalStudy]:
+    def signal_worth(self) -> Explained[SignalStudy]:
         """What the score loses without each signal, the one that is worth most first.
 
         Raises:
@@ -99,9 +99,9 @@ class Explanation(Tabular):
             ExplainError: The table's cells are too fine or too deep.
         """
         study = worth_of_signals(self._given.rule_table, self._sample(), self._on_progress)
-        return Finding(study, explained.signal_worth_tree(study), "signals")
+        return Explained(study, explained.signal_worth_tree(study), "signals")
 
-    def merged(self, *, price: float | None = None) -> Finding[Merging]:
+    def merged(self, *, price: float | None = None) -> Explained[Merging]:
         """Which sibling rules can be merged without loss, and the table with these merged.
 
         Args:
@@ -113,19 +113,19 @@ class Explanation(Tabular):
         """
         table = self._given.rule_table
         merging = merge_siblings(table, self._sample(), self._on_progress, price)
-        return Finding(merging, explained.merging_tree(table, merging), "merges")
+        return Explained(merging, explained.merging_tree(table, merging), "merges")
 
     def merged_table(self, *, price: float | None = None) -> Table:
         """The table with these rules merged; see `merged`."""
         merging = self.merged(price=price).found
         return Table(RemyCC(merging.table, self._given.remycc.dna_metadata), self._given.name)
 
-    def difference(self, other: Table) -> Finding[Difference]:
+    def difference(self, other: Table) -> Explained[Difference]:
         """Where another table acts otherwise, and how much look-ups and score differ where there
         are networks. Raises ExplainError for tables that cannot be laid over each other."""
         sample = None if self._spec is None else self._sample()
         found = compare_tables(self._given.rule_table, other.rule_table, sample)
-        return Finding(found, explained.difference_tree(found), "changes")
+        return Explained(found, explained.difference_tree(found), "changes")
 
     def _sample(self) -> NetworkSample:
         if self._spec is None:

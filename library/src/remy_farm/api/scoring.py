@@ -14,7 +14,7 @@ import msgspec
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.wording import number, several, with_error
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.evaluation.local import LocalEvaluator
@@ -52,7 +52,7 @@ def local_evaluator(threads: int | None) -> AbstractContextManager[LocalEvaluato
 
 
 @dataclass(frozen=True)
-class Score:
+class ContenderScore:
     """What one contender came to on all networks."""
 
     name: str
@@ -73,7 +73,9 @@ class Score:
 class Scores(Tabular):
     """Contenders on the same networks, and what each came to on every one."""
 
-    def __init__(self, spec_name: str, seed: int, scores: Sequence[Score], cpu_seconds: float):
+    def __init__(
+        self, spec_name: str, seed: int, scores: Sequence[ContenderScore], cpu_seconds: float
+    ):
         self.spec_name = spec_name
         #: Names the networks and all other random draws.
         self.seed = seed
@@ -81,11 +83,11 @@ class Scores(Tabular):
         #: CPU time of all simulations.
         self.cpu_seconds = cpu_seconds
 
-    def __getitem__(self, name: str) -> Score:
+    def __getitem__(self, name: str) -> ContenderScore:
         """A contender's score by its name. Raises KeyError."""
         return self._scores[name]
 
-    def __iter__(self) -> Iterator[Score]:
+    def __iter__(self) -> Iterator[ContenderScore]:
         return iter(self._scores.values())
 
     def __len__(self) -> int:
@@ -158,7 +160,7 @@ class Scores(Tabular):
             ],
         )
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws throughput against delay: every network, medians, ellipses of one standard
         deviation, as the papers do (TCP ex Machina, Figure 4)."""
         from remy_farm.analysis.plots import COLORS, Cloud, draw_throughput_delay
@@ -167,7 +169,7 @@ class Scores(Tabular):
             Cloud(score.name, COLORS[place % len(COLORS)], _points(score.trial))
             for place, score in enumerate(self)
         ]
-        return Picture(draw_throughput_delay(clouds, title=f"{self.spec_name}: each network"))
+        return Plot(draw_throughput_delay(clouds, title=f"{self.spec_name}: each network"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all of it as JSON, for `load_scores`. Raises FileError."""
@@ -209,7 +211,7 @@ class Scores(Tabular):
         return wording.table(self._title(), head, cells)
 
 
-def _summary_row(score: Score) -> dict[str, Any]:
+def _summary_row(score: ContenderScore) -> dict[str, Any]:
     summary = score.summary()
     known = summary.score
     return {
@@ -285,7 +287,7 @@ def evaluate(
                 senders=words.group(usual),
                 companions=[table.rule_table for table in tables[1:]],
             )
-            scores.append(Score(name, trial, words.throughput_of(usual)))
+            scores.append(ContenderScore(name, trial, words.throughput_of(usual)))
     return Scores(spec.name, seed, scores, time.process_time() - started)
 
 
@@ -333,7 +335,7 @@ def _check(name: str, words: Words, tables: Sequence[Table], spec: Spec) -> None
         raise SpecError(spec.name, [Violation("", problem)])
 
 
-def _score_tree(score: Score) -> dict[str, Any]:
+def _score_tree(score: ContenderScore) -> dict[str, Any]:
     trial = score.trial
     return {
         "name": score.name,
@@ -364,7 +366,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         raise FileError(f"{os.fspath(path)} holds no scores as Scores.save writes them") from error
 
 
-def _score_of(tree: Mapping[str, Any]) -> Score:
+def _score_of(tree: Mapping[str, Any]) -> ContenderScore:
     results = []
     for each in tree["networks"]:
         specimen = evaluation_pb2.Specimen(
@@ -375,4 +377,4 @@ def _score_of(tree: Mapping[str, Any]) -> Score:
         measures = msgspec.convert(each["measures"], SpecimenMeasures)
         results.append(SpecimenResult(specimen, each["score"], measures))
     trial = Trial(results, tree["digest"], tree["packets_received"], tree["rule_uses"])
-    return Score(tree["name"], trial, tree["throughput_of"])
+    return ContenderScore(tree["name"], trial, tree["throughput_of"])

@@ -101,7 +101,7 @@ def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
     return rows_of(kinds, trees)
 
 
-class Picture:
+class Plot:
     """A picture that a notebook shows; `figure` is matplotlib's, to be changed at will."""
 
     def __init__(self, figure: Figure) -> None:
@@ -109,7 +109,7 @@ class Picture:
 
     def __repr__(self) -> str:
         width, height = self.figure.get_size_inches()
-        return f"Picture({width:g} x {height:g} inches)"
+        return f"Plot({width:g} x {height:g} inches)"
 
     def _repr_png_(self) -> bytes:
         from remy_farm.analysis.plots import to_png

@@ -20,7 +20,7 @@ from remy_farm.analysis.recording import (
     recording_of_simulation,
 )
 from remy_farm.analysis.wording import number, several
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_like, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
 from remy_farm.evaluation.simulation import simulate_topology
@@ -207,7 +207,7 @@ class Run(Tabular):
         recording = self._recorded()
         return Rows(recording.columns(), recording.rows())
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws queues and windows over time, and throughput against delay.
 
         Raises ValueError where nothing was recorded.
@@ -217,7 +217,7 @@ class Run(Tabular):
             for name, sender in zip(self.sender_names, self.senders, strict=True)
             if sender.delay_ms is not None
         ]
-        return Picture(draw_recording(self._recorded(), points))
+        return Plot(draw_recording(self._recorded(), points))
 
     def _recorded(self) -> Recording:
         if self._recording is None:

@@ -15,17 +15,17 @@ from remy_farm.analysis.campaign import (
     CampaignRecord,
     Member,
     MemberRecord,
+    SweptSetting,
     labels,
     member_cells,
     members_of,
     undominated,
 )
-from remy_farm.analysis.campaign import Sweep as Setting
 from remy_farm.analysis.campaign_run import CAMPAIGN_JSON, CampaignObserver, run_campaign
 from remy_farm.analysis.wording import several
 from remy_farm.api.designing import Design, DesignTeller, PassingFolder, load_design
 from remy_farm.api.progress import progress_line
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_like
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec
 from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import with_length
@@ -71,14 +71,14 @@ class Sweep(Tabular):
         """A row for each member: its settings, and its table on fresh networks."""
         front = set(self.pareto_front())
         paths = [*self.records[0].settings] if self.records else []
-        names = labels(tuple(Setting(path, ()) for path in paths))
+        names = labels(tuple(SweptSetting(path, ()) for path in paths))
         return rows_like([_row(record, paths, names, front) for record in self.records])
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws throughput against delay: a point for each member, and the Pareto front."""
         from remy_farm.analysis.plots import draw_members
 
-        return Picture(draw_members(self.records))
+        return Plot(draw_members(self.records))
 
     def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         shown = [
@@ -180,7 +180,7 @@ def sweep(
         FileError: The directory holds something else, or cannot be written.
         KeyboardInterrupt: It was interrupted; with a directory, the same call goes on.
     """
-    swept = [Setting(path, tuple(values)) for path, values in settings.items()]
+    swept = [SweptSetting(path, tuple(values)) for path, values in settings.items()]
     members = [
         replace(member, spec=with_length(member.spec, seconds=seconds, steps=steps))
         for member in members_of(spec.tree, swept, source=spec.source, folder=spec.folder)

@@ -11,7 +11,7 @@ from typing import Any
 from remy_farm.analysis import sentences
 from remy_farm.analysis.live_page import live_network_page
 from remy_farm.analysis.wording import escape, framed, several
-from remy_farm.api.showing import Picture, Rows, Tabular, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.remycc import (
     ReadableRule,
     RemyCC,
@@ -130,11 +130,11 @@ class Table(Tabular):
             "use_share": rule.use_share,
         }
 
-    def plot(self) -> Picture:
+    def plot(self) -> Plot:
         """Draws the rules: what each does with the window, and how far apart it sends."""
         from remy_farm.analysis.plots import draw_rules
 
-        return Picture(draw_rules(self.rules, self.name))
+        return Plot(draw_rules(self.rules, self.name))
 
     def live_page(self) -> str:
         """A page, as HTML, on which the table runs in any browser (docs/play.md)."""

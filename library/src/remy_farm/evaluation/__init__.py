@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from remy_farm.evaluation.senders import bottleneck as bottleneck
     from remy_farm.evaluation.senders import check_usual_body as check_usual_body
     from remy_farm.evaluation.senders import parse_sender as parse_sender
-    from remy_farm.evaluation.simulation import Kind as Kind
+    from remy_farm.evaluation.simulation import SenderKind as SenderKind
     from remy_farm.evaluation.simulation import Simulation as Simulation
     from remy_farm.evaluation.simulation import simulate_topology as simulate_topology
     from remy_farm.evaluation.topologies import SEMANTICS as SEMANTICS

@@ -28,7 +28,7 @@ _MS_PER_SECOND = 1000.0
 
 
 @dataclass(frozen=True)
-class Kind:
+class SenderKind:
     """All senders that were asked for in the same words; means are over those that were on, or
     received packets."""
 
@@ -58,7 +58,7 @@ class Simulation:
     senders: Sequence[SenderMeasures]
     #: By sender; empty where only RemyCCs on datagrams met in a drop-tail queue.
     transports: Sequence[TransportMeasures]
-    kinds: Sequence[Kind]
+    kinds: Sequence[SenderKind]
     means: SpecimenMeasures
     #: What became of packets and ACKs at each link that has a name, as JSON has it.
     links: Sequence[Mapping[str, Any]]
@@ -198,7 +198,7 @@ def _kinds(
     specimen: evaluation_pb2.Specimen,
     outcome: evaluation_pb2.SpecimenOutcome,
     results: Sequence[SenderMeasures],
-) -> list[Kind]:
+) -> list[SenderKind]:
     numbers: dict[str, list[int]] = {}
     throughput_of: dict[str, str] = {}
     sender = 0
@@ -211,7 +211,7 @@ def _kinds(
         here = [results[sender] for sender in senders]
         on = [each for each in here if each.on_ms > 0]
         kinds.append(
-            Kind(
+            SenderKind(
                 name=name,
                 senders=senders,
                 throughput_of=throughput_of[name],
