@@ -15,6 +15,7 @@ from benchmarks import (
     instructions,
     joint_scale,
     launcher,
+    limits,
     memory,
     ns2_points,
     ns2_points_on_tcp,
@@ -36,6 +37,7 @@ FIGURES = {
     for module in (
         fidelity,
         published,
+        limits,
         ns2_points,
         ns2_points_on_tcp,
         instructions,
