@@ -150,12 +150,34 @@ def test_a_run_is_shown(run: rf.Run) -> None:
 
 def test_a_table_may_be_there_several_times_and_have_traffic_of_its_own() -> None:
     groups: list[rf.Table | str | dict[str, Any]] = [
-        {"sender": small_table(), "count": 3},
-        {"sender": "cubic", "traffic": {"intervals": {"begin_ms": [500], "end_ms": [1000]}}},
+        {"table": small_table(), "count": 3},
+        {"protocol": "cubic", "traffic": {"intervals": {"begin_ms": [500], "end_ms": [1000]}}},
     ]
     run = rf.simulate(rf.Network(rate_mbps=10, rtt_ms=50, senders=groups), seconds=2)
     assert run.sender_names == ["tiny", "tiny", "tiny", "cubic"]
     assert [sender.on_ms for sender in run.senders] == [2000, 2000, 2000, 500]
+
+
+@pytest.mark.parametrize(
+    "senders",
+    [
+        ["cubic=2", "newreno"],
+        [{"protocol": "cubic", "count": 2}, {"protocol": "newreno"}],
+        [{"protocol": "cubic", "count": 2, "rtt_ms": 50}, "newreno"],
+    ],
+)
+def test_senders_are_said_in_words_or_by_keys(senders: list[Any]) -> None:
+    expected = rf.simulate(
+        rf.Network(rate_mbps=10, rtt_ms=50, senders=["cubic", "cubic", "newreno"]), seconds=2
+    )
+    run = rf.simulate(rf.Network(rate_mbps=10, rtt_ms=50, senders=senders), seconds=2)
+    assert run.by_kind().to_pandas().equals(expected.by_kind().to_pandas())
+
+
+def test_a_transport_carries_tables() -> None:
+    carried = rf.simulate(network(transport="tcp"), seconds=2)
+    assert list(carried.by_kind().to_pandas()["throughput_of"]) == ["packets_in_order"] * 2
+    assert carried.digest != rf.simulate(network(), seconds=2).digest
 
 
 def test_every_mistake_of_a_network_is_named() -> None:

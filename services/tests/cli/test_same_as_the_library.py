@@ -86,6 +86,20 @@ def test_a_simulation(run_json: RunJson, tmp_path: Path) -> None:
     assert run.digest == tree["digest"]
 
 
+def test_a_simulation_of_one_link(run_json: RunJson, remycc_file: Path) -> None:
+    flags = ("--link-mbps", 10, "--rtt-ms", 50, "--buffer-packets", 40, "--on-ms", 500)
+    senders = ("--sender", f"remycc:{remycc_file}", "--sender", "cubic=2")
+    tree = run_json("simulate", *senders, *flags, "--off-ms", 500, "--seconds", 5)
+    network = rf.Network(
+        rate_mbps=10,
+        rtt_ms=50,
+        buffer={"packets": 40},
+        traffic={"exponential_time": {"mean_ms": 500}, "mean_off_ms": 500},
+        senders=[rf.load_table(remycc_file), "cubic=2"],
+    )
+    assert rf.simulate(network, seconds=5).digest == tree["digest"]
+
+
 def test_an_explanation(run_json: RunJson, remycc_file: Path, spec_file: Path) -> None:
     flags = ("--spec", spec_file, "--specimens", 2)
     explanation = rf.explain(rf.load_table(remycc_file), rf.load_spec(spec_file), networks=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,26 +24,31 @@ from remy_farm.analysis.wording import number, several
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
+from remy_farm.evaluation.senders import parse_sender
 from remy_farm.evaluation.simulation import simulate_topology
 from remy_farm.evaluation.topologies import Topology, topology_of
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.remycc import read_remycc
-from remy_farm.specification import SpecError, Violation, load_tree
+from remy_farm.specification import load_tree
 from remy_farm.specification.reading import Tree
 from remy_simulator import RuleTable
 
 _MOST_BYTES = 1 << 30
 _MS_PER_SECOND = 1000.0
 
-#: Who sends: a table, words as in "cubic" or "bbr,variant=v3", or a mapping with `sender` (either
-#: of these) and `count`, `traffic`, `route` and others.
+#: Who sends: a table, words as in "cubic=2" or "bbr,variant=v3", or a mapping with `table` (a Table
+#: or a file) or `protocol` (words), and `count`, `transport`, `traffic`, `rtt_ms`, `route`, ...
 Sender: TypeAlias = "Table | str | Mapping[str, Any]"
+
+# What describes the one link of a network that names none.
+_ONE_LINK = ("rate_mbps", "loss_probability", "queue")
 
 
 class Network:
     """One network: links, and who sends over them; it never changes.
 
-    The keys are those of a file of networks (docs/networks.md), with their units in their names.
+    Keys have their units in their names; links, routes and traffic are as in a network's file
+    (docs/networks.md).
     """
 
     def __init__(self, *, senders: Sequence[Sender], **keys: Any) -> None:
@@ -50,39 +56,69 @@ class Network:
 
         Args:
             senders: Who sends.
-            **keys: `rate_mbps` and others of one link, or `links`; `rtt_ms`; `traffic`, which is
-                always on unless given; and others.
+            **keys: `rtt_ms`, and of one link `rate_mbps`, `buffer` (`{"packets": 100}`, infinite
+                unless given), `loss_probability` and `queue`, or `links` in their place;
+                `traffic`, always on unless given; `transport`, which carries tables; and others.
 
         Raises:
             SpecError: A key is unknown, or a value is not allowed; all of them are named.
             FileError: A file that is named cannot be read.
         """
         self._tables: dict[str, Table] = {}
-        self._tree: dict[str, Any] = {**keys, "senders": [self._said(each) for each in senders]}
-        self._topology = _topology(self._tree, Path.cwd(), "the network")
+        self._keys: Mapping[str, Any] = {**keys, "senders": senders}
+        self._topology = topology_of(self._tree(dict(keys), senders), Path.cwd(), "the network")
 
     @classmethod
     def of_tree(cls, tree: Tree, folder: Path, source: str) -> Network:
         """The network in a tree that was read from `source`, in whose `folder` files are."""
         network = cls.__new__(cls)
-        if not isinstance(tree, dict):
-            raise SpecError(source, [Violation("", "must be a network, a mapping")])
-        network._tables, network._tree = {}, tree
-        network._topology = _topology(tree, folder, source)
+        network._topology = topology_of(tree, folder, source)
+        network._tables, network._keys = {}, tree if isinstance(tree, dict) else {}
         return network
 
-    def _said(self, sender: Sender) -> dict[str, Any]:
-        told = dict(sender) if isinstance(sender, Mapping) else {"sender": sender}
-        table = told.get("sender")
-        if isinstance(table, Table):
-            key = f"table-{len(self._tables)}"
-            self._tables[key] = table
-            told = {"name": table.name, **told, "sender": f"remycc:{key}"}
+    def _tree(self, keys: dict[str, Any], senders: Sequence[Sender]) -> dict[str, Tree]:
+        """The keys as a network's file has them."""
+        transport = keys.pop("transport", None)
+        traffic = keys.pop("traffic", {"always": {}})
+        groups: list[Tree] = [
+            {"traffic": traffic, **self._group(each, transport)} for each in senders
+        ]
+        if "links" in keys:
+            return {**keys, "senders": groups}
+        link = {key: keys.pop(key) for key in _ONE_LINK if key in keys}
+        buffer = keys.pop("buffer", "infinite")
+        if isinstance(buffer, Mapping):
+            link |= {f"buffer_{unit}": size for unit, size in buffer.items()}
+        elif buffer != "infinite":
+            link["buffer"] = buffer
+        return {**keys, "links": [{"name": "link", **link}], "senders": groups}
+
+    def _group(self, sender: Sender, transport: str | None) -> dict[str, Any]:
+        told = dict(sender) if isinstance(sender, Mapping) else {}
+        if isinstance(sender, Table):
+            told["table"] = sender
+        elif isinstance(sender, str):
+            told |= _counted(sender)
+        table, protocol = told.pop("table", None), told.pop("protocol", None)
+        transport = told.pop("transport", transport)
+        if table is not None:
+            if isinstance(table, Table):
+                told = {"name": table.name, **told}
+                key = f"table-{len(self._tables)}"
+                self._tables[key] = table
+                table = key
+            body = "" if transport is None else f",body={transport}"
+            told["sender"] = f"remycc:{table}{body}"
+        elif protocol is not None:
+            told["sender"] = protocol
+        if isinstance(told.get("rtt_ms"), int | float):
+            half = told.pop("rtt_ms") / 2
+            told["route"] = {"delay_ms": half, "return_delay_ms": half, **told.get("route", {})}
         return told
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys; a table is there by its name."""
-        return dict(self._tree)
+        """The keys as they were given."""
+        return dict(self._keys)
 
     def topology(self) -> Topology:
         """The network as messages."""
@@ -97,8 +133,16 @@ class Network:
         }
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{key}={value!r}" for key, value in self._tree.items())
+        told = ", ".join(f"{key}={value!r}" for key, value in self._keys.items())
         return f"Network({told})"
+
+
+def _counted(words: str) -> dict[str, Any]:
+    """Who sends, and how many they are; what is wrong with the words shows when they are read."""
+    with suppress(ValueError):
+        said = parse_sender(words)
+        return {"sender": said.name, "count": said.count}
+    return {"sender": words}
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
@@ -109,21 +153,6 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         FileError: The file, or one that it names, cannot be read.
     """
     return Network.of_tree(load_tree(path), Path(path).parent, os.fspath(path))
-
-
-_ONE_LINK = ("rate_mbps", "loss_probability", "queue")
-
-
-def _topology(tree: dict[str, Any], folder: Path, source: str) -> Topology:
-    if "links" in tree:
-        return topology_of(tree, folder, source)
-    told = dict(tree)
-    link = {key: told.pop(key) for key in _ONE_LINK if key in told}
-    if isinstance(buffer := told.pop("buffer", None), dict):
-        link |= {f"buffer_{unit}": size for unit, size in buffer.items()}
-    traffic = told.pop("traffic", {"always": {}})
-    told["senders"] = [{"traffic": traffic, **each} for each in told["senders"]]
-    return topology_of({**told, "links": [{"name": "link", **link}]}, folder, source)
 
 
 class Run(Tabular):
