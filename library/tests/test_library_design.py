@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,6 +154,21 @@ def test_it_runs_where_an_event_loop_does_as_in_a_notebook() -> None:
     assert design.table == rf.design(joint_spec()).table
     assert told == [*range(1, design.steps + 1)]
     assert scores.networks == 2
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_ctrl_c_ends_it_with_what_there_is(in_a_loop: bool) -> None:
+    def press(progress: rf.Progress) -> None:
+        if progress.step == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    async def cell() -> rf.Design:
+        return rf.design(joint_spec(20), callback=press)
+
+    design = asyncio.run(cell()) if in_a_loop else rf.design(joint_spec(20), callback=press)
+    assert not design.is_finished
+    assert design.steps == 3
+    assert len(design.table) >= 1
 
 
 def test_an_error_of_the_callback_comes_out_of_the_design() -> None:

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -164,22 +164,38 @@ class DesignResult:
 
 
 class _Relay(DesignObserver):
-    """Hands on what an observer is to be told, as calls to be made in its own thread."""
+    """Has an observer told in another thread, and waits until it has been."""
 
-    def __init__(self, hand_on: Callable[[Callable[[DesignObserver], None]], None]) -> None:
-        self._hand_on = hand_on
+    def __init__(self, calls: SimpleQueue[Callable[[DesignObserver], None] | None]) -> None:
+        """`calls` are made in the observer's thread."""
+        self._calls = calls
 
     def started(self, steps: int, *, resumed: bool) -> None:
-        self._hand_on(lambda observer: observer.started(steps, resumed=resumed))
+        self._tell(lambda observer: observer.started(steps, resumed=resumed))
 
     def progress(self, progress: progress_pb2.JobProgress) -> None:
-        self._hand_on(lambda observer: observer.progress(progress))
+        self._tell(lambda observer: observer.progress(progress))
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
-        self._hand_on(lambda observer: observer.event(event))
+        self._tell(lambda observer: observer.event(event))
 
     def published(self, table: RuleTable, steps: int) -> None:
-        self._hand_on(lambda observer: observer.published(table, steps))
+        self._tell(lambda observer: observer.published(table, steps))
+
+    def _tell(self, tell: Callable[[DesignObserver], None]) -> None:
+        """Raises what the observer raises."""
+        told: Future[None] = Future()
+
+        def call(observer: DesignObserver) -> None:
+            try:
+                tell(observer)
+            except BaseException as error:
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
+        self._calls.put(call)
+        told.result()
 
 
 class DesignRun:
@@ -243,13 +259,15 @@ class DesignRun:
         """Runs in another thread, since an event loop runs in this one, as in a notebook."""
         calls: SimpleQueue[Callable[[DesignObserver], None] | None] = SimpleQueue()
         with ThreadPoolExecutor(1, thread_name_prefix="design") as other:
-            run = other.submit(asyncio.run, self._run(_Relay(calls.put)))
+            run = other.submit(asyncio.run, self._run(_Relay(calls)))
             run.add_done_callback(lambda _: calls.put(None))
             try:
                 while (call := calls.get()) is not None:
                     call(observer)
             except BaseException:
                 self.interrupt()
+                while (call := calls.get()) is not None:
+                    call(DesignObserver())
                 raise
             return run.result()
 
