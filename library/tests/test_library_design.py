@@ -1,11 +1,13 @@
 """What `remy_farm.design` promises: repeatable, resumable, told step by step, saved and loaded."""
 
 import asyncio
+import gc
 import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import remy_farm as rf
@@ -210,6 +212,19 @@ def test_a_sweep_has_a_design_for_each_value_and_passes_over_those_that_are_fini
     assert (tmp_path / "sweep" / "delta=10" / "checkpoint.bin").stat().st_mtime_ns == before
     assert again.to_pandas().equals(frame)
     assert rf.load_sweep(tmp_path / "sweep").records == sweep.records
+
+
+def test_a_member_outlives_its_sweep() -> None:
+    member = rf.sweep(joint_spec(), {"objective.delta": np.array([0.5, 2])})["delta=2"]
+    gc.collect()
+    assert len(member.to_pandas()) == member.steps
+
+
+def test_settings_of_several_kinds_are_one_column() -> None:
+    sweep = rf.sweep(joint_spec(), {"network.buffer": ["infinite", {"packets": 20}]})
+    assert list(sweep.to_arrow().column("buffer").to_pylist()) == ["infinite", "{'packets': 20}"]
+    mixed = rf.sweep(joint_spec(), {"objective.delta": [0.5, 2]})
+    assert mixed.to_arrow().column("delta").to_pylist() == [0.5, 2]
 
 
 def test_a_sweep_of_a_key_that_is_not_there_is_refused_before_anything_is_designed(

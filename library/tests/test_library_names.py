@@ -4,6 +4,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from remy_proto.exports import modules_of
 _OF_OTHERS = ("grpc", "redis", "matplotlib", "prometheus_client", "kubernetes", "pandas", "IPython")
 #: Where each name is.
 _MODULES = modules_of(rf.__file__)
+_ROOT = Path(__file__).parents[2]
 _DISTRIBUTIONS = {"remy_services": "service", "remy_laboratory": "laboratory"}
 
 
@@ -21,7 +23,11 @@ def loaded_after(program: str) -> set[str]:
     """Which of these packages a fresh process has loaded after the program."""
     report = "import sys; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"{program}\n{report}"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
 

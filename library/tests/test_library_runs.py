@@ -103,6 +103,11 @@ def test_a_table_too_many_is_refused() -> None:
         rf.evaluate((small_table(), small_table()), joint_spec(), networks=2)
 
 
+def test_contenders_that_are_not_a_list_are_no_tuple_either() -> None:
+    with pytest.raises(TypeError, match="several contenders are a list"):
+        rf.evaluate((small_table(), "cubic"), joint_spec(), networks=2)  # type: ignore[arg-type]
+
+
 def test_no_network_is_refused() -> None:
     with pytest.raises(ValueError, match="networks is 0, but must be at least 1"):
         rf.evaluate("cubic", joint_spec(), networks=0)

@@ -311,17 +311,21 @@ def design(
         teller.close()
 
 
-def load_design(directory: str | os.PathLike[str]) -> Design:
+def load_design(directory: str | os.PathLike[str], *, kept: PassingFolder | None = None) -> Design:
     """The design in a directory, as far as it has come.
 
     Args:
         directory: Where `design`, or the command of that name, kept it.
+        kept: The folder around it that goes with what was loaded, if it is such a one.
+
+    Returns:
+        The design; it is not resumed.
 
     Raises:
         FileError: There is no design, or a file is damaged.
     """
     out = OutDirectory(directory)
-    return Design(out, kept_design(out))
+    return Design(out, kept_design(out), kept)
 
 
 class DesignTeller(DesignObserver):

@@ -263,6 +263,7 @@ def evaluate(
     Raises:
         SpecError: The specification designs several tables, and a contender is not as many.
         ValueError: A protocol or transport is unknown, or `networks` is not positive.
+        TypeError: A contender is something else.
         InvalidRequest: A contender cannot run on such networks, as protocols cannot where senders
             have noisy clocks.
     """
@@ -308,7 +309,12 @@ def _entrant(contender: Contender) -> _Entrant:
     elif isinstance(contender, tuple):
         tables = [*contender]
     else:
-        tables = [*contender.tables.values()]
+        tables = [*getattr(contender, "tables", {}).values()]
+    if not tables or not all(isinstance(table, Table) for table in tables):
+        raise TypeError(
+            f"{contender!r} must be a table, a design, a protocol in words, or a tuple of tables "
+            "that were designed together; several contenders are a list"
+        )
     name = " and ".join(table.name for table in tables)
     return name, parse_sender(f"{REMYCC}{name}=1"), tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +92,27 @@ def rows_of(kinds: Mapping[str, type], rows: Sequence[Row]) -> Rows:
 
 def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
     """Rows whose columns are the keys of these trees, with the types of their values."""
-    kinds: dict[str, type] = {}
-    for tree in trees:
-        for name, value in tree.items():
-            if value is not None:
-                kinds[name] = type(value)
-            kinds.setdefault(name, float)
-    return rows_of(kinds, trees)
+    names = dict.fromkeys(name for tree in trees for name in tree)
+    kinds = {name: _kind(tree.get(name) for tree in trees) for name in names}
+    texts = {name for name, kind in kinds.items() if kind is str}
+    return rows_of(
+        kinds,
+        [
+            {
+                name: str(value) if name in texts and value is not None else value
+                for name, value in tree.items()
+            }
+            for tree in trees
+        ],
+    )
+
+
+def _kind(values: Iterable[Any]) -> type:
+    """What can hold all of them: a number or truth if they are, text otherwise."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return int if kinds == {int} else float
+    return kinds.pop() if len(kinds) == 1 else str
 
 
 class Plot:

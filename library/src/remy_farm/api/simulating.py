@@ -22,6 +22,7 @@ from remy_farm.analysis.recording import (
 )
 from remy_farm.analysis.wording import number, several
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
+from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
 from remy_farm.evaluation.senders import parse_sender
@@ -66,7 +67,8 @@ class Network:
         """
         self._tables: dict[str, Table] = {}
         self._keys: Mapping[str, Any] = {**keys, "senders": senders}
-        self._topology = topology_of(self._tree(dict(keys), senders), Path.cwd(), "the network")
+        tree = plain(self._tree(dict(keys), senders))
+        self._topology = topology_of(tree, Path.cwd(), "the network")
 
     @classmethod
     def of_tree(cls, tree: Tree, folder: Path, source: str) -> Network:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from remy_farm.analysis.wording import preformatted
+import numpy as np
+
+from remy_farm.analysis.wording import escape, preformatted
 from remy_farm.files import write_file
 from remy_farm.specification import content_digest, load_tree, spec_of_tree, to_yaml, vary
 from remy_farm.specification.networks import designs
@@ -36,7 +38,7 @@ class Spec:
             SpecError: Something is unknown, missing or not allowed; all of it is named.
             FileError: A file that it names cannot be read.
         """
-        self._read({**(tree or {}), **keys}, _SOURCE, Path.cwd())
+        self._read(plain({**(tree or {}), **keys}), _SOURCE, Path.cwd())
 
     @classmethod
     def of_tree(cls, tree: Tree, source: str = _SOURCE, folder: Path | None = None) -> Spec:
@@ -102,7 +104,8 @@ class Spec:
         return copy
 
     def replace(self, settings: Mapping[str, Any] | None = None, /, **keys: Any) -> Spec:
-        """The specification with other values for some keys; what follows from them follows anew.
+        """The specification with other values for some keys; defaults that follow from them follow
+        anew.
 
         Args:
             settings: Values by path, as in `{"objective.delta": 0.1}`.
@@ -113,7 +116,7 @@ class Spec:
         """
         tree = self._tree
         for path, value in {**(settings or {}), **keys}.items():
-            tree = vary(tree, path, value, source=self._source)
+            tree = vary(tree, path, plain(value), source=self._source)
         return Spec.of_tree(tree, self._source, self._folder)
 
     def to_yaml(self) -> str:
@@ -145,7 +148,16 @@ class Spec:
         return self.to_yaml()
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.name}</b></p>{preformatted(self.to_yaml())}"
+        return f"<p><b>{escape(self.name)}</b></p>{preformatted(self.to_yaml())}"
+
+
+def plain(value: Any) -> Any:
+    """The value as a file has it: mappings, lists and plain numbers, whatever numpy's were."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def load_spec(path: str | os.PathLike[str]) -> Spec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from remy_farm.analysis.wording import several
 from remy_farm.api.designing import Design, DesignTeller, PassingFolder, load_design
 from remy_farm.api.progress import progress_line
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
-from remy_farm.api.spec import Spec
+from remy_farm.api.spec import Spec, plain
 from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import with_length
 from remy_farm.files import FileError
@@ -58,7 +58,7 @@ class Sweep(Tabular):
         """A member's design by its name. Raises KeyError."""
         if name not in self.names:
             raise KeyError(name)
-        return load_design(self.directory / name)
+        return load_design(self.directory / name, kept=self._kept)
 
     def pareto_front(self) -> list[str]:
         """Names of the members of which no other has as much throughput at as little delay, both in
@@ -150,7 +150,7 @@ class _Progress(CampaignObserver):
 
 def sweep(
     spec: Spec,
-    settings: Mapping[str, Sequence[Any]],
+    settings: Mapping[str, Iterable[Any]],
     *,
     seconds: float | None = None,
     steps: int | None = None,
@@ -180,7 +180,7 @@ def sweep(
         FileError: The directory holds something else, or cannot be written.
         KeyboardInterrupt: It was interrupted; with a directory, the same call goes on.
     """
-    swept = [SweptSetting(path, tuple(values)) for path, values in settings.items()]
+    swept = [SweptSetting(path, tuple(plain([*values]))) for path, values in settings.items()]
     members = [
         replace(member, spec=with_length(member.spec, seconds=seconds, steps=steps))
         for member in members_of(spec.tree, swept, source=spec.source, folder=spec.folder)
