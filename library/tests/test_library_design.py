@@ -12,6 +12,8 @@ import pytest
 
 import remy_farm as rf
 from library.tests.library_examples import joint_spec, paper_spec, small_table
+from remy_farm.driver.loop import Directive
+from remy_farm.driver.run import Interrupt
 
 
 def test_equal_specifications_give_equal_tables_on_any_number_of_threads() -> None:
@@ -65,6 +67,15 @@ def test_an_interrupted_design_goes_on_in_its_directory_to_the_same_table(tmp_pa
     assert resumed.is_finished
     assert resumed.table == whole.table
     assert resumed.steps == whole.steps
+
+
+def test_a_design_that_is_interrupted_before_it_begins_is_one_without_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Interrupt, "directive", lambda _: Directive.SUSPEND)
+    design = rf.design(joint_spec(), seconds=5)
+    assert (design.is_finished, design.steps, len(design.rows())) == (False, 0, 0)
+    assert design.table == design.first
 
 
 def test_resume_may_be_required_and_refused(tmp_path: Path) -> None:

@@ -153,6 +153,16 @@ def test_a_table_is_drawn(tmp_path: Path) -> None:
         picture.save(tmp_path / "rules.doc")
 
 
+def test_rows_are_shown_and_their_rest_is_counted() -> None:
+    rows = rf.load_table("generalist").rows()
+    lines = repr(rows).splitlines()
+    assert lines[0].split()[:2] == ["rule", "send_ratio_from"]
+    assert len(lines) == 22
+    assert lines[-1] == f"... and {len(rows) - 20} more"
+    assert is_well_formed(rows._repr_html_())
+    assert len(repr(small_table().rows()).splitlines()) == 9
+
+
 def test_rows_are_saved_as_the_name_says(tmp_path: Path) -> None:
     rows = small_table().rows()
     rows.save(tmp_path / "rules.csv")

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,7 +133,11 @@ class Design(Tabular):
 
     def history(self) -> History:
         """What happened, by step. Raises FileError."""
-        return collect_history(read_events(self._out.progress))
+        return collect_history(self._events())
+
+    def _events(self) -> Iterator[progress_pb2.ProgressEvent]:
+        """None of a design that was interrupted before it began."""
+        return read_events(self._out.progress) if self._out.progress.exists() else iter(())
 
     def rows(self) -> Rows:
         """A row for each step: the score, before it, of the table that it tried to improve, on the
@@ -151,7 +155,7 @@ class Design(Tabular):
         }
         purposes = progress_pb2.StepPurpose.DESCRIPTOR
         rows = []
-        for event in read_events(self._out.progress):
+        for event in self._events():
             if event.HasField("step_finished"):
                 done = event.step_finished
                 score = done.score if done.HasField("score") else None

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import io
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from remy_farm.analysis import wording
 from remy_farm.analysis.rows import FORMATS, Columns, Row, arrow_table
+from remy_farm.analysis.wording import number, several
 from remy_farm.files import FileError, write_file
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
     from matplotlib.figure import Figure
+
+
+# As data frames have it: more would be scrolled past.
+_MOST_SHOWN = 20
+
+
+def _shown(value: Any) -> str:
+    return number(value) if value is None or isinstance(value, float) else str(value)
 
 
 class Rows:
@@ -33,7 +44,21 @@ class Rows:
         return len(self._rows)
 
     def __repr__(self) -> str:
-        return f"Rows({len(self)} rows of {', '.join(self.columns)})"
+        return "\n".join([*wording.aligned(self.columns, self._cells()), self._rest()]).rstrip()
+
+    def _repr_html_(self) -> str:
+        rest = self._rest()
+        table = wording.table(several(len(self), "row"), self.columns, self._cells())
+        return table + (wording.paragraph(rest) if rest else "")
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [_shown(row.get(name)) for name in self.columns] for row in self._rows[:_MOST_SHOWN]
+        ]
+
+    def _rest(self) -> str:
+        rest = len(self) - _MOST_SHOWN
+        return f"... and {rest} more" if rest > 0 else ""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Each row as a dictionary; what is not known is None."""
@@ -69,12 +94,12 @@ class Rows:
         write_file(path, write(self._columns, self._rows))
 
 
-class Tabular:
+class Tabular(ABC):
     """A result that is rows, among other things."""
 
+    @abstractmethod
     def rows(self) -> Rows:
         """The result as rows."""
-        raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a data frame. Raises ImportError where pandas is not installed."""
