@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from remy_farm.files import FileError as FileError
     from remy_farm.shipped import shipped_tables as shipped_tables
     from remy_farm.specification import SpecError as SpecError
+    from remy_laboratory.studies.certification import certify_table as certify_table
     from remy_laboratory.studies.reproduction import Reproduction as Reproduction
     from remy_laboratory.studies.reproduction import reproduce as reproduce
     from remy_services.client.jobs import Client as Client

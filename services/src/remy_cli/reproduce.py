@@ -26,7 +26,7 @@ from remy_cli.common import (
 from remy_cli.on_farm import OnFarm, on_farm_options, simulate_missing
 from remy_cli.views import meter
 from remy_farm.analysis import duration, several
-from remy_farm.files import FileError, reason, write_file
+from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 
 if TYPE_CHECKING:
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Beside the pages: what has been simulated.
 CELLS = "cells.db"
-
-
-def make_folder(path: Path) -> None:
-    """Raises FileError."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be made ({reason(error)})") from error
 
 
 @click.command("reproduce")

@@ -4,7 +4,6 @@ it is not."""
 from __future__ import annotations
 
 import hashlib
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.failures import ExitCode, Failure
-from remy_cli.reproduce import CELLS, FOLDER, entrant_of, make_folder
+from remy_cli.reproduce import FOLDER, entrant_of
 from remy_cli.senders import BODY, SENDER
 from remy_cli.views import meter
 from remy_farm.analysis import estimate_tree, several, with_error
@@ -62,34 +61,17 @@ def certify_table(
 ) -> Certificate:
     """Has the RemyCC in a file meet all requirements, and writes its certificate into `out`.
 
-    Raises UsageError where there is none, FileError and SpecError.
+    Raises FileError and SpecError.
     """
-    from remy_farm.remycc import read_remycc
-    from remy_laboratory.studies import (
-        CellRunner,
-        CellStore,
-        certificate_files,
-        certify,
-        read_requirements,
-    )
+    from remy_laboratory.studies import certify_entrant
 
-    asked = read_requirements(requirements)
-    if not asked:
-        raise click.UsageError(
-            f"--robustness {requirements} has no requirements: files that end in .yaml"
-        )
     entrant = entrant_of(remycc_path, time_unit_ms)
-    table = read_remycc(remycc_path, time_unit_ms).to_message()
-    make_folder(out)
-    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
-        runner = CellRunner(evaluator.evaluate, store)
-        with meter(1.0, quiet=quiet) as shown:
-            shown.work("robustness")
-            certificate = certify(asked, entrant, table, runner, shown.advance)
-    for name, text in certificate_files(certificate).items():
-        make_folder((out / name).parent)
-        write_file(out / name, text)
-    return certificate
+    table = rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms)
+    with meter(1.0, quiet=quiet) as shown:
+        shown.work("robustness")
+        return certify_entrant(
+            entrant, table, out, requirements, threads=threads, on_done=shown.advance
+        )
 
 
 #: Of a design with --certify: a folder.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.cells import CellBatch as CellBatch
     from remy_laboratory.studies.cells import CellRunner as CellRunner
     from remy_laboratory.studies.cells import CellStore as CellStore
+    from remy_laboratory.studies.certification import certify_entrant as certify_entrant
     from remy_laboratory.studies.league import Entrant as Entrant
     from remy_laboratory.studies.league import LeagueSet as LeagueSet
     from remy_laboratory.studies.league import SetResult as SetResult

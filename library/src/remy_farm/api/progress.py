@@ -38,14 +38,15 @@ class ProgressLine:
         parts = [f"step {known.step}", several(known.rules, "rule")]
         if known.HasField("score"):
             parts.append(f"score {with_error(known.score)}")
-        parts.append(f"{duration(known.wall_seconds)}")
+        parts.append(duration(known.wall_seconds))
+        bar = ""
         if known.HasField("eta_seconds"):
             whole = known.wall_seconds + known.eta_seconds
             share = known.wall_seconds / whole if whole > 0 else 0.0
             filled = round(share * self._CELLS)
-            bar = "#" * filled + "." * (self._CELLS - filled)
-            parts = [f"[{bar}]", *parts, f"{duration(known.eta_seconds)} left"]
-        text = f"{self._name}: {', '.join(parts)}".replace("],", "]")
+            bar = f"[{'#' * filled}{'.' * (self._CELLS - filled)}] "
+            parts.append(f"{duration(known.eta_seconds)} left")
+        text = f"{self._name}: {bar}{', '.join(parts)}"
         self._width = max(self._width, len(text))
         self._stream.write(f"\r{text:<{self._width}}")
         self._stream.flush()

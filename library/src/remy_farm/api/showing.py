@@ -6,6 +6,7 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ class Tabular(ABC):
 
 def rows_of(kinds: Mapping[str, type], rows: Sequence[Row]) -> Rows:
     """Rows whose values have these types, by column."""
-    return Rows({name: (kind, lambda _: None) for name, kind in kinds.items()}, rows)
+    return Rows({name: (kind, itemgetter(name)) for name, kind in kinds.items()}, rows)
 
 
 def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:

@@ -18,7 +18,7 @@ from remy_farm.driver.loop import Clock, DesignSession, Stopwatch
 from remy_farm.driver.pareto import ParetoFile
 from remy_farm.driver.progress import DesignObserver, ProgressLog
 from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
-from remy_farm.files import FileError, read_file, reason, write_file
+from remy_farm.files import FileError, make_folder, read_file, reason, write_file
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_farm.specification import content_digest, to_yaml
 from remy_farm.specification.enclosures import TRACES_FOLDER, recordings_of
@@ -87,10 +87,7 @@ class OutDirectory:
         for recording in recordings:
             file = self.traces / f"{recording.sha256.hex()}.trace"
             if not file.exists():
-                try:
-                    self.traces.mkdir(exist_ok=True)
-                except OSError as error:
-                    raise FileError(f"{self.traces}: cannot be made ({reason(error)})") from error
+                make_folder(self.traces)
                 write_file(file, recording.text())
 
     @property
