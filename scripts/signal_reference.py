@@ -15,7 +15,7 @@ _TABLE: Final = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)(?:\| [`| ].*\n)+
 
 
 def rows() -> Iterator[str]:
-    """A line for each axis, and one more for age, which scale-free rules have in place of rec_ewma."""
+    """A line for each axis, and one for age, which scale-free rules have in place of rec_ewma."""
     for axis in signals.AXES:
         own, ratio = axis.absolute, axis.scale_free
         described = f"`{ratio.name}`: {ratio.formula}"

@@ -92,7 +92,8 @@ AXES: Final = (
     Axis(
         Form(
             rule_table_pb2.SIGNAL_QUEUEING_DELAY,
-            "`rec_ewma` \N{MULTIPLICATION SIGN} packets that the last ACK accounts for, received or lost",
+            "`rec_ewma` \N{MULTIPLICATION SIGN} packets that the last ACK accounts for, "
+            "received or lost",
             printed_in="ms",
         ),
         "ms",
