@@ -33,6 +33,17 @@ def test_the_simulator_and_the_page_name_signals_as_they_are_declared(
     assert _names_after(path, scale_free) == SCALE_FREE
 
 
+def test_the_simulator_numbers_signals_as_they_are_declared() -> None:
+    source = (ROOT / "simulator/src/table/message.cc").read_text()
+    numbers = dict(re.findall(r"(k\w+Numbers)\[kSignals\] = \{([\d, ]+)\}", source))
+    assert [int(each) for each in numbers["kAbsoluteNumbers"].split(",")] == [
+        axis.absolute.signal for axis in signals.AXES
+    ]
+    assert [int(each) for each in numbers["kScaleFreeNumbers"].split(",")] == [
+        axis.scale_free.signal for axis in signals.AXES
+    ]
+
+
 def test_every_signal_of_the_wire_is_declared() -> None:
     declared = {form.signal for form in signals.FORMS.values()}
     assert declared == set(rule_table_pb2.Signal.values()) - {rule_table_pb2.SIGNAL_UNSPECIFIED}
