@@ -31,7 +31,7 @@ from remy_farm.remycc import (
 )
 from remy_farm.specification import validation_specimens
 from remy_proto.v1 import progress_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import RuleTable
+from remy_simulator import RuleTable, signals
 
 # Names the report's networks under a design's seed. Those of the search are named by small numbers.
 _REPORT = 0x7265706F7274
@@ -157,15 +157,13 @@ def _interval(
     return f"{threshold(low)} .. {threshold(high)}"
 
 
-_UNITS: Final[dict[str, Callable[[float], str]]] = {
-    **dict.fromkeys(("rtt_diff", "queueing_delay"), lambda value: f"{value:.6g} ms"),
-    **dict.fromkeys(
-        ("age", "queue_length", "rtt_diff_ratio"), lambda value: f"{value:.6g} packets"
-    ),
-    **dict.fromkeys(
-        ("loss_rate", "utilization", "queueing_delay_ratio", "queue_ratio", "ecn_fraction"),
-        lambda value: f"{100 * value:.6g} %",
-    ),
+_PRINTED_IN: Final[dict[str, Callable[[float], str]]] = {
+    "ms": lambda value: f"{value:.6g} ms",
+    "packets": lambda value: f"{value:.6g} packets",
+    "%": lambda value: f"{100 * value:.6g} %",
+}
+_UNITS: Final = {
+    name: _PRINTED_IN[form.printed_in] for name, form in signals.FORMS.items() if form.printed_in
 }
 _AGE: Final = "slow_rec_ratio"
 # Later the ratio tells a change of rate rather than an age.

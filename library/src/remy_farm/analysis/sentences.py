@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from remy_farm.remycc import ReadableRule
+from remy_simulator import signals
 
 #: By signal: the unit in which rules speak of it; ratios have none.
-UNITS: Final = {
-    **dict.fromkeys(("send_ewma", "rec_ewma", "slow_rec_ewma", "rtt_diff", "queueing_delay"), "ms"),
-    **dict.fromkeys(("age", "queue_length", "rtt_diff_ratio"), "packets"),
-}
+UNITS: Final = {name: form.unit for name, form in signals.FORMS.items() if form.unit != "1"}
 
 
 def end_columns(signal: str) -> tuple[str, str]:
