@@ -15,11 +15,13 @@ from benchmarks import (
     instructions,
     joint_scale,
     launcher,
+    limits,
     memory,
     ns2_points,
     ns2_points_on_tcp,
     ns3,
     pages,
+    published,
     ray_overhead,
     scale,
     stores,
@@ -34,6 +36,8 @@ FIGURES = {
     module.FIGURE.name: module.FIGURE
     for module in (
         fidelity,
+        published,
+        limits,
         ns2_points,
         ns2_points_on_tcp,
         instructions,

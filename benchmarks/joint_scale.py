@@ -42,7 +42,7 @@ class Load:
     in_flight: int = 1
     #: How many lie between two validations.
     steps_per_epoch: int = _NEVER
-    #: Where its specification and table are: of the first edition, or of a later one.
+    #: Where its specification and table are: in absolute units, or scale-free.
     tables: Path = ABSOLUTE
 
 
@@ -120,7 +120,7 @@ def row(load: Load) -> Row:
     simulations = after.simulations - before.simulations
     return {
         "design": load.name,
-        "edition": max(spec.edition, 1),
+        "edition": spec.edition,
         "simulated s": load.simulated_seconds,
         "designs": load.jobs,
         "pairs a step": load.pairs,
@@ -194,8 +194,8 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
 FIGURE = Figure(
     "joint-scale",
     "How large a joint search's steps must be to keep a fleet busy",
-    "Joint designs of tests/data/remyccs-absolute, or of data/remyccs where the edition is not "
-    "the first, with that folder's RemyCC as their first table and with designers as they are, on "
+    "Joint designs of tests/data/remyccs-absolute, or of data/remyccs, with "
+    "that folder's RemyCC as their first table and with designers as they are, on "
     "stand-in workers of one thread on the same machine, which answer after what it takes for such "
     "simulations. Busy is the share of the workers' time that they say they simulated for. Seconds "
     "of a step are medians, in all and in the designer. Bytes are those of messages, without what "

@@ -20,7 +20,7 @@ from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.programs import ROOT
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_cli.play import page_server
-from remy_farm.analysis.live_page import BUILT, live_page
+from remy_farm.analysis.live_page import BUILT, live_network_page
 from remy_farm.remycc import read_remycc
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.farm import FarmSettings
@@ -153,7 +153,7 @@ def _native(network: list[float]) -> tuple[float, float, str]:
 
 
 def _frames(browser: Any) -> Row:
-    server = page_server(live_page({"table": read_remycc(_TABLE)}), 0)
+    server = page_server(live_network_page({"table": read_remycc(_TABLE)}), 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     page = browser.new_page(viewport={"width": 1400, "height": 880})

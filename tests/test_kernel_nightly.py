@@ -14,7 +14,7 @@ from remy_farm.remycc import read_remycc
 from remy_laboratory.kernel.fixed_point import IntegerTable
 from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
 from remy_laboratory.kernel.measuring import Link, Row, Workload, build_emulator, measure
-from remy_laboratory.kernel.running import Scope, running
+from remy_laboratory.kernel.running import Scope, running_table
 
 pytestmark = [
     needs_kernel,
@@ -29,7 +29,7 @@ def alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
     exported = folder / "exported"
     name = f"remyn{os.getpid()}"
     write_ebpf(exported, ebpf_files(IntegerTable.of(read_remycc(path).table), name))
-    with running(exported, Scope()):
+    with running_table(exported, Scope()):
         row = measure(
             build_emulator(folder),
             Link(15.0, 150.0),

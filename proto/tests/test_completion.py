@@ -15,7 +15,6 @@ from remy_proto.completion import (
     complete,
     constraint_of,
     default_text,
-    edition_of,
     is_alternative,
 )
 from remy_proto.v1 import (
@@ -63,27 +62,8 @@ def _spec() -> spec_pb2.DesignSpec:
     )
 
 
-def _as_before_editions(spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
-    """What a version without editions and presence would have written."""
-    written = spec_pb2.DesignSpec.FromString(complete(spec, edition=1).SerializeToString())
-    written.ClearField("edition")
-    for message, field in _scalars(written):
-        is_always_there = constraint_of(field).default or _is_required(field)
-        if is_always_there and getattr(message, field.name) == 0:
-            message.ClearField(field.name)
-    return written
-
-
 def _is_required(field: FieldDescriptor) -> bool:
     return constraint_of(field).required or bool(constraint_of(field).required_unless)
-
-
-def _scalars(message: Any) -> Iterator[tuple[Message, FieldDescriptor]]:
-    for field, value in list(message.ListFields()):
-        if field.message_type is None and not field.is_repeated:
-            yield message, field
-        elif field.message_type is not None and not field.is_repeated:
-            yield from _scalars(value)
 
 
 def _paths(message: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -111,16 +91,10 @@ def _field(message: Any, path: tuple[str, ...]) -> FieldDescriptor:
     return field
 
 
-def _came_later(message: Any, path: tuple[str, ...]) -> bool:
-    """Whether the field, or one that it lies in, was added when there were editions."""
-    fields = (_field(message, path[:depth]) for depth in range(1, len(path) + 1))
-    return any(constraint_of(field).added_later for field in fields)
-
-
 #: Every field of a specification that is complete, in each edition.
 _CASES = [
     (edition, path)
-    for edition in range(1, NEWEST_EDITION + 1)
+    for edition in range(2, NEWEST_EDITION + 1)
     for path in _paths(complete(_spec(), edition=edition))
 ]
 
@@ -177,33 +151,11 @@ def test_a_specification_of_a_client_that_does_not_know_a_field_means_its_defaul
     if _is_required(field) or is_alternative(field):
         # It is refused where specifications are checked.
         assert heard == _without(whole, path)
-    elif path == ("edition",) and edition == 1:
-        assert edition_of(heard) == 1
-        assert not heard.HasField("edition")
     elif path == ("edition",):
         # Who knows no editions has left out what is of the newest.
         assert (heard.edition, _without(heard, path)) == (NEWEST_EDITION, _without(whole, path))
     else:
         assert heard == whole
-
-
-@pytest.mark.parametrize(("edition", "path"), _CASES, ids=_case)
-def test_it_may_know_no_editions_either(edition: int, path: tuple[str, ...]) -> None:
-    whole = complete(_spec(), edition=edition)
-    heard = complete(_without(_without(whole, path), ("edition",)), edition=edition)
-    field = _field(whole, path)
-    if _is_required(field) or is_alternative(field) or path == ("edition",):
-        return
-    if edition > 1:
-        # What was complete in the first edition is not left out by any of a later one.
-        assert heard == whole
-        return
-    # Where all that is missing may be a zero, or came after there were editions, it is edition 1,
-    # whose default is that zero, or what everybody did before.
-    assert _without(heard, ("edition",)) == _without(whole, ("edition",))
-    assert heard.HasField("edition") != (
-        path == ("objective", "minimum_on_ms") or _came_later(whole, path)
-    )
 
 
 def test_a_zero_that_is_meant_stays() -> None:
@@ -220,32 +172,8 @@ def test_a_completed_specification_names_its_edition() -> None:
 
 
 def test_completing_twice_changes_nothing() -> None:
-    for spec in (_spec(), _as_before_editions(_spec())):
-        once = spec_pb2.DesignSpec.FromString(complete(spec).SerializeToString())
-        assert complete(spec) == once
-
-
-def test_the_zeros_of_a_version_without_presence_are_zeros() -> None:
-    """It completed what it wrote, and a zero was not to be seen on the wire."""
-    spec = _spec()
-    spec.objective.delta = 0
-    spec.search.seed = 0
-    spec.network.loss_probability.uniform.low = 0
-    spec.network.loss_probability.uniform.high = 0.5
-    written = _as_before_editions(spec)
-    assert not written.objective.HasField("delta")
-    heard = complete(written)
-    assert not heard.HasField("edition")
-    assert (heard.objective.delta, heard.search.seed, heard.objective.minimum_on_ms) == (0, 0, 0)
-    assert heard.network.loss_probability.uniform.HasField("low")
-    assert heard == complete(_without(complete(spec), ("edition",)))
-
-
-@pytest.mark.parametrize("path", ["network.buffer", "search.mode", "search.simulated_seconds"])
-def test_what_lacks_more_than_zeros_was_not_completed_by_it(path: str) -> None:
-    written = _without(_as_before_editions(_spec()), tuple(path.split(".")))
-    assert complete(_without(written, ("edition",))).edition == NEWEST_EDITION
-    assert complete(written, edition=1) == complete(_spec(), edition=1)
+    once = spec_pb2.DesignSpec.FromString(complete(_spec()).SerializeToString())
+    assert complete(_spec()) == once == complete(complete(_spec()))
 
 
 @pytest.mark.parametrize(

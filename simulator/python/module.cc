@@ -51,8 +51,6 @@ Signal to_signal(std::uint8_t axis) {
   return static_cast<Signal>(axis);
 }
 
-Noise noise_of(bool signs) { return signs ? Noise::kSigns : Noise::kNormal; }
-
 Action to_action(const ActionTuple& action) {
   return {std::get<0>(action), std::get<1>(action), std::get<2>(action)};
 }
@@ -632,9 +630,10 @@ void bind_evaluation(nb::module_& module) {
   nb::class_<Perturbation>(module, "Perturbation")
       .def(
           "__init__",
-          [](Perturbation* self, std::uint64_t seed, double scale, const ActionBounds& bounds,
-             bool signs) { new (self) Perturbation{seed, scale, bounds, noise_of(signs)}; },
-          "seed"_a, "scale"_a, "bounds"_a, "signs"_a = false);
+          [](Perturbation* self, std::uint64_t seed, double scale, const ActionBounds& bounds) {
+            new (self) Perturbation{seed, scale, bounds};
+          },
+          "seed"_a, "scale"_a, "bounds"_a);
   module.def(
       "to_coordinates",
       [](const ActionTuple& action, const ActionBounds& bounds) {
@@ -651,31 +650,30 @@ void bind_evaluation(nb::module_& module) {
       "coordinates"_a, "bounds"_a, "The inverse of to_coordinates, clamped to the bounds.");
   module.def(
       "perturbation_noise",
-      [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules, bool signs) {
+      [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules) {
         std::vector<double> noise(3 * std::size_t{rules});
-        PerturbationNoise(seed, specimen_key, noise_of(signs)).fill(noise);
+        PerturbationNoise(seed, specimen_key).fill(noise);
         return noise;
       },
-      "seed"_a, "specimen_key"_a, "rules"_a, "signs"_a = false,
+      "seed"_a, "specimen_key"_a, "rules"_a,
       "The epsilon of a perturbation on one specimen: three coordinates a rule.");
 
   module.def(
       "gradient_moments",
       [](std::uint64_t seed, const nb::bytes& keys, const nb::bytes& sizes, const nb::bytes& used,
          std::size_t rules, const std::vector<std::pair<std::size_t, std::size_t>>& ranges,
-         unsigned threads, bool signs) {
+         unsigned threads) {
         const auto key = numbers_of<std::uint64_t>(keys, "keys");
         const auto size = numbers_of<double>(sizes, "sizes");
         const auto mask = numbers_of<std::uint8_t>(used, "used");
         const auto [by_rule, by_range] = [&] {
           const nb::gil_scoped_release release;
-          return gradient_moments({seed, key, size, mask, rules, noise_of(signs)}, ranges, threads);
+          return gradient_moments({seed, key, size, mask, rules}, ranges, threads);
         }();
         return std::make_tuple(column(by_rule.mean), column(by_rule.squares), column(by_range.mean),
                                column(by_range.squares));
       },
       "seed"_a, "keys"_a, "sizes"_a, "used"_a, "rules"_a, "ranges"_a, "threads"_a = 1,
-      "signs"_a = false,
       "Moments of the gradient's samples on specimens (remy_simulator.columns.gradient_moments "
       "says "
       "more): columns of mean and squares by rule, then by range. Raises ValueError.");

@@ -116,57 +116,11 @@ TEST(Perturbation, MovesEachCoordinateByScaleTimesItsNoise) {
   }
 }
 
-TEST(Perturbation, NoiseIsStandardNormal) {
-  constexpr std::uint32_t kRules = 60'000;
-  constexpr double kDraws = 3.0 * kRules;
-  double sum = 0;
-  double squares = 0;
-  double cubes = 0;
-  double fourths = 0;
-  double beyond_two = 0;
-  for (std::uint32_t rule = 0; rule < kRules; ++rule) {
-    for (std::uint32_t coordinate = 0; coordinate < 3; ++coordinate) {
-      const double e = PerturbationNoise(9, kSpecimen)(rule, coordinate);
-      sum += e;
-      squares += e * e;
-      cubes += e * e * e;
-      fourths += e * e * e * e;
-      beyond_two += std::abs(e) > 2 ? 1 : 0;
-    }
-  }
-  // Five standard deviations of each mean.
-  EXPECT_NEAR(sum / kDraws, 0, 5 * std::sqrt(1 / kDraws));
-  EXPECT_NEAR(squares / kDraws, 1, 5 * std::sqrt(2 / kDraws));
-  EXPECT_NEAR(cubes / kDraws, 0, 5 * std::sqrt(15 / kDraws));
-  EXPECT_NEAR(fourths / kDraws, 3, 5 * std::sqrt(96 / kDraws));
-  EXPECT_NEAR(beyond_two / kDraws, 0.0455, 5 * std::sqrt(0.0455 / kDraws));
-}
-
-TEST(Perturbation, NoiseIsUncorrelatedBetweenNeighbours) {
-  constexpr std::uint32_t kRules = 40'000;
-  double coordinates = 0;
-  double rules = 0;
-  double seeds = 0;
-  double specimens = 0;
-  for (std::uint32_t rule = 0; rule < kRules; ++rule) {
-    const double e = PerturbationNoise(9, kSpecimen)(rule, 0);
-    coordinates += e * PerturbationNoise(9, kSpecimen)(rule, 1);
-    rules += e * PerturbationNoise(9, kSpecimen)(rule + 1, 0);
-    seeds += e * PerturbationNoise(10, kSpecimen)(rule, 0);
-    specimens += e * PerturbationNoise(9, kSpecimen + 1)(rule, 0);
-  }
-  const double tolerance = 5 / std::sqrt(kRules);
-  EXPECT_NEAR(coordinates / kRules, 0, tolerance);
-  EXPECT_NEAR(rules / kRules, 0, tolerance);
-  EXPECT_NEAR(seeds / kRules, 0, tolerance);
-  EXPECT_NEAR(specimens / kRules, 0, tolerance);
-}
-
 TEST(Perturbation, SignsAreEvenAndUncorrelated) {
   constexpr std::uint32_t kRules = 40'000;
-  const PerturbationNoise noise(9, kSpecimen, Noise::kSigns);
-  const PerturbationNoise other_seed(10, kSpecimen, Noise::kSigns);
-  const PerturbationNoise other_specimen(9, kSpecimen + 1, Noise::kSigns);
+  const PerturbationNoise noise(9, kSpecimen);
+  const PerturbationNoise other_seed(10, kSpecimen);
+  const PerturbationNoise other_specimen(9, kSpecimen + 1);
   std::vector<double> filled(3 * std::size_t{kRules});
   noise.fill(filled);
   double sum = 0;
@@ -189,17 +143,6 @@ TEST(Perturbation, SignsAreEvenAndUncorrelated) {
   const double tolerance = 5 / std::sqrt(kRules);
   for (const double total : {sum, coordinates, rules, words, seeds, specimens}) {
     EXPECT_NEAR(total / kRules, 0, tolerance);
-  }
-}
-
-TEST(Perturbation, MovesEachCoordinateByScaleUpOrDownIfSigns) {
-  const ActionBounds bounds{0, 1, 0, 1e6, 1e-6, 1e6};
-  const Action action{0.5, 1000, 3};
-  const CompiledTable table = perturbed(table_of(40, action), {5, 0.01, bounds, Noise::kSigns});
-  for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
-    const double sign = PerturbationNoise(5, kSpecimen, Noise::kSigns)(rule, 2);
-    const double moved = to_coordinates(table.action(rule), bounds).intersend;
-    EXPECT_NEAR(moved, to_coordinates(action, bounds).intersend + 0.01 * sign, 1e-12);
   }
 }
 

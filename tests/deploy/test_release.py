@@ -46,7 +46,7 @@ def test_checksums_are_of_all_files(made: Path) -> None:
     expected = contents(made)
     del expected["SHA256SUMS"]
     assert {name: digest for digest, name in lines} == expected
-    assert len([name for name in expected if name.endswith(".whl")]) == 4
+    assert len([name for name in expected if name.endswith(".whl")]) == 6
 
 
 @pytest.mark.skipif(HELM is None, reason="there is no helm, which packs the chart")

@@ -21,8 +21,6 @@ CONTROLLERS = Path(
     os.environ.get("REMY_FARM_E2E_CONTROLLERS")
     or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "remy-farm" / "controllers"
 ).expanduser()
-#: A commit whose images the cluster has with the tag `before`; empty: none.
-BEFORE = os.environ.get("REMY_FARM_E2E_BEFORE", "")
 
 
 def _lacking() -> str:

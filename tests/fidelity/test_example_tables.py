@@ -20,24 +20,7 @@ _EXAMPLES = ROOT / "examples"
 _DATA = ROOT / "data"
 _TABLES = sorted(folder.name for folder in (_DATA / "remyccs").iterdir() if folder.is_dir())
 
-#: Held-out scores of the tables published for the learnability study's networks, on the same
-#: specimens (docs/results.md), and by how much more ours score.
-_PUBLISHED = {
-    "learnability-10x": (-1.928, 0.09),
-    "learnability-100x": (-2.035, 0.15),
-    "learnability-1000x": (-2.188, 0.16),
-    "learnability-rtt-145-155": (-1.935, 0.15),
-    "learnability-rtt-140-160": (-1.916, 0.15),
-    "learnability-rtt-50-250": (-1.943, 0.2),
-    "learnability-rtt-10-280": (-1.790, 0.2),
-    "learnability-senders-1-2": (-2.678, 0.2),
-    "learnability-senders-1-10": (-2.600, 0.005),
-    "learnability-senders-1-50": (-2.696, 0.05),
-    "learnability-senders-1-100": (-2.696, 0.05),
-}
-
-#: What a table for many networks scores at least on those of others: more than the published tables
-#: for them, and where that is asked for a little more.
+#: What a table for many networks scores at least on those of others.
 _LEAST_OF_MANY = {
     "learnability-100x": -2.03,
     "learnability-1000x": -2.18,
@@ -52,7 +35,7 @@ _LEAST_OF_MANY = {
 }
 
 #: Least scores on the yardstick (`remy-farm benchmark-search`), mean and pooled, and its weight of
-#: delay. Every published table for these networks scores less.
+#: delay.
 _LEAST_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
     "general-purpose-delta1": (1.0, -0.175),
@@ -112,14 +95,8 @@ def test_a_table_scores_what_is_said_of_it(name: str) -> None:
     assert again["score_mean"] == held_out["score_mean"]
 
 
-@pytest.mark.parametrize("name", _PUBLISHED)
-def test_a_table_is_better_than_the_one_published_for_its_networks(name: str) -> None:
-    published, gain = _PUBLISHED[name]
-    assert _held_out(name)["score_mean"] >= published + gain
-
-
 @pytest.mark.parametrize("networks", _LEAST_OF_MANY)
-def test_one_table_is_better_than_those_published_for_its_ranges(networks: str) -> None:
+def test_one_table_scores_on_the_networks_of_others(networks: str) -> None:
     measured = run_json(
         *(REMY_FARM, "evaluate", "--remycc", _remycc("generalist-remembering")),
         *("--spec", _EXAMPLES / f"{networks}.yaml", "--specimens", "256", "--seed", "20130812"),

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from benchmarks.programs import ROOT
 from library.tests.analysis.small_design import small_content
 from remy_cli.play import named_remyccs, page_server
-from remy_farm.analysis.live_page import live_page
+from remy_farm.analysis.live_page import live_network_page
 from remy_farm.analysis.report import write_report
 from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
@@ -41,7 +41,7 @@ pytestmark = needs_chromium
 def address() -> Iterator[str]:
     remyccs = named_remyccs((str(EXAMPLE),))
     remyccs["<script>alert(1)</script>"] = remyccs["general-purpose-delta1"]
-    server = page_server(live_page(remyccs), 0)
+    server = page_server(live_network_page(remyccs), 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/"

@@ -6,11 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.chart.rendering import HELM
-from tests.pinned.test_pinned import CHART, RECORDS
+from tests.pinned.test_pinned import RECORDS
 
 if __name__ == "__main__":
-    known = {record.name: record for record in (*RECORDS, *([CHART] if HELM else []))}
+    known = {record.name: record for record in RECORDS}
     for name in sys.argv[1:] or known:
         with tempfile.TemporaryDirectory() as folder:
             known[name].write(Path(folder))

@@ -1,4 +1,4 @@
-"""What every command prints with `--json`, and how it fails: exit code and sentence."""
+"""How every command ends, by its exit code, and which keys it prints with `--json`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
-from remy_proto.v1 import rule_table_pb2
-from remy_simulator import fingerprint, protocols_fingerprint
 from tests.pinned.command_line import (
     call,
     call_json,
@@ -18,7 +16,7 @@ from tests.pinned.command_line import (
     run,
     started,
 )
-from tests.pinned.records import Record, digest, digest_of_tree, without_volatile
+from tests.pinned.records import Record
 from tests.pinned.results import SPECIFICATIONS, write_table
 from tests.waiting import wait_until
 
@@ -50,7 +48,7 @@ _ALONE: Final = (
     "design paper.yaml --out stopped",
     "design joint.yaml --out swept --sweep objective.delta=0.1,1",
     f"{_BENCHMARK} --remycc eight.dna --remycc one.dna --delta 10",
-    f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched --set edition=1 {_SHORT}",
+    f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched {_SHORT}",
 )
 #: The same without --json: what they write, or how they fail.
 _ALONE_IN_WORDS: Final = (
@@ -127,9 +125,9 @@ def _files(folder: Path) -> None:
     text = SPECIFICATIONS["paper"]
     (folder / "endless.yaml").write_text(text.replace("epochs: 3", "epochs: 1000000"))
     (folder / "wrong.yaml").write_text(
-        text.replace("edition: 1\n", "")
-        .replace("rtt_ms: {uniform: [20, 60]}", "rtt_ms: -5")
-        .replace("mode: paper", "mode: cardboard")
+        text.replace("rtt_ms: {uniform: [20, 60]}", "rtt_ms: -5").replace(
+            "mode: paper", "mode: cardboard"
+        )
         + "colour: red\n"
     )
     (folder / "broken.yaml").write_text("name: [unclosed\nnetwork: {")
@@ -143,68 +141,58 @@ def _files(folder: Path) -> None:
     (folder / "one.dna").write_bytes((folder / "one" / "remycc.dna").read_bytes())
 
 
-def _said(text: str, names: dict[str, str]) -> Any:
-    """Lines, or the JSON that they are."""
-    try:
-        tree = json.loads(text)
-    except ValueError:
-        tree = text.splitlines()
-    return without_volatile(tree, names)
+def _keys(tree: Any, path: str = "") -> set[str]:
+    """Paths of the keys of a JSON tree, with [] for a list's elements; a specification is one."""
+    if isinstance(tree, dict):
+        found = {f"{path}.{key}".lstrip(".") for key in tree}
+        parts = [(f"{path}.{key}", value) for key, value in tree.items() if key != "spec"]
+    elif isinstance(tree, list):
+        found, parts = set(), [(f"{path}[]", each) for each in tree]
+    else:
+        return set()
+    return found.union(*(_keys(each, inner) for inner, each in parts))
 
 
-def _sentences(text: str, names: dict[str, str]) -> Any:
-    """What a server says to people, among what it logs."""
-    return without_volatile([x for x in text.splitlines() if not x.startswith("{")], names)
-
-
-def _outcome(words: str, names: dict[str, str], **settings: str) -> dict[str, Any]:
-    """Exit code and standard output; where it failed, standard error too."""
+def _outcome(words: str, **settings: str) -> str:
+    """The exit code, and the keys of the JSON object that was printed."""
     result = call(*words.split(), **settings)
-    found: dict[str, Any] = {"exit": result.exit_code}
-    if result.stdout:
-        found["out"] = _said(result.stdout, names)
     if result.exit_code != 0:
-        found["error"] = _said(result.stderr, names)
-    return found
+        assert result.output, f"{words} failed and said nothing"
+    is_json = "--json" in words.split() and result.exit_code == 0
+    return _in_short(result.exit_code, result.stdout if is_json else "")
+
+
+def _in_short(code: int, printed: str) -> str:
+    keys = sorted(_keys(json.loads(printed))) if printed else []
+    return " ".join([str(code), *keys])
 
 
 def _alone(folder: Path) -> Any:
     _files(folder)
-    names = {str(folder): "(folder)"}
     with chdir(folder):
-        found = {f"{words} --json": _outcome(f"{words} --json", names) for words in _ALONE}
-        found |= {words: _outcome(words, names) for words in _ALONE_IN_WORDS}
+        found = {f"{words} --json": _outcome(f"{words} --json") for words in _ALONE}
+        found |= {words: _outcome(words) for words in _ALONE_IN_WORDS}
         for words in _SERVERS:
             done = run(*words.split())
-            found[words] = {"exit": done.returncode, "error": _sentences(done.stderr, names)}
-        for name in ("eight.json", "again.dna", "merged.json", "searched/seed-2.dna"):
-            found[f"({name})"] = {"sha256": digest(Path(name).read_bytes())}
-        for name in ("stopped", "swept", "searched"):
-            written = [each for each in Path(name).rglob("*") if each.is_file()]
-            found[f"({name})"] = {"files": sorted(map(str, written))}
+            assert done.stderr.splitlines(), words
+            found[words] = _in_short(done.returncode, "")
     return found
 
 
 class Farm:
-    """Commands that talk to one coordinator, and what they said."""
+    """Commands that talk to one coordinator, and what they came to."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        # What the newest edition comes to is recorded in one place, beside its designs.
-        scale_free = fingerprint(rule_table_pb2.RULES_SCALE_FREE)
-        self._names: dict[str, str] = {
-            address: "(address)",
-            scale_free: "(fingerprint)",
-            protocols_fingerprint(): "(fingerprint)",
-        }
+        self._ids: dict[str, str] = {}
         #: By what was called.
         self.found: dict[str, Any] = {}
 
     def job(self, words: str, called: str) -> None:
-        """Makes a job, which has this name in the record from now on."""
+        """Makes a job, whose id has this name from now on."""
         tree = self._json(words)
-        self._names[tree["id"]] = f"({called})"
-        self._keep(f"{words} --json", {"exit": 0, "out": without_volatile(tree, self._names)})
+        self._ids[f"({called})"] = tree["id"]
+        self._keep(f"{words} --json", _in_short(0, json.dumps(tree)))
 
     def record(self, words: str) -> None:
         """Calls a command with --json."""
@@ -212,7 +200,7 @@ class Farm:
 
     def record_words(self, words: str) -> None:
         """Calls a command as it is."""
-        self._keep(words, _outcome(self._with_ids(words), self._names, **self._settings))
+        self._keep(words, _outcome(self._with_ids(words), **self._settings))
 
     def quietly(self, words: str) -> dict[str, Any]:
         """Calls a command, and keeps nothing of it."""
@@ -230,25 +218,13 @@ class Farm:
         return {"REMY_FARM_COORDINATOR": self.address}
 
     def _with_ids(self, words: str) -> str:
-        for name, word in self._names.items():
-            words = words.replace(word, name)
+        for called, job in self._ids.items():
+            words = words.replace(called, job)
         return words
 
-    def _keep(self, words: str, outcome: dict[str, Any]) -> None:
+    def _keep(self, words: str, outcome: str) -> None:
         number = sum(each == words or each.startswith(f"{words} #") for each in self.found)
-        self.found[f"{words} #{number + 1}" if number else words] = _short(outcome)
-
-
-def _short(tree: Any) -> Any:
-    """Specifications as digests: that of `validate` is shown in full."""
-    if isinstance(tree, dict):
-        return {
-            key: f"digest {digest_of_tree(value)}"
-            if key == "spec" and value is not None
-            else _short(value)
-            for key, value in tree.items()
-        }
-    return [_short(each) for each in tree] if isinstance(tree, list) else tree
+        self.found[f"{words} #{number + 1}" if number else words] = outcome
 
 
 def _service(folder: Path) -> Any:
@@ -261,20 +237,13 @@ def _service(folder: Path) -> Any:
         _life_of_a_job(farm)
         _refusals(farm)
         _waiting_jobs(farm)
-        for name in ("fetched.json", "fetched.dna", "first.json"):
-            farm.found[f"({name})"] = {"sha256": digest(Path(name).read_bytes())}
-        for name in ("steps.csv", "epochs.json"):
-            farm.found[f"({name})"] = {"columns": _columns(Path(name))}
-        farm.found["(metrics)"] = exported_metrics(Path("store", "log"))
+        columns = Path("steps.csv").read_text(encoding="utf-8").splitlines()[0]
+        farm.found["columns of history --steps"] = columns
+        farm.found["metrics of a coordinator"] = exported_metrics(Path("store", "log"))
     words = ("worker", "--coordinator", "127.0.0.1:1", "--threads", "1", *metrics)
     with started(folder / "worker.log", *words):
-        farm.found["(metrics of a worker)"] = exported_metrics(folder / "worker.log")
+        farm.found["metrics of a worker"] = exported_metrics(folder / "worker.log")
     return farm.found
-
-
-def _columns(path: Path) -> list[str]:
-    text = path.read_text(encoding="utf-8")
-    return list(json.loads(text)[0]) if path.suffix == ".json" else text.splitlines()[0].split(",")
 
 
 def _life_of_a_job(farm: Farm) -> None:
@@ -360,12 +329,7 @@ def _refusals(farm: Farm) -> None:
     ):
         farm.record_words(words)
     done = run("worker", "--coordinator", farm.address, "--threads", "1")
-    errors = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    said = [each["message"] for each in errors] or done.stderr.splitlines()
-    farm.found["worker"] = {
-        "exit": done.returncode,
-        "error": without_volatile(said, {farm.address: "(address)"}),
-    }
+    farm.found["worker --coordinator (without workers)"] = _in_short(done.returncode, "")
 
 
 def _waiting_jobs(farm: Farm) -> None:
@@ -386,12 +350,7 @@ def _waiting_jobs(farm: Farm) -> None:
     farm.record("fetch second -o second.json")
     farm.quietly("cancel endless")
     farm.wait("endless", "cancelled")
-    tree = farm.quietly("submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet")
-    jobs = {each["id"]: f"({each['name']})" for each in tree["jobs"]}
-    names = {tree["campaign"]: "(campaign)", **jobs}
-    farm.found["submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet --json"] = _short(
-        without_volatile(tree, names)
-    )
+    farm.record("submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet")
 
 
 RECORDS: Final = (Record("commands", _alone), Record("service-commands", _service))

@@ -1,12 +1,14 @@
-"""What must not change by accident: how records are kept, made comparable and compared.
+"""Promises to users as records: how they are kept and compared.
 
-A record is what some surface that users see comes to for fixed inputs, as JSON in `records/`. Each
-is made anew by the tests and compared line by line. Where a change is meant,
+A record is what a promise comes to for fixed inputs, as JSON in `records/`: the bytes of designed
+tables, the digests of evaluations, exit codes and the keys of JSON. The tests make each anew and
+compare it line by line. Where a change is meant,
 
     python -m tests.pinned [NAME ...]
 
 in the project's folder writes the records (all, or those named) again; the difference belongs into
-the same commit, and into CHANGELOG.md if users notice it.
+the same commit, and into CHANGELOG.md, since users notice it. Wire formats are held to
+`proto/baseline.binpb` by `make lint`.
 """
 
 from __future__ import annotations
@@ -14,29 +16,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 _FOLDER: Final = Path(__file__).parent / "records"
-
-#: Values that differ from one run to the next, by their key.
-_VOLATILE_KEYS: Final = frozenset(
-    {
-        *("wall_seconds", "cpu_seconds", "eta_seconds", "unix_seconds", "estimated_cost"),
-        *("evaluations_per_second", "packets_per_second"),
-        *("create_time", "start_time", "end_time", "time", "coordinator"),
-        *("version", "simulator_version", "python"),
-    }
-)
-#: The same within sentences.
-_VOLATILE_TEXT: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "(time)"),
-    (re.compile(r"127\.0\.0\.1:\d{2,}"), "(address)"),
-    (re.compile(r"\b[0-9a-f]{18}\b"), "(id)"),
-)
 
 
 @dataclass(frozen=True)
@@ -75,25 +60,3 @@ def digest(data: bytes) -> str:
 def digest_of_tree(tree: Any) -> str:
     """The same of a JSON tree, whatever the order of its keys; short."""
     return digest(json.dumps(tree, sort_keys=True).encode())[:16]
-
-
-def without_volatile(tree: Any, names: Mapping[str, str]) -> Any:
-    """The tree with a word in place of all that differs from run to run.
-
-    `names` gives further words for whole or partial texts, such as ids.
-    """
-    if isinstance(tree, dict):
-        return {
-            without_volatile(key, names): "(volatile)"
-            if key in _VOLATILE_KEYS
-            else without_volatile(value, names)
-            for key, value in tree.items()
-        }
-    if isinstance(tree, list):
-        return [without_volatile(each, names) for each in tree]
-    if isinstance(tree, str):
-        for found, word in names.items():
-            tree = tree.replace(found, word)
-        for pattern, word in _VOLATILE_TEXT:
-            tree = pattern.sub(word, tree)
-    return tree

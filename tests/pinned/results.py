@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
 import remy_simulator
+from benchmarks.programs import ROOT
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
@@ -17,7 +17,6 @@ from tests.pinned.records import Record, digest, digest_of_tree
 
 _NETWORK: Final = """\
 name: tiny
-edition: 1
 network:
   rate_mbps: {uniform: [10, 20]}
   rtt_ms: {uniform: [20, 60]}
@@ -25,7 +24,6 @@ network:
 """
 _TROUBLED_NETWORK: Final = """\
 name: troubled
-edition: 1
 network:
   rate_mbps: {log_uniform: [5, 50]}
   rtt_ms: {uniform: [20, 60]}
@@ -33,6 +31,31 @@ network:
   buffer: {packets: {integer_uniform: [20, 200]}}
   loss_probability: [0, 0.01]
   measurement: {jitter: {exponential_mean_ms: 2}, timestamp_resolution_ms: 1}
+"""
+_TWO_TABLES: Final = """\
+name: pair
+network:
+  rate_mbps: {uniform: [10, 20]}
+  rtt_ms: {uniform: [20, 60]}
+  senders:
+  - {design: quick, count: [1, 2], objective: {delta: 0.1}}
+  - {design: gentle, objective: {delta: 10}}
+"""
+_BESIDE_CUBIC: Final = """\
+name: company
+models:
+- network:
+    rate_mbps: {uniform: [10, 20]}
+    rtt_ms: {uniform: [20, 60]}
+    buffer: {packets: 60}
+    senders: [{design: remycc, transport: tcp, count: [1, 2]}, {protocol: cubic, weight: 0}]
+    traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}
+- weight: 2
+  network:
+    links: [{rate_mbps: {uniform: [10, 20]}, delay_ms: 10, buffer: {packets: 40}, queue: codel}]
+    rtt_ms: 20
+    senders: [{design: remycc, transport: tcp, count: 2}]
+    traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}
 """
 _TRAFFIC: Final = """\
   traffic:
@@ -50,37 +73,7 @@ _TRAFFIC_BY_FLOW_LENGTHS: Final = """\
     flow_lengths: {maximum_bytes: 1e7}
     mean_off_ms: 200
 """
-_SMALL_JOINT: Final = """\
-  joint:
-    steps: 14
-    starts: 2
-    start_steps: 2
-    first_split: 3
-    steps_per_split: 2
-    steps_per_epoch: 4
-    step_size: 0.15
-    validation_specimens: 8
-    splits: SPLITS
-"""
-_JOINT: Final = """\
-signals: [send_ewma, rtt_ratio]
-search:
-  mode: joint
-  simulated_seconds: 2
-""" + _SMALL_JOINT.replace("SPLITS", "orthants")
-_DISAGREEMENT: Final = """\
-search:
-  simulated_seconds: 2
-  seed: 7
-""" + _SMALL_JOINT.replace("SPLITS", "disagreement")
-
-#: Specifications whose designs take a fraction of a second, every kind of step among them. They are
-#: of the first edition, whose results stay what they are.
-SPECIFICATIONS: Final = {
-    "paper": _NETWORK
-    + _TRAFFIC
-    + """\
-signals: [rtt_ratio]
+_PAPER: Final = """\
 search:
   mode: paper
   simulated_seconds: 2
@@ -91,11 +84,8 @@ search:
     window_multiple: {steps: 0}
     intersend_ms: {first_step: 1, steps: 1}
 stop: {epochs: 3}
-""",
-    "pattern": _NETWORK
-    + _TRAFFIC
-    + """\
-signals: [rec_ewma, rtt_ratio]
+"""
+_PATTERN: Final = """\
 search:
   mode: pattern
   seed: 3
@@ -105,43 +95,50 @@ search:
     maximum_rules: 4
     race_specimens: 8
     validation_specimens: 8
-""",
+"""
+_JOINT: Final = """\
+search:
+  mode: joint
+  simulated_seconds: 2
+  joint:
+    steps: 14
+    starts: 2
+    start_steps: 2
+    first_split: 3
+    steps_per_split: 2
+    steps_per_epoch: 4
+    step_size: 0.15
+    validation_specimens: 8
+"""
+_ABSOLUTE: Final = "rules: absolute\n"
+_TWO_SIGNALS: Final = "signals: [send_ewma, rtt_ratio]\n"
+
+#: Specifications whose designs take a fraction of a second, every kind of step among them.
+SPECIFICATIONS: Final = {
+    "paper": _NETWORK + _TRAFFIC + _PAPER + "signals: [rtt_ratio]\n",
+    "paper, three signals": _NETWORK + _TRAFFIC + _PAPER,
+    "pattern": _NETWORK + _TRAFFIC + _PATTERN,
+    "pattern, absolute": _NETWORK + _TRAFFIC + _PATTERN + _ABSOLUTE,
     "joint": _NETWORK + _TRAFFIC + _JOINT,
-    "joint, disagreement": _NETWORK + _TRAFFIC + _DISAGREEMENT,
+    "joint, absolute": _NETWORK + _TRAFFIC + _JOINT + _ABSOLUTE + _TWO_SIGNALS,
+    "joint, remembering": _NETWORK + _TRAFFIC + _JOINT + "rules: scale_free_remembering\n",
+    "joint, disagreement": _NETWORK + _TRAFFIC + _JOINT + "    splits: disagreement\n",
     "joint, troubled network": _TROUBLED_NETWORK + _TRAFFIC + _JOINT,
     "joint, by bytes": _NETWORK + _TRAFFIC_BY_BYTES + _JOINT,
+    "joint, flow lengths": _NETWORK + _TRAFFIC_BY_FLOW_LENGTHS + _JOINT,
     "joint, by packets": _NETWORK
     + _TRAFFIC
-    + _JOINT.replace("steps: 14", "simulated_packets: 2000000", 1),
+    + _JOINT.replace("steps: 14", "simulated_packets: 2000000"),
     "joint, wide steps": _NETWORK
     + _TRAFFIC
-    + _JOINT.replace("  simulated_seconds: 2", "  simulated_seconds: 2\n  specimens: 32").replace(
-        "    splits: orthants", "    splits: orthants\n    tuned_for_specimens: 16"
-    ),
-    "joint, four signals": _NETWORK
-    + _TRAFFIC_BY_FLOW_LENGTHS
-    + _JOINT.replace("[send_ewma, rtt_ratio]", "[send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma]"),
+    + _JOINT.replace("mode: joint", "mode: joint\n  specimens: 32")
+    + "    tuned_for_specimens: 16\n",
+    "joint, steps in flight": _NETWORK + _TRAFFIC + _JOINT + "    steps_in_flight: 3\n",
+    "joint, two tables": _TWO_TABLES + _TRAFFIC + _JOINT,
+    "joint, beside Cubic": _BESIDE_CUBIC + _JOINT,
+    "pattern, two tables": _TWO_TABLES + _TRAFFIC + _PATTERN,
 }
-
-
-def _of_newest_edition(text: str) -> str:
-    """The same specification with the rules and the search of one that names none of them."""
-    return re.sub(r"^(edition|signals): .*\n", "", text, flags=re.MULTILINE)
-
-
-def _of_edition_2(text: str) -> str:
-    """The same, of the edition before, whose results stay what they are."""
-    return f"{text}edition: 2\n"
-
-
-#: Those whose results may change while their edition is not released.
-NEWEST_SPECIFICATIONS: Final = {
-    **{
-        name: _of_newest_edition(SPECIFICATIONS[name])
-        for name in ("pattern", "joint", "joint, disagreement", "joint, troubled network")
-    },
-    "joint, absolute rules": _of_newest_edition(SPECIFICATIONS["joint"]) + "rules: absolute\n",
-}
+EDITIONS: Final = (2, 3)
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
@@ -153,59 +150,37 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def _line(event: dict[str, Any]) -> str:
-    """One event in short: where it is, and what tells it from any other."""
-    (kind,) = event.keys() - {"sequence", "step", "epoch"}
-    words = [f"step {event.get('step', 0)}", kind]
-    if "purpose" in event[kind]:
-        words.append(event[kind]["purpose"].removeprefix("STEP_PURPOSE_").lower())
-    if "score" in event[kind]:
-        words.append(repr(event[kind]["score"]["mean"]))
-    return " ".join([*words, digest_of_tree(event)])
-
-
 def _design(folder: Path, name: str, text: str, *flags: str) -> dict[str, Any]:
     spec, out = folder / f"{name}.yaml", folder / name
     spec.write_text(text, encoding="utf-8")
-    done = call_json("design", spec, "--out", out, "--quiet", *flags)
+    done = call_json("design", spec, "--out", out, "--quiet", "--threads", "2", *flags)
+    tables = sorted(path for path in out.glob("*") if path.name.startswith("remycc"))
     return {
-        **{key: done[key] for key in ("reason", "steps", "epochs", "rules", "gain")},
-        **{
-            file: digest((out / file).read_bytes())
-            for file in ("remycc.dna", "remycc.json", "pareto.csv", "spec.yaml")
-            if (out / file).exists()
-        },
-        "spec_digest": json.loads((out / "provenance.json").read_text())["spec_digest"],
-        "history": [_line(event) for event in read_history(out / "progress.jsonl")],
+        "steps": done["steps"],
+        "rules": done["rules"],
+        **{path.name: digest(path.read_bytes()) for path in tables},
+        "history": digest_of_tree(read_history(out / "progress.jsonl")),
     }
 
 
 def _designs(folder: Path) -> Any:
-    made = {
-        name: _design(folder, name, text, "--threads", "2") for name, text in SPECIFICATIONS.items()
+    made: dict[str, Any] = {
+        "fingerprint": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
     }
-    first = folder / "paper" / "remycc.json"
-    for name in ("paper", "pattern", "joint"):
-        made[f"{name}, from a table"] = _design(
-            folder, f"{name}, from", SPECIFICATIONS[name], "--from", str(first), "--seed", "11"
-        )
+    for edition in EDITIONS:
+        for name, text in SPECIFICATIONS.items():
+            made[f"{edition}: {name}"] = _design(
+                folder, f"{edition}-{name}", f"{text}edition: {edition}\n"
+            )
+        first = folder / f"{edition}-paper" / "remycc.json"
+        for name in ("paper", "pattern, absolute", "joint, absolute"):
+            text = f"{SPECIFICATIONS[name]}edition: {edition}\n"
+            if "signals:" not in text:
+                text += "signals: [rtt_ratio]\n"
+            made[f"{edition}: {name}, from a table"] = _design(
+                folder, f"{edition}-{name}-from", text, "--from", str(first), "--seed", "11"
+            )
     return made
-
-
-def _scale_free_designs(folder: Path, specifications: dict[str, str]) -> Any:
-    found = {"fingerprint": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)}
-    return found | {
-        name: _design(folder, name, text, "--threads", "2") for name, text in specifications.items()
-    }
-
-
-def _newest_designs(folder: Path) -> Any:
-    return _scale_free_designs(folder, NEWEST_SPECIFICATIONS)
-
-
-def _edition_2_designs(folder: Path) -> Any:
-    second = {name: _of_edition_2(text) for name, text in NEWEST_SPECIFICATIONS.items()}
-    return _scale_free_designs(folder, second)
 
 
 def write_table(path: Path) -> Path:
@@ -231,10 +206,9 @@ def _evaluations(folder: Path) -> Any:
         "by bytes": _TRAFFIC_BY_BYTES,
         "flow lengths": _TRAFFIC_BY_FLOW_LENGTHS,
     }
-    found: dict[str, Any] = {"fingerprint": remy_simulator.fingerprint()}
+    found: dict[str, Any] = {}
     network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
-    noise = "--jitter-ms 2 --timestamp-resolution-ms 1"
-    trouble = f"--buffer-packets 40 --loss-probability 0.01 {noise}".split()
+    trouble = "--buffer-packets 40 --loss 0.01 --jitter-ms 2 --timestamp-resolution-ms 1".split()
     with chdir(folder):
         for of, start in networks.items():
             for by, load in traffics.items():
@@ -248,14 +222,12 @@ def _evaluations(folder: Path) -> Any:
         found["simulate, realistic"] = call_json(
             "simulate", "--remycc", "eight.dna", *network, "--measurement", "realistic"
         )
-        found["benchmark-search"] = call_json(
-            *("benchmark-search", "--remycc", "eight.dna", "--specimens", "8", "--delta", "0.1")
-        )
-    for tree in found.values():
-        if isinstance(tree, dict):
-            tree.pop("cpu_seconds", None)
-            tree.pop("wall_seconds", None)
-    return found
+        scale_free = ROOT / "data" / "remyccs" / "generalist" / "remycc.json"
+        Path("spec.yaml").write_text(_TROUBLED_NETWORK + _TRAFFIC, encoding="utf-8")
+        words = "--spec spec.yaml --specimens 20 --seed 3".split()
+        found["evaluate, scale-free"] = call_json("evaluate", "--remycc", scale_free, *words)
+    fingerprint = {"fingerprint": remy_simulator.fingerprint()}
+    return fingerprint | {name: tree["digest"] for name, tree in found.items()}
 
 
 def _networks(folder: Path) -> Any:
@@ -276,7 +248,7 @@ def _networks(folder: Path) -> Any:
                     if registry.NEEDS_XCP_ROUTER in entry.traits:
                         beside += ["--queue", "xcp", "--ack-bytes", "50"]
                 elif kind == Registry.BODY:
-                    words = ["--remycc", "eight.dna", "--senders", "2", "--body", what]
+                    words = ["--remycc", "eight.dna", "--senders", "2", "--transport", what]
                 else:
                     words = ["--sender", "newreno=3", "--queue", what, "--ack-bytes", "50"]
                 runs[" ".join([*words, *beside])] = [*words, *beside, *network]
@@ -286,8 +258,6 @@ def _networks(folder: Path) -> Any:
 
 RECORDS: Final = (
     Record("designs", _designs),
-    Record("edition-2-designs", _edition_2_designs),
-    Record("newest-designs", _newest_designs),
     Record("evaluations", _evaluations),
     Record("networks", _networks),
 )

@@ -22,10 +22,11 @@ def required(distribution: str) -> set[str]:
 def test_a_worker_needs_nothing_that_only_a_coordinator_needs() -> None:
     needed = required("remy-farm-worker")
     assert {"remy-farm-proto", "remy-farm-rpc", "remy-simulator", "protobuf", "grpcio"} <= needed
-    assert not needed & {"remy-farm", "numpy", "matplotlib", "pyyaml", "redis", "fsspec", "rich"}
+    assert not needed & {"remy-farm", "remy-farm-services"}
+    assert not needed & {"numpy", "matplotlib", "pyyaml", "redis", "fsspec", "rich"}
 
 
 def test_what_calls_have_in_common_needs_neither_side() -> None:
     needed = required("remy-farm-rpc")
     assert {"grpcio", "structlog", "tenacity"} <= needed
-    assert not needed & {"remy-farm", "remy-farm-worker", "remy-simulator", "remy-farm-proto"}
+    assert not needed & {"remy-farm", "remy-farm-services", "remy-farm-worker", "remy-simulator"}

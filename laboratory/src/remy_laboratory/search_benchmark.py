@@ -35,6 +35,42 @@ from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable
 from remy_simulator.objective import mean_of_scored, sender_scores
 
+__all__ = [
+    "GENERAL_PURPOSE",
+    "GROUPS",
+    "MINIMUM_ON_MS",
+    "NETWORKS",
+    "QUOTED",
+    "QUOTED_DELTA",
+    "REFERENCE_VARIABLE",
+    "SIMULATED_SECONDS",
+    "SPECIMENS",
+    "Benchmark",
+    "BenchmarkNetwork",
+    "BenchmarkScore",
+    "CurvePoint",
+    "Published",
+    "PublishedScore",
+    "SearchRun",
+    "SeedCurve",
+    "benchmark_spec",
+    "best_groups",
+    "group_name",
+    "groups_below",
+    "held_out_request",
+    "measure_curve",
+    "measure_table",
+    "normalized_scores",
+    "plot_curves",
+    "published_files",
+    "run_search",
+    "score_tree",
+    "summarize",
+    "summary_tree",
+    "thinned",
+    "to_csv",
+]
+
 SPECIMENS = 512
 SIMULATED_SECONDS = 100.0
 #: A sender on for less is left out: no candidate can influence its score by much.

@@ -34,7 +34,7 @@ from remy_laboratory.kernel.measuring import (
     measure_once,
     predict,
 )
-from remy_laboratory.kernel.running import RunRecord, Scope, counters, running
+from remy_laboratory.kernel.running import RunRecord, Scope, counters, running_table
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
@@ -286,7 +286,7 @@ def test_a_download_by_https_comes_whole(emulator: Path) -> None:
 @contextmanager
 def _loaded(table: RuleTable, folder: Path) -> Iterator[RunRecord]:
     assert write_ebpf(folder, ebpf_files(IntegerTable.of(table), f"remy_t{os.getpid()}"))
-    with running(folder, Scope()) as record:
+    with running_table(folder, Scope()) as record:
         yield record
 
 

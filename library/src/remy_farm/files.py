@@ -9,6 +9,14 @@ from pathlib import Path
 
 from remy_proto.files import read_begin
 
+__all__ = [
+    "FileError",
+    "make_folder",
+    "read_file",
+    "reason",
+    "write_file",
+]
+
 
 class FileError(Exception):
     """One sentence about a file that cannot be read or written, or that holds something else."""
@@ -33,6 +41,14 @@ def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
     if len(data) > limit:
         raise FileError(f"{os.fspath(path)} is too large; at most {limit} bytes are allowed")
     return data
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder where there is none. Raises FileError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be made ({reason(error)})") from error
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:

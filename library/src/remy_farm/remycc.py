@@ -24,6 +24,28 @@ from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import InvalidTable, RuleTable
 from remy_simulator.messages import axis_of, from_native, signal_of, to_native
 
+__all__ = [
+    "MAXIMUM_BYTES",
+    "InvalidJson",
+    "ReadableRule",
+    "RemyCC",
+    "RemyCCError",
+    "check_remycc_name",
+    "file_suffixes",
+    "from_json",
+    "guards_of_start",
+    "read_remycc",
+    "readable_rules",
+    "reference_config",
+    "sentence_of_clocks",
+    "share_beyond_clocks",
+    "signal_name",
+    "start_rule",
+    "to_bytes",
+    "to_json",
+    "write_remycc",
+]
+
 
 class RemyCCError(FileError):
     """A file that does not hold a RemyCC, or whose name does not say how to write one."""

@@ -9,6 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+__all__ = [
+    "DATA",
+    "shipped_table",
+    "shipped_tables",
+]
+
 #: The folder with a folder each for `remyccs`, `studies`, `league` and `robustness`.
 DATA: Final = Path(str(resources.files("remy_farm"))) / "data"
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from remy_farm.analysis.campaign import Sweep, labels, parse_sweep, value_name
+from remy_farm.analysis.campaign import SweptSetting, labels, parse_sweep, value_name
 from remy_farm.specification import SpecError
 
 
@@ -63,7 +63,7 @@ def test_values_have_names_for_folders(value: Any, name: str) -> None:
 
 
 def test_fields_are_called_by_their_last_keys_where_those_differ() -> None:
-    delta, seed = Sweep("objective.delta", (1,)), Sweep("search.seed", (1,))
+    delta, seed = SweptSetting("objective.delta", (1,)), SweptSetting("search.seed", (1,))
     assert labels((delta, seed)) == ["delta", "seed"]
     paths = ("search.joint.steps", "stop.steps")
-    assert labels(tuple(Sweep(path, (1,)) for path in paths)) == list(paths)
+    assert labels(tuple(SweptSetting(path, (1,)) for path in paths)) == list(paths)

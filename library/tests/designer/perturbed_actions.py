@@ -29,7 +29,7 @@ def perturbed_actions(
     """The actions on one specimen. Increments are rounded up or down by a draw that antithetic
     perturbations share; it is not the simulator's draw."""
     native = native_bounds(bounds)
-    noise = iter(perturbation_noise(seed, specimen_key, table.rule_count, perturbation.signs))
+    noise = iter(perturbation_noise(seed, specimen_key, table.rule_count))
     scale = perturbation.scale
     actions = []
     for rule in range(table.rule_count):

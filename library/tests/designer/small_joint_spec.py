@@ -44,7 +44,7 @@ def small_joint_spec(
     seed: int = 1,
     simulated_seconds: float = 10,
     stop: Mapping[str, float] | None = None,
-    edition: int = 1,
+    edition: int = 3,
     **joint: float | str,
 ) -> spec_pb2.DesignSpec:
     """The specification with the given options of `search.joint`, and of `stop`."""

@@ -7,7 +7,7 @@ from remy_proto.v1 import spec_pb2
 
 _TEXT = """
 name: small-pattern
-edition: 1
+edition: 3
 network:
   rate_mbps: {uniform: {low: 10, high: 20}}
   rtt_ms: {uniform: {low: 100, high: 200}}

@@ -68,7 +68,9 @@ def test_any_other_bytes_are_refused(data: bytes) -> None:
 def test_another_format_version_is_named() -> None:
     sealed = checkpoint_pb2.SealedCheckpoint.FromString(_DATA)
     sealed.format_version = 7
-    with pytest.raises(CheckpointError, match=r"format version 7; .* version 1"):
+    with pytest.raises(
+        CheckpointError, match=r"format version 7, .* reads version 2 only; let the version"
+    ):
         Designer.resume(SPEC, sealed.SerializeToString())
 
 

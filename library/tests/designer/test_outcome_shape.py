@@ -47,10 +47,6 @@ _DAMAGE: dict[str, tuple[Damage, str]] = {
         lambda outcome: outcome.rule_uses.append(7),
         "counts the uses of 2 rules, not of 1",
     ),
-    "an older simulator's": (
-        lambda outcome: outcome.outcomes.add(),
-        "in the form of simulators of version 0.1",
-    ),
 }
 
 

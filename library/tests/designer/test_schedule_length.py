@@ -6,7 +6,7 @@ from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_pattern_spec import small_pattern_spec
 from library.tests.designer.small_spec import small_spec
 from remy_farm.designer import DesignerError
-from remy_farm.designer.checkpoint import search_digests
+from remy_farm.designer.checkpoint import search_digest
 from remy_farm.designer.search import with_steps
 from remy_proto.v1 import spec_pb2
 
@@ -23,7 +23,7 @@ def test_steps_take_the_place_of_steps_and_of_cpu_time() -> None:
     "spec", [small_joint_spec(), small_pattern_spec()], ids=["joint", "pattern"]
 )
 def test_a_design_may_go_on_with_another_length(spec: spec_pb2.DesignSpec) -> None:
-    assert search_digests(with_steps(spec, 1000)) == search_digests(spec)
+    assert search_digest(with_steps(spec, 1000)) == search_digest(spec)
 
 
 def test_the_paper_s_search_has_no_schedule() -> None:

@@ -49,7 +49,7 @@ def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
     table = RuleTable([0, 3], [([], _ACTION)])
     memory = _memory({0: {0: {1: 10, 50: 1, 900: 10}, 3: {7: 1}}})
 
-    thresholds = median_thresholds(table, 0, memory)
+    thresholds = median_thresholds(table, 0, memory, like_reference=True)
 
     assert [axis for axis, _ in thresholds] == [0, 3]
     assert [value for _, value in thresholds] == pytest.approx([50, 7], rel=0.03)
@@ -69,18 +69,24 @@ def test_outcomes_of_all_specimens_count_in_any_order() -> None:
     ]
 
     memory = memory_summaries(assemble(request, parts))
-    thresholds = median_thresholds(table, 0, memory)
+    thresholds = median_thresholds(table, 0, memory, like_reference=True)
 
     assert memory == memory_summaries(assemble(request, parts[::-1]))
-    assert thresholds == median_thresholds(table, 0, _memory({0: {0: {10: 3, 20: 3, 30: 4}}}))
+    assert thresholds == median_thresholds(
+        table, 0, _memory({0: {0: {10: 3, 20: 3, 30: 4}}}), like_reference=True
+    )
 
 
 def test_only_the_rule_s_own_memory_counts() -> None:
     table = RuleTable([0], [([(0, 100.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     memory = _memory({0: {0: {5: 1}}, 1: {0: {500: 9}}})
 
-    assert median_thresholds(table, 0, memory)[0][1] == pytest.approx(5, rel=0.03)
-    assert median_thresholds(table, 1, memory)[0][1] == pytest.approx(500, rel=0.03)
+    assert median_thresholds(table, 0, memory, like_reference=True)[0][1] == pytest.approx(
+        5, rel=0.03
+    )
+    assert median_thresholds(table, 1, memory, like_reference=True)[0][1] == pytest.approx(
+        500, rel=0.03
+    )
 
 
 def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
@@ -88,7 +94,7 @@ def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
     lower, upper = table.region(1)
     assert lower[2] == 1
 
-    thresholds = median_thresholds(table, 1, _memory({1: {2: {0.5: 9}}}))
+    thresholds = median_thresholds(table, 1, _memory({1: {2: {0.5: 9}}}), like_reference=True)
 
     assert thresholds == [(2, (1 + upper[2]) / 2)]
 
@@ -108,7 +114,9 @@ def test_an_axis_too_narrow_to_be_divided_is_left_out() -> None:
     assert table.region(narrow)[0][0] == low
     assert table.region(narrow)[1][0] == high
 
-    thresholds = median_thresholds(table, narrow, _memory({narrow: {0: {low: 5}, 1: {50: 5}}}))
+    thresholds = median_thresholds(
+        table, narrow, _memory({narrow: {0: {low: 5}, 1: {50: 5}}}), like_reference=True
+    )
 
     assert [axis for axis, _ in thresholds] == [1]
 
@@ -117,13 +125,13 @@ def test_the_split_is_one_that_the_table_takes() -> None:
     table = RuleTable([0, 1, 2, 3], [([], _ACTION)])
     values = {axis: {remy_simulator.uniform(1, axis, n): 1 for n in range(50)} for axis in range(4)}
 
-    split = table.split(0, median_thresholds(table, 0, _memory({0: values})))
+    split = table.split(0, median_thresholds(table, 0, _memory({0: values}), like_reference=True))
 
     assert split.rule_count == 16
     assert [split.action(rule) for rule in range(16)] == [_ACTION] * 16
 
 
-# In the mended search
+# Where nothing lies inside of a rule's region
 
 _STARTING = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)])
 
@@ -131,27 +139,32 @@ _STARTING = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)
 def test_the_rule_of_senders_that_have_measured_nothing_is_not_divided() -> None:
     memory = _memory({0: {0: {0: 9}, 2: {0: 9}}, 1: {0: {5: 1}, 2: {1.5: 1}}})
     assert has_start_rule(_STARTING)
-    assert median_thresholds(_STARTING, 0, memory, mended=True) == []
+    assert median_thresholds(_STARTING, 0, memory) == []
     # Without a boundary below every measured value it is a rule like any other.
     other = RuleTable([0, 2], [([(2, 1.5)], _NODE), ([], _ACTION), ([], _ACTION)])
     assert not has_start_rule(other)
-    assert [axis for axis, _ in median_thresholds(other, 0, _memory({0: {0: {5: 1}}}), mended=True)]
+    assert [axis for axis, _ in median_thresholds(other, 0, _memory({0: {0: {5: 1}}}))]
 
 
 def test_a_signal_that_stands_still_is_not_divided_on() -> None:
     """An RTT ratio of 1, as where no queue builds up, has nothing below it that ever occurs."""
     memory = _memory({1: {0: {5: 9}, 2: {1.0: 5, 1.5: 4}}})
-    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory, mended=True)] == [0]
-    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory)] == [0, 2]
+    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory)] == [0]
+    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory, like_reference=True)] == [
+        0,
+        2,
+    ]
     queueing = _memory({1: {0: {5: 9}, 2: {1.0: 4, 1.5: 5}}})
-    assert dict(median_thresholds(_STARTING, 1, queueing, mended=True))[2] > 1.0
+    assert dict(median_thresholds(_STARTING, 1, queueing))[2] > 1.0
 
 
 def test_a_signal_without_a_median_inside_is_left_out_rather_than_halved() -> None:
     table = RuleTable([2], [([(2, 1.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     memory = _memory({1: {2: {0.5: 9}}})
-    assert median_thresholds(table, 1, memory, mended=True) == []
-    assert median_thresholds(table, 1, memory) == [(2, (1 + table.domain_upper) / 2)]
+    assert median_thresholds(table, 1, memory) == []
+    assert median_thresholds(table, 1, memory, like_reference=True) == [
+        (2, (1 + table.domain_upper) / 2)
+    ]
 
 
 def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
@@ -160,7 +173,7 @@ def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
     divided_on = {
         room: [axis for axis, _ in split.thresholds] if split else None
         for room in (0, 1, 2, 3, 6, 7, None)
-        for split in [split_most_used(table, outcome, mended=True, room=room)]
+        for split in [split_most_used(table, outcome, room=room)]
     }
     assert divided_on == {
         0: None,
@@ -224,7 +237,7 @@ def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_
         memory = {rule: {axis: {value: 9} for axis, value in values.items()}}
         outcome = _outcome(memory)
         outcome.rule_uses[rule] = 9
-        split = split_most_used(table, outcome, mended=True)
+        split = split_most_used(table, outcome)
         assert split is not None
         return table.split(split.rule, split.thresholds)
 

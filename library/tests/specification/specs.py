@@ -118,6 +118,7 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
     )
     return spec_pb2.DesignSpec(
         name=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)),
+        edition=draw(st.integers(2, 3)),
         network=draw(_networks()),
         objective=spec_pb2.Objective(
             alpha=draw(st.floats(0, 10)),

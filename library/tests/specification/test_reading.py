@@ -39,7 +39,7 @@ def test_the_second_edition_tells_ages_by_averages() -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["search: {mode: paper}", "edition: 1", "rules: absolute"])
+@pytest.mark.parametrize("line", ["search: {mode: paper}", "rules: absolute"])
 def test_the_signals_of_absolute_rules_are_the_paper_s(line: str) -> None:
     spec = parse_spec(with_line(line))
     assert spec.rules == rule_table_pb2.RULES_ABSOLUTE

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 import yaml
 from hypothesis import given
 
@@ -13,10 +14,10 @@ from library.tests.specification.specs import MINIMAL, specs, with_line
 from remy_farm.specification import (
     check_spec,
     content_digest,
-    first_digest,
     parse_spec,
     to_yaml,
 )
+from remy_farm.specification.writing import DEFAULTS_AND_SEARCH_VERSION, _deviations
 from remy_proto.v1 import spec_pb2
 
 _DIGEST = """
@@ -61,13 +62,10 @@ def test_zeros_of_either_sign_have_one_digest() -> None:
     assert content_digest(one) == content_digest(other)
 
 
-def test_the_digest_is_the_same_in_every_process_and_version() -> None:
-    """A checkpoint names its specification by this digest, so that it must never change."""
-    expected = "84f67e8b6dede9ff5ef00f980c57ffd4bad3d7febaecf65ccb678fab74d667c2"
-    before_editions = "aa0546c0291801209514b35377afcae9aaf4f332076905341f6b9f25de2f5cc0"
-    text = with_line("signals: [rec_ewma, send_ewma]") + "edition: 1\n"
-    assert content_digest(parse_spec(text)) == expected
-    assert first_digest(parse_spec(text)) == before_editions
+def test_the_digest_is_the_same_in_every_process() -> None:
+    """A checkpoint names its specification by this digest."""
+    text = with_line("signals: [rec_ewma, send_ewma]")
+    expected = content_digest(parse_spec(text))
     result = subprocess.run(
         [sys.executable, "-c", _DIGEST], input=text, capture_output=True, text=True, check=True
     )
@@ -120,54 +118,30 @@ workers: {}
     )
 
 
-def test_the_canonical_text_of_a_minimal_specification_of_the_first_edition() -> None:
-    assert to_yaml(parse_spec(MINIMAL + "edition: 1\n")) == (
-        """\
-name: small
-edition: 1
-network:
-  rate_mbps: 15
-  rtt_ms: 150
-  senders: 2
-  buffer: infinite
-  loss_probability: 0
-  traffic: {exponential_time: {mean_ms: 5000}, mean_off_ms: 5000}
-  packet_bytes: 1500
-objective:
-  alpha: 1
-  beta: 1
-  delta: 1
-  throughput: equal_share
-  minimum_on_ms: 0
-signals: [send_ewma, rec_ewma, rtt_ratio]
-rules: absolute
-search:
-  mode: joint
-  specimens: 16
-  simulated_seconds: 30
-  seed: 1
-  joint:
-    steps: 1200
-    starts: 1
-    start_steps: 200
-    maximum_rules: 72
-    first_split: 60
-    steps_per_split: 35
-    perturbation: 0.15
-    step_size: 0.015
-    fine_share: 0.35
-    steps_per_epoch: 100
-    validation_specimens: 128
-    window_multiple: {minimum: 0, maximum: 1}
-    window_increment: {minimum: 0, maximum: 256}
-    intersend_ms: {minimum: 0.25, maximum: 40}
-    splits: orthants
-    overgrowth: 0
-stop:
-  epochs: 4
-workers: {}
-"""
-    )
+@given(specs())
+def test_the_digest_counts_fields_by_their_numbers(spec: spec_pb2.DesignSpec) -> None:
+    """A field that is renamed changes no digest: what is hashed holds no name of a field."""
+    waiting: list[object] = [_deviations(spec)]
+    while waiting:
+        match waiting.pop():
+            case dict() as fields:
+                assert all(key.isdecimal() for key in fields)
+                waiting += fields.values()
+            case list() as items:
+                waiting += items
+
+
+def test_what_stands_at_its_default_counts_as_if_it_were_left_out() -> None:
+    spelt = to_yaml(parse_spec(MINIMAL))
+    assert "perturbation: 0.15" in spelt
+    assert content_digest(parse_spec(spelt)) == content_digest(parse_spec(MINIMAL))
+
+
+def test_no_digest_outlives_a_change_of_defaults_or_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = content_digest(parse_spec(MINIMAL))
+    name = "remy_farm.specification.writing.DEFAULTS_AND_SEARCH_VERSION"
+    monkeypatch.setattr(name, DEFAULTS_AND_SEARCH_VERSION + 1)
+    assert content_digest(parse_spec(MINIMAL)) != before
 
 
 def test_json_reads_like_yaml() -> None:

@@ -9,7 +9,6 @@ this package has the rule, and how a field is added.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -18,10 +17,25 @@ from google.protobuf.message import Message
 
 from remy_proto.v1 import constraints_pb2, rule_table_pb2, spec_pb2
 
+__all__ = [
+    "Default",
+    "FIRST_EDITION",
+    "NEWEST_EDITION",
+    "complete",
+    "constraint_of",
+    "default_message",
+    "default_of",
+    "default_text",
+    "edition_of",
+    "is_alternative",
+    "rules",
+    "scalar",
+    "signals",
+    "simulated_seconds",
+]
+
 #: The edition of a specification that is completed now and names none.
 NEWEST_EDITION: Final = 3
-#: The edition of a complete specification that names none.
-FIRST_EDITION: Final = 1
 
 #: A default as it is declared: a number or word, or several, or a mapping.
 Default: TypeAlias = str | list[str] | dict[str, str]
@@ -42,25 +56,23 @@ _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_QUEUEING_DELAY,
     rule_table_pb2.SIGNAL_QUEUE_LENGTH,
 )
-# The first edition whose default signals are of scale-free rules; those of the first are of absolute ones.
-_SCALE_FREE_EDITION: Final = 2
+# Absolute rules look at these unless a specification says otherwise.
+_USUAL_ABSOLUTE_SIGNALS: Final = (
+    rule_table_pb2.SIGNAL_SEND_EWMA,
+    rule_table_pb2.SIGNAL_REC_EWMA,
+    rule_table_pb2.SIGNAL_RTT_RATIO,
+)
 _TOKEN: Final = re.compile(r"[^\s,:{}\[\]]+")
 
 
 def complete(message: _MessageT, *, edition: int = NEWEST_EDITION) -> _MessageT:
     """Fills in, in place, what a message leaves out and has a default for; returns the message.
 
-    A specification in it names the edition of its defaults from then on. It was `edition` if it
-    named none; one that was complete without naming any is of the first edition, and stays as it
-    is. What is required and missing stays missing, and nothing is checked.
+    A specification in it names the edition of its defaults from then on, which is `edition` if it
+    named none. What is required and missing stays missing, and nothing is checked.
     """
     _complete(message, edition, {})
     return message
-
-
-def edition_of(spec: spec_pb2.DesignSpec) -> int:
-    """The edition of a complete specification."""
-    return spec.edition if spec.HasField("edition") else FIRST_EDITION
 
 
 def constraint_of(field: FieldDescriptor) -> constraints_pb2.Constraint:
@@ -147,9 +159,9 @@ def rules(spec: spec_pb2.DesignSpec, edition: int) -> int:
 
 def signals(rules: int, edition: int) -> list[int]:
     """The default of `signals`, which depends on the rules."""
+    if rules in (rule_table_pb2.RULES_UNSPECIFIED, rule_table_pb2.RULES_ABSOLUTE):
+        return list(_USUAL_ABSOLUTE_SIGNALS)
     field = spec_pb2.DesignSpec.DESCRIPTOR.fields_by_name["signals"]
-    is_absolute = rules in (rule_table_pb2.RULES_UNSPECIFIED, rule_table_pb2.RULES_ABSOLUTE)
-    edition = FIRST_EDITION if is_absolute else max(edition, _SCALE_FREE_EDITION)
     return [scalar(field, word) for word in default_of(field, edition) or ()]
 
 
@@ -159,12 +171,8 @@ def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None
         return
     spec: Any = message
     if not spec.HasField("edition"):
-        if _was_completed_before_editions(spec):
-            _write_zeros(spec)
-            edition = FIRST_EDITION
-        else:
-            spec.edition = edition
-    edition = spec.edition or FIRST_EDITION
+        spec.edition = edition
+    edition = spec.edition
     given, has_rules = list(spec.signals), spec.HasField("rules")
     _fill(spec, edition, inherited)
     if not has_rules:
@@ -224,76 +232,4 @@ def _fillable(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
             field.message_type is not None
             and (field.message_type.full_name == _SPEC or _fillable(field.message_type))
         )
-    )
-
-
-def _was_completed_before_editions(spec: spec_pb2.DesignSpec) -> bool:
-    """Whether a version without editions may have completed a specification.
-
-    It left nothing out. Its numbers had no presence, so that a zero was not written; where one is
-    written, nothing is missing either.
-    """
-    kinds = set(_what_is_missing(spec, {}))
-    return "field" not in kinds and kinds != {"zero", "written zero"}
-
-
-def _what_is_missing(message: Message, inherited: dict[str, str]) -> Iterator[str]:
-    """One of "field", "zero" and "written zero" for each field of the kind."""
-    for field in message.DESCRIPTOR.fields:
-        constraint = constraint_of(field)
-        if constraint.added_later:
-            continue
-        default = default_of(field, FIRST_EDITION)
-        expected = (
-            default is not None or constraint.required or bool(constraint.required_unless)
-        )
-        value = getattr(message, field.name)
-        if field.is_repeated:
-            if default is not None and not value:
-                yield "field"
-        elif field.message_type is not None:
-            if message.HasField(field.name):
-                keys = default if isinstance(default, dict) else {}
-                yield from _what_is_missing(value, keys)
-            elif expected:
-                yield "field"
-        elif constraint.may_be_absent and not expected:
-            if field.name in inherited and not message.HasField(field.name):
-                yield "field"
-        elif is_alternative(field):
-            continue
-        elif message.HasField(field.name):
-            if expected and value == 0:
-                yield "written zero"
-        elif expected and _may_be_zero(field, constraint):
-            yield "zero"
-        else:
-            yield "field"
-
-
-def _write_zeros(message: Message) -> None:
-    """Writes the zeros that a version without presence could not write."""
-    for field in message.DESCRIPTOR.fields:
-        constraint = constraint_of(field)
-        if field.message_type is not None:
-            if not field.is_repeated and message.HasField(field.name):
-                _write_zeros(getattr(message, field.name))
-        elif (
-            not field.is_repeated
-            and not message.HasField(field.name)
-            and not constraint.added_later
-            and (constraint.default or constraint.required)
-            and _may_be_zero(field, constraint)
-        ):
-            setattr(message, field.name, 0)
-
-
-def _may_be_zero(field: FieldDescriptor, constraint: constraints_pb2.Constraint) -> bool:
-    if field.enum_type is not None or field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return False
-    low = constraint.minimum
-    return (
-        not constraint.HasField("minimum")
-        or low < 0
-        or (low == 0 and not constraint.exclusive_minimum)
     )

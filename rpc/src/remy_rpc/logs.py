@@ -10,6 +10,14 @@ from typing import Any, TextIO
 
 import structlog
 
+__all__ = [
+    "LEVELS",
+    "hide_secrets",
+    "report_lines",
+    "set_up_logs",
+    "without_secrets",
+]
+
 _LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,

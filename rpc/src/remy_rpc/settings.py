@@ -10,6 +10,24 @@ from pathlib import Path
 
 from remy_proto.files import read_begin
 
+__all__ = [
+    "DEFAULT_HOST",
+    "DEFAULT_PORT",
+    "UNIX_PREFIX",
+    "Address",
+    "SettingsError",
+    "TlsFiles",
+    "Token",
+    "UnixSocket",
+    "call_metadata",
+    "parse_address",
+    "parse_coordinator",
+    "parse_listen_address",
+    "read_limited",
+    "read_token_file",
+    "tls_settings",
+]
+
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 50051
 #: What comes before the path of a socket of this machine, as gRPC writes it.

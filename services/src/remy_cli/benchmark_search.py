@@ -30,13 +30,12 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_farm.analysis.wording import several, with_error
-from remy_farm.designer.search import with_steps
-from remy_farm.evaluation.measures import Evaluate
+from remy_farm.analysis import several, with_error
+from remy_farm.designer import with_steps
+from remy_farm.evaluation import Evaluate
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
-from remy_farm.specification import parse_setting
-from remy_farm.specification.reading import Tree
+from remy_farm.specification import Tree, parse_setting
 from remy_laboratory.search_benchmark import (
     GENERAL_PURPOSE,
     GROUPS,

@@ -19,7 +19,7 @@ from rich.text import Text
 from remy_simulator.cpus import allowed_cpus
 
 if TYPE_CHECKING:
-    from remy_farm.evaluation.local import LocalEvaluator
+    from remy_farm.evaluation import LocalEvaluator
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -118,7 +118,7 @@ quiet_option = switch("--quiet", "Show no progress.")
 def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
     """An evaluator on this process's threads, until the command ends."""
     # Evaluators load numpy, which help and mistakes do not wait for.
-    from remy_farm.evaluation.local import LocalEvaluator
+    from remy_farm.evaluation import LocalEvaluator
 
     return closing(LocalEvaluator(threads))
 

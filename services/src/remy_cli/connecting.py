@@ -16,16 +16,13 @@ from remy_cli.coordinator import check_environment
 from remy_cli.failures import ExitCode, Failure, complain
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
-from remy_services.client.settings import (
-    CONFIGURATION_VARIABLE,
+from remy_services.client import (
     PATIENCE_SECONDS,
     ConnectionSettings,
     Given,
-    configuration_path,
-    read_configuration,
-    settings_of,
+    found_settings,
 )
-from remy_services.jobs.wording import state_name
+from remy_services.jobs import state_name
 
 # gRPC takes long to load, and commands that may do without a coordinator have these options, too:
 # what needs it is imported where it is used.
@@ -99,8 +96,7 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*, patience_seconds: float, **values: Any) -> Any:
-        from remy_services.client.connection import Connection
-        from remy_services.client.design_client import DesignClient
+        from remy_services.client import Connection, DesignClient
 
         with failures_of_the_service():
             settings = connection_settings(taken(values))
@@ -130,15 +126,13 @@ def with_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def connection_settings(given: Given) -> ConnectionSettings:
     """What flags, environment and configuration file amount to. Raises SettingsError."""
     check_environment(os.environ)
-    path = configuration_path(os.environ)
-    file = read_configuration(path, required=bool(os.environ.get(CONFIGURATION_VARIABLE)))
-    return settings_of(given, os.environ, file, file_name=str(path))
+    return found_settings(given, os.environ)
 
 
 @contextmanager
 def failures_of_the_service() -> Iterator[None]:
     """Has what goes wrong with a coordinator end the command with its sentence and exit code."""
-    from remy_services.client.status import ServiceError
+    from remy_services.client import ServiceError
 
     try:
         yield
@@ -167,9 +161,7 @@ class JobName(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from remy_services.client.connection import Connection
-        from remy_services.client.design_client import DesignClient
-        from remy_services.client.status import ServiceError
+        from remy_services.client import Connection, DesignClient, ServiceError
 
         request = messages.ListJobsRequest(name_contains=incomplete, page_size=_MOST_COMPLETIONS)
         try:

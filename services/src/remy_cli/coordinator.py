@@ -25,8 +25,7 @@ from remy_rpc.settings import Address, SettingsError, parse_listen_address
 from remy_simulator.cpus import allowed_cpus
 
 if TYPE_CHECKING:
-    from remy_services.coordinator.server import ServerSettings
-    from remy_services.coordinator.tls import ServerTls
+    from remy_services.coordinator import ServerSettings, ServerTls
 
 #: What the environment's variables begin with; --listen is REMY_FARM_COORDINATOR_LISTEN.
 VARIABLE_PREFIX = "REMY_FARM_COORDINATOR"
@@ -41,7 +40,7 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
     if path is None:
         return
     from remy_farm.files import read_file
-    from remy_farm.specification.reading import read_yaml
+    from remy_farm.specification import read_yaml
 
     try:
         text = read_file(path, limit=_MOST_CONFIG_BYTES).decode()
@@ -289,9 +288,8 @@ def command(
     import asyncio
 
     from remy_rpc.logs import set_up_logs
-    from remy_services.coordinator.instrumentation import ExportSettings, exported
-    from remy_services.coordinator.server import serve
-    from remy_services.stores.contract import StoreError
+    from remy_services.coordinator import ExportSettings, exported, serve
+    from remy_services.stores import StoreError
 
     set_up_logs(log_level)
     try:
@@ -311,11 +309,9 @@ def command(
 def _settings(**options: Any) -> ServerSettings:
     """What the options come to; raises SettingsError. Those without a group of their own have the
     names of ServerSettings' fields."""
-    from remy_services.coordinator.checkpointing import RunSettings
-    from remy_services.coordinator.farm import CallLimits, FarmSettings
-    from remy_services.coordinator.server import ServerSettings
-    from remy_services.jobs.progress import QueueLimits
-    from remy_services.transport.ray import RaySettings
+    from remy_services.coordinator import CallLimits, FarmSettings, RunSettings, ServerSettings
+    from remy_services.jobs import QueueLimits
+    from remy_services.transport import RaySettings
 
     take = options.pop
     days = take("retention_days")
@@ -358,7 +354,7 @@ def _optional(text: str | None) -> Address | None:
 
 
 def _tls(cert: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
-    from remy_services.coordinator.tls import ServerTls
+    from remy_services.coordinator import ServerTls
 
     if cert is not None and key is not None:
         return ServerTls(cert, key, client_ca)

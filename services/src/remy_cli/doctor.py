@@ -17,14 +17,12 @@ from remy_cli.connecting import (
     with_connection_options,
 )
 from remy_cli.failures import ExitCode
-from remy_farm.analysis.wording import several
+from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
-from remy_services.client.design_client import DesignClient
-from remy_services.client.doctor import Check, Finding, Verdict, diagnose
-from remy_services.client.settings import Given
-from remy_services.jobs.wording import message_tree
+from remy_services.client import Check, DesignClient, Finding, Given, Verdict, diagnose
+from remy_services.jobs import message_tree
 from remy_simulator import fingerprint, protocols_fingerprint
 
 

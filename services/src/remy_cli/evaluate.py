@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
+import remy_farm as rf
 from remy_cli import failures
 from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_pairs,
@@ -25,12 +25,18 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import BODY, SENDER
-from remy_farm.analysis.wording import count, estimate_tree, number, with_error
-from remy_farm.evaluation.measures import Summary, Trial, try_table
-from remy_farm.evaluation.senders import RECEIVED, REMYCC, Words, check_usual_body, parse_sender
+from remy_farm.analysis import count, estimate_tree, number, with_error
+from remy_farm.evaluation import (
+    RECEIVED,
+    REMYCC,
+    Summary,
+    Trial,
+    Words,
+    check_usual_body,
+    parse_sender,
+)
 from remy_farm.remycc import read_remycc, write_remycc
-from remy_farm.specification import SpecError, load_spec, load_spec_of_one_table, to_yaml
-from remy_farm.specification.networks import designs
+from remy_farm.specification import SpecError, designs, load_spec, load_spec_of_one_table, to_yaml
 from remy_proto.v1 import evaluation_pb2
 
 
@@ -97,29 +103,25 @@ def evaluate_command(
             f"--remycc is given {len(remycc_paths)} times, but {spec_path} designs {len(names)} "
             f"({', '.join(names)})"
         )
-    table = None
-    if words.remycc is not None:
-        table = read_remycc(words.remycc, time_unit_ms).table
-    started = time.process_time()
-    with local_evaluator(threads) as evaluator:
-        trial = try_table(
-            spec,
-            table,
-            seed=seed,
-            specimens=specimens,
-            evaluate=evaluator.evaluate,
-            senders=words.group(transport),
-            companions=[read_remycc(each, time_unit_ms).table for each in remycc_paths[1:]],
-        )
-    cpu_seconds = time.process_time() - started
-    throughput_of = words.throughput_of(transport)
+    paths = remycc_paths or ([words.remycc] if words.remycc is not None else [])
+    tables = tuple(rf.load_table(Path(path), time_unit_ms=time_unit_ms) for path in paths)
+    scores = rf.evaluate(
+        tables or words.name,
+        rf.Spec.of_message(spec, spec_path),
+        networks=specimens,
+        seed=seed,
+        transport=words.body or transport,
+        threads=threads,
+    )
+    (score,) = scores
     if as_json:
         # What was printed before there were others stays as it was.
-        named = {} if throughput_of == RECEIVED else {"throughput_of": throughput_of}
-        print_json({**named, **_tree(trial, seed, cpu_seconds)})
+        named = {"throughput_of": score.throughput_of}
+        named = {} if score.throughput_of == RECEIVED else named
+        print_json({**named, **_tree(score.trial, seed, scores.cpu_seconds)})
     else:
-        _print_evaluation(trial, cpu_seconds)
-        if throughput_of != RECEIVED:
+        _print_evaluation(score.trial, scores.cpu_seconds)
+        if score.throughput_of != RECEIVED:
             click.echo("Throughput is of packets handed on in order.")
 
 

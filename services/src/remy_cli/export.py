@@ -20,8 +20,14 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.evaluate import SUMMARY_HEAD, summary_cells, summary_tree
-from remy_farm.analysis.export import ExportError, best_export, measure_loss
-from remy_farm.analysis.wording import estimate_tree, several, with_error
+from remy_farm.analysis import (
+    ExportError,
+    best_export,
+    estimate_tree,
+    measure_loss,
+    several,
+    with_error,
+)
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, RemyCCError, check_remycc_name, read_remycc, write_remycc
 from remy_farm.specification import load_spec_of_one_table
@@ -104,8 +110,7 @@ def command(
         return
     source = for_c or for_ebpf
     assert source is not None
-    from remy_laboratory.kernel.fixed_point import IntegerTable, header
-    from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
+    from remy_laboratory.kernel import IntegerTable, ebpf_files, header, write_ebpf
 
     table = IntegerTable.of(read_remycc(source, time_unit_ms).table)
     built = None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+import remy_farm as rf
 from remy_cli.common import (
     FILE,
     NOT_NEGATIVE,
     SPECIMEN_COUNT,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_note,
@@ -30,173 +29,39 @@ from remy_cli.common import (
 )
 from remy_cli.reproduce import FOLDER
 from remy_cli.robustness import certify_table, robustness_option, show_certificate
-from remy_farm.analysis.explain import (
-    Change,
+from remy_farm.analysis import (
     Difference,
-    NetworkSample,
-    PairedScores,
-    SignalStudy,
-    compare_tables,
-    worth_of_signals,
-)
-from remy_farm.analysis.merging import Merging, is_without_loss, merge_siblings
-from remy_farm.analysis.report import action_cells, action_head, region_cells, use_cell
-from remy_farm.analysis.trees import (
-    Action,
     ExplainError,
+    Merging,
+    SignalStudy,
+    action_cells,
+    action_head,
+    action_of,
+    is_without_loss,
+    number,
     pacing_rate,
     pacing_rate_mbps,
+    region_cells,
+    rule_after,
     settled_window,
     settled_window_packets,
+    several,
+    use_cell,
+    with_error,
 )
-from remy_farm.analysis.wording import estimate_tree, number, several, with_error
 from remy_farm.files import FileError
 from remy_farm.remycc import (
     ReadableRule,
     RemyCC,
     RemyCCError,
     check_remycc_name,
-    read_remycc,
-    readable_rules,
     sentence_of_clocks,
-    share_beyond_clocks,
     signal_name,
     write_remycc,
 )
 from remy_farm.specification import load_spec_of_one_table
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
-
-
-def rules_tree(
-    table: RuleTable, readable: Sequence[ReadableRule], uses: Sequence[int] | None
-) -> dict[str, Any]:
-    """All rules by number."""
-    return {
-        "signals": [signal_name(axis, table.rules) for axis in table.signals],
-        "domain_upper": table.domain_upper,
-        "share_beyond_clocks": share_beyond_clocks(readable),
-        "rules": [
-            {
-                "rule": rule.number,
-                "region": _region(rule),
-                **_action(rule),
-                "uses": None if uses is None else uses[rule.number],
-                "use_share": rule.use_share,
-            }
-            for rule in readable
-        ],
-    }
-
-
-def _scores_tree(scores: PairedScores | None, other: str) -> dict[str, float | None]:
-    """`other` is what the second table is called."""
-    pair = scores or PairedScores(None, None, None)
-    return {
-        **estimate_tree(pair.before),
-        **estimate_tree(pair.after, f"score_{other}_mean"),
-        **estimate_tree(pair.difference, "difference_mean"),
-    }
-
-
-def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
-    """Each signal, the one that is worth most first."""
-    return {
-        **estimate_tree(study.score),
-        "signals": [
-            {
-                "signal": signal_name(signal.axis, study.rules),
-                **estimate_tree(signal.scores.after, "score_without_mean"),
-                **estimate_tree(signal.scores.difference, "difference_mean"),
-            }
-            for signal in study.signals
-        ],
-    }
-
-
-def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
-    """All merges that were tried, and the table with those that were accepted."""
-    return {
-        "rules": table.rule_count,
-        "rules_merged": result.table.rule_count,
-        **_scores_tree(result.scores, "merged"),
-        "fresh": _scores_tree(result.fresh, "merged"),
-        "merges": [
-            {
-                "region": _region(merge.rule),
-                "rules": merge.rules,
-                "use_share": merge.rule.use_share,
-                **_action(merge.rule),
-                **estimate_tree(merge.difference, "difference_mean"),
-                "accepted": merge.accepted,
-            }
-            for merge in result.merges
-        ],
-    }
-
-
-def difference_tree(result: Difference) -> dict[str, Any]:
-    """Every region in which two tables differ."""
-    return {
-        "signals": [signal_name(axis, result.rules) for axis in result.signals],
-        "domain_upper": result.domain_upper,
-        "same_regions": result.same_regions,
-        "regions": result.regions,
-        "regions_changed": len(result.changes),
-        "share_of_lookups_changed": result.share_of_lookups,
-        **_scores_tree(result.scores, "other"),
-        "changes": [_change(change) for change in result.changes],
-    }
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "region": _region(change.before),
-        "use_share": change.before.use_share,
-        "distance": change.distance,
-        "before": {"rule": change.before.number, **_action(change.before)},
-        "after": {"rule": change.after_rule, **_action(_after(change))},
-    }
-
-
-def _after(change: Change) -> ReadableRule:
-    """What the second table does in the region of a change."""
-    multiple, increment, intersend_ms = change.after_action
-    return replace(
-        change.before,
-        number=change.after_rule,
-        window_multiple=multiple,
-        window_increment=increment,
-        intersend_ms=intersend_ms,
-    )
-
-
-def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
-    return {signal: {"lower": low, "upper": high} for signal, (low, high) in rule.region.items()}
-
-
-def _action_of(rule: ReadableRule) -> Action:
-    return (rule.window_multiple, rule.window_increment, rule.intersend_ms)
-
-
-def _action(rule: ReadableRule) -> dict[str, float | None]:
-    action = multiple, increment, intersend_ms = _action_of(rule)
-    if rule.is_relative:
-        return {
-            "window_multiple": multiple,
-            "window_increment_percent": increment,
-            "intersend_ratio": intersend_ms,
-            "settled_window_percent": settled_window(action),
-            "pacing_rate_ratio": pacing_rate(action),
-        }
-    return {
-        "window_multiple": multiple,
-        "window_increment": increment,
-        "intersend_ms": intersend_ms,
-        "settled_window_packets": settled_window_packets(action),
-        "pacing_rate_mbps": pacing_rate_mbps(action),
-    }
-
 
 _ABSOLUTE = (
     "EWMAs in ms, domain up to {domain_upper:g}. Applied for ever, an action settles the window at "
@@ -315,7 +180,7 @@ def _print_changes(difference: Difference) -> None:
         cells = [
             old if old == new else f"{old} -> {new}"
             for old, new in zip(
-                action_cells(change.before), action_cells(_after(change)), strict=True
+                action_cells(change.before), action_cells(rule_after(change)), strict=True
             )
         ]
         rows.add_row(
@@ -333,7 +198,7 @@ def _print_changes(difference: Difference) -> None:
 
 
 def _effect_cells(rule: ReadableRule) -> tuple[str, str]:
-    action = _action_of(rule)
+    action = action_of(rule)
     window = settled_window(action) if rule.is_relative else settled_window_packets(action)
     rate = pacing_rate(action) if rule.is_relative else pacing_rate_mbps(action)
     if rule.rules == rule_table_pb2.RULES_ABSOLUTE:
@@ -439,33 +304,33 @@ def command(
     _check_flags(spec_path, signals=signals, merge=merge, diff=other_path is not None)
     if merge_out is not None:
         _check_target(merge_out)
-    remycc = read_remycc(remycc_path, time_unit_ms)
-    other = None if other_path is None else read_remycc(other_path, time_unit_ms).table
-    with ExitStack() as stack:
-        sample = None
-        if spec_path is not None:
-            spec = load_spec_of_one_table(spec_path)
-            evaluator = stack.enter_context(local_evaluator(threads))
-            sample = NetworkSample(spec, seed, specimens, evaluator.evaluate)
-        try:
-            if other is not None:
-                difference = compare_tables(remycc.table, other, sample)
-                if as_json:
-                    print_json(difference_tree(difference))
-                else:
-                    print_difference(difference)
-            elif sample is not None and (signals or merge):
-                _show_measured(remycc, sample, signals, merge, price, merge_out, as_json)
-            else:
-                uses = None if sample is None else sample.trial(remycc.table).rule_uses
-                rules = readable_rules(remycc.table, uses)
-                if as_json:
-                    print_json(rules_tree(remycc.table, rules, uses))
-                else:
-                    print_rules(remycc.table, rules)
-        except ExplainError as error:
-            name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
-            raise RemyCCError(f"{name} cannot be explained: {error}") from error
+    table = rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms)
+    other = None
+    if other_path is not None:
+        other = rf.load_table(Path(other_path), time_unit_ms=time_unit_ms)
+    explanation = rf.explain(
+        table,
+        None if spec_path is None else rf.Spec.of_message(load_spec_of_one_table(spec_path)),
+        networks=specimens,
+        seed=seed,
+        threads=threads,
+        on_progress=ProgressLines(),
+    )
+    try:
+        if other is not None:
+            _show_difference(explanation.difference(other), as_json=as_json)
+        elif signals or merge:
+            tree = {"specimens": specimens, "seed": seed}
+            asked = _Asked(signals, merge, price, merge_out)
+            _show_measured(table, explanation, asked, tree, as_json=as_json)
+        elif as_json:
+            print_json(explanation.to_dict())
+        else:
+            used = explanation.table
+            print_rules(used.rule_table, used.rules)
+    except ExplainError as error:
+        name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
+        raise RemyCCError(f"{name} cannot be explained: {error}") from error
 
 
 def _check_flags(spec_path: str | None, *, signals: bool, merge: bool, diff: bool) -> None:
@@ -484,32 +349,47 @@ def _check_target(merge_out: str) -> None:
         raise FileError(f"{merge_out}: cannot be written ({folder} is not a folder)")
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be measured."""
+
+    signals: bool
+    merge: bool
+    price: float | None
+    merge_out: str | None
+
+
+def _show_difference(difference: rf.Explained[Difference], *, as_json: bool) -> None:
+    if as_json:
+        print_json(difference.to_dict())
+    else:
+        print_difference(difference.found)
+
+
 def _show_measured(
-    remycc: RemyCC,
-    sample: NetworkSample,
-    signals: bool,
-    merge: bool,
-    price: float | None,
-    merge_out: str | None,
+    table: rf.Table,
+    explanation: rf.Explanation,
+    asked: _Asked,
+    tree: dict[str, Any],
+    *,
     as_json: bool,
 ) -> None:
-    tree: dict[str, Any] = {"specimens": sample.specimens, "seed": sample.seed}
-    lines = ProgressLines()
-    if signals:
-        study = worth_of_signals(remycc.table, sample, lines)
-        tree["signal_worth"] = signal_worth_tree(study)
+    if asked.signals:
+        study = explanation.signal_worth()
+        tree["signal_worth"] = study.to_dict()
         if not as_json:
-            print_signal_worth(study)
-    if merge:
-        merging = merge_siblings(remycc.table, sample, lines, price)
-        if merge_out is not None:
-            write_remycc(merge_out, RemyCC(merging.table, remycc.dna_metadata))
-        tree["merging"] = {**merging_tree(remycc.table, merging), "written": merge_out}
+            print_signal_worth(study.found)
+    if asked.merge:
+        merging = explanation.merged(price=asked.price)
+        if asked.merge_out is not None:
+            merged = RemyCC(merging.found.table, table.remycc.dna_metadata)
+            write_remycc(asked.merge_out, merged)
+        tree["merging"] = {**merging.to_dict(), "written": asked.merge_out}
         if not as_json:
-            if signals:
+            if asked.signals:
                 click.echo()
-            print_merging(remycc.table, merging, priced=price is not None)
-            if merge_out is not None:
-                click.echo(f"The merged table is in {merge_out}.")
+            print_merging(table.rule_table, merging.found, priced=asked.price is not None)
+            if asked.merge_out is not None:
+                click.echo(f"The merged table is in {asked.merge_out}.")
     if as_json:
         print_json(tree)

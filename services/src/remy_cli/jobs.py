@@ -21,21 +21,20 @@ from remy_cli.common import (
 )
 from remy_cli.connecting import JobName, connected, job_argument
 from remy_cli.views import job_table, print_job
-from remy_farm.analysis.history import collect_history
-from remy_farm.analysis.rows import FORMATS, to_csv
-from remy_farm.analysis.wording import several
+from remy_farm.analysis import FORMATS, collect_history, several, to_csv
 from remy_farm.files import write_file
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
-from remy_services.client.design_client import DesignClient
-from remy_services.client.watching import watch_job
-from remy_services.jobs.history import (
+from remy_services.client import DesignClient, watch_job
+from remy_services.jobs import (
     EPOCH_COLUMNS,
     STEP_COLUMNS,
     epoch_rows,
+    job_tree,
+    message_tree,
+    state_name,
     step_rows,
 )
-from remy_services.jobs.wording import job_tree, message_tree, state_name
 
 _STATES = {
     state_name(state): state
@@ -231,7 +230,7 @@ def _past(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
 
 def _drawn(events: list[job_pb2.JobEvent]) -> bytes:
     # Loads what draws, which takes a moment.
-    from remy_farm.analysis.plots import plot_score
+    from remy_farm.analysis import plot_score
 
     return plot_score(
         collect_history(event.progress for event in events if event.HasField("progress"))

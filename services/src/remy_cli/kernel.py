@@ -37,39 +37,45 @@ from remy_cli.common import (
 )
 from remy_cli.export import DEADBAND
 from remy_cli.failures import ExitCode, complain
-from remy_farm.analysis.wording import count
-from remy_farm.evaluation.topologies import SEMANTICS
+from remy_farm.analysis import count
+from remy_farm.evaluation import SEMANTICS
 from remy_farm.files import write_file
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import load_spec_of_one_table
-from remy_laboratory.kernel.checks import check_kernel, check_scores, check_table
-from remy_laboratory.kernel.differential import Differences, compare, compare_compiled
-from remy_laboratory.kernel.fixed_point import IntegerTable, header
-from remy_laboratory.kernel.libbpf import LoadedObject
-from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
-from remy_laboratory.kernel.measuring import (
+from remy_laboratory.kernel import (
+    NOISE_LINK,
     SIMULATED,
     USUAL_JITTER_MS,
+    Differences,
+    IntegerTable,
     Link,
+    LoadedObject,
     Row,
-    Workload,
-    build_emulator,
-    draw,
-    mean_rate_mbps,
-    measure,
-    parse_jitter_box,
-    predict,
-)
-from remy_laboratory.kernel.noise import NOISE_LINK, draw_noise, measure_noise
-from remy_laboratory.kernel.running import (
     RunRecord,
     Scope,
+    Workload,
+    build_emulator,
+    check_kernel,
+    check_scores,
+    check_table,
     clean_up,
+    compare,
+    compare_compiled,
     counters,
+    draw,
+    draw_noise,
+    ebpf_files,
+    header,
     held_signals,
-    running,
+    mean_rate_mbps,
+    measure,
+    measure_noise,
+    parse_jitter_box,
+    predict,
+    running_table,
     states,
     stop,
+    write_ebpf,
 )
 
 deadband_option = option(
@@ -224,7 +230,7 @@ def run_command(
     # From here on a signal waits until there is something to undo, and is heard then.
     with (
         held_signals() as wait_for_a_signal,
-        running(Path(folder), scope, for_all=for_all, pin=where) as state,
+        running_table(Path(folder), scope, for_all=for_all, pin=where) as state,
     ):
         say(f"{state.name} runs; {_users(state)}.")
         if where is None:
@@ -417,7 +423,7 @@ def measure_command(
         emulator = build_emulator(folder)
         files = ebpf_files(IntegerTable.of(table), name, deadband_us=deadband_us)
         write_ebpf(folder / "exported", files)
-        stack.enter_context(running(folder / "exported", Scope()))
+        stack.enter_context(running_table(folder / "exported", Scope()))
         rows = []
         for load in loads:
             for algorithm in (name, *beside):

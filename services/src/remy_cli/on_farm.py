@@ -20,16 +20,15 @@ from remy_cli.connecting import (
 )
 from remy_cli.failures import ExitCode, Failure, complain
 from remy_cli.views import Meter, called
-from remy_farm.analysis.wording import several
+from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
-from remy_services.client.settings import Given
-from remy_services.jobs.wording import state
+from remy_services.client import Given
+from remy_services.jobs import state
 
 if TYPE_CHECKING:
-    from remy_laboratory.studies.cells import CellBatch, CellRunner
-    from remy_services.client.connection import Connection
-    from remy_services.client.design_client import DesignClient
+    from remy_laboratory.studies import CellBatch, CellRunner
+    from remy_services.client import Connection, DesignClient
 
 _ENDED_BEFORE = (job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_FAILED)
 
@@ -50,8 +49,7 @@ class OnFarm:
         The same parts are the same job, until it has failed or was cancelled. Raises Failure if the
         job does not succeed, ServiceError and SettingsError.
         """
-        from remy_services.client.connection import Connection
-        from remy_services.client.design_client import DesignClient
+        from remy_services.client import Connection, DesignClient
 
         with Connection(
             connection_settings(self.given),
@@ -73,8 +71,8 @@ class OnFarm:
                 runner.take(part, client.outcome(job.id, number))
 
     def _submit(self, client: DesignClient, name: str, parts: Sequence[CellBatch]) -> job_pb2.Job:
-        from remy_services.client.design_client import upload_trace
-        from remy_services.transport.grpc import SimulatorIdentity
+        from remy_services.client import upload_trace
+        from remy_services.transport import SimulatorIdentity
 
         simulator_sha256 = SimulatorIdentity.own().sha256
         contents, recordings = [], {}
@@ -103,7 +101,7 @@ class OnFarm:
 
 def _watched(connection: Connection, job: job_pb2.Job, total: float, shown: Meter) -> job_pb2.Job:
     """The job as it ended."""
-    from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
+    from remy_services.client import ConnectionBack, ConnectionLost, watch_job
 
     for update in watch_job(connection, job.id, after_revision=job.revision):
         match update:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from remy_cli.common import FILE, option, say, switch, time_unit_option
-from remy_farm.analysis.live_page import live_page
+from remy_farm.analysis import live_network_page
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, read_remycc
 
@@ -37,7 +37,7 @@ def command(
     simulator itself, needs nothing from anywhere, and is served to this machine only; --out writes
     it as one file that can be opened or hosted as it is. docs/play.md says what can be done.
     """
-    page = live_page(named_remyccs(tables, time_unit_ms))
+    page = live_network_page(named_remyccs(tables, time_unit_ms))
     if out is not None:
         write_file(out, page)
         click.echo(f"The page is {out}.")

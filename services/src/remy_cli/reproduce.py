@@ -25,26 +25,16 @@ from remy_cli.common import (
 )
 from remy_cli.on_farm import OnFarm, on_farm_options, simulate_missing
 from remy_cli.views import meter
-from remy_farm.analysis.wording import duration, several
-from remy_farm.files import FileError, reason, write_file
+from remy_farm.analysis import duration, several
+from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 
 if TYPE_CHECKING:
-    from remy_laboratory.studies.league import Entrant, LeagueSet, SetResult
-    from remy_laboratory.studies.study import FigureStudy
-    from remy_laboratory.studies.verdicts import FigureResult
+    from remy_laboratory.studies import Entrant, FigureResult, FigureStudy, LeagueSet, SetResult
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Beside the pages: what has been simulated.
 CELLS = "cells.db"
-
-
-def make_folder(path: Path) -> None:
-    """Raises FileError."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be made ({reason(error)})") from error
 
 
 @click.command("reproduce")
@@ -92,10 +82,15 @@ def reproduce_command(
     published are found in the folder that REMY_REFERENCE_DIR names; without it their rows are left
     out.
     """
-    from remy_laboratory.studies.cells import CellRunner, CellStore
-    from remy_laboratory.studies.ns3 import Ns3
-    from remy_laboratory.studies.page import html_page, write_figure
-    from remy_laboratory.studies.verdicts import measure_figure, plan_figure
+    from remy_laboratory.studies import (
+        CellRunner,
+        CellStore,
+        Ns3,
+        html_page,
+        measure_figure,
+        plan_figure,
+        write_figure,
+    )
 
     if evidence is not None and not evidence.endswith(".md"):
         raise click.UsageError(f"{evidence} must be a name that ends in .md")
@@ -145,7 +140,7 @@ def reproduce_command(
 
 def _choose(folder: Path, names: Sequence[str], other: str | None) -> list[FigureStudy]:
     """Those by these names, or all; in another simulator only if that is asked for."""
-    from remy_laboratory.studies.study import find_studies, read_study
+    from remy_laboratory.studies import find_studies, read_study
 
     found = [read_study(path) for path in find_studies(folder)]
     if not found:
@@ -185,7 +180,7 @@ def _write_markdown(
     names: Sequence[str],
     pictures: dict[str, bytes],
 ) -> None:
-    from remy_laboratory.studies.page import markdown_page
+    from remy_laboratory.studies import markdown_page
 
     shown = [
         result for result in results if result.study.picture.shown and result.study.key in pictures
@@ -204,42 +199,19 @@ def _write_markdown(
 
 
 def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
-    from remy_laboratory.studies.page import data_digest
-    from remy_laboratory.studies.verdicts import quantity_name
+    from remy_laboratory.studies import data_digest, figure_tree
 
     return {
         "quick": quick,
         "data_sha256": data_digest(results),
         "cells_simulated": runner.simulated,
         "cells_found": runner.found,
-        "figures": [
-            {
-                "figure": result.study.key,
-                "finding": str(result.verdict()[0]),
-                "why": result.verdict()[1],
-                "runs": result.runs,
-                "expectations": [
-                    {
-                        "what": quantity_name(each.expectation.quantity),
-                        "claim": each.expectation.claim,
-                        "source": each.expectation.source,
-                        "value": each.expectation.value,
-                        "at_least": each.expectation.least,
-                        "at_most": each.expectation.most,
-                        "measured": each.measured,
-                        "standard_error": each.error,
-                        "holds": each.holds,
-                    }
-                    for each in result.checked
-                ],
-            }
-            for result in results
-        ],
+        "figures": [figure_tree(result) for result in results],
     }
 
 
 def _print(results: Sequence[FigureResult]) -> None:
-    from remy_laboratory.studies.page import counts_sentence, verdict_sentence
+    from remy_laboratory.studies import counts_sentence, verdict_sentence
 
     table = PlainTable("figure", "verdict", left=2)
     for result in results:
@@ -300,16 +272,17 @@ def league_command(
     network where its score is within a margin of the best; the page has winning rates, heat maps,
     and the commands that simulate the networks where an entrant is farthest behind.
     """
-    from remy_laboratory.studies.cells import CellRunner, CellStore
-    from remy_laboratory.studies.league import (
+    from remy_laboratory.studies import (
+        CellRunner,
+        CellStore,
         draw_set,
+        league_csv,
         league_page,
         network_files,
+        pictures_of,
         plan_set,
         play_set,
-        to_csv,
     )
-    from remy_laboratory.studies.pictures import pictures_of
 
     leagues = _sets(sets, chosen)
     own = [entrant_of(name) for name in names]
@@ -327,7 +300,7 @@ def league_command(
                 shown.work(plan.league.name)
                 result = play_set(plan, runner, shown.advance)
                 results.append(result)
-                write_file(out / f"{plan.league.name}.csv", to_csv(result))
+                write_file(out / f"{plan.league.name}.csv", league_csv(result))
                 for suffix, content in pictures_of(draw_set(result)).items():
                     write_file(out / f"{plan.league.name}{suffix}", content)
                     if suffix == ".png":
@@ -352,7 +325,7 @@ def league_command(
 
 
 def _sets(folder: Path, chosen: Sequence[str]) -> list[LeagueSet]:
-    from remy_laboratory.studies.league import read_set
+    from remy_laboratory.studies import read_set
 
     found = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
     if not found:
@@ -366,8 +339,8 @@ def _sets(folder: Path, chosen: Sequence[str]) -> list[LeagueSet]:
 
 def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
     """A file, or words. Raises UsageError."""
-    from remy_farm.evaluation.senders import REMYCC, parse_sender
-    from remy_laboratory.studies.league import Entrant
+    from remy_farm.evaluation import REMYCC, parse_sender
+    from remy_laboratory.studies import Entrant
 
     is_table = text.startswith(REMYCC)
     if not is_table and text.partition(",")[0].endswith((".dna", ".json")):
@@ -388,14 +361,14 @@ def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
 
 def rival_protocols() -> list[Entrant]:
     """Whom every table is compared with, without tables of others."""
-    from remy_farm.evaluation.senders import parse_sender
-    from remy_laboratory.studies.league import Entrant
+    from remy_farm.evaluation import parse_sender
+    from remy_laboratory.studies import Entrant
 
     return [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
 
 
 def _rivals() -> list[Entrant]:
-    from remy_laboratory.studies.networks import reference_folder
+    from remy_laboratory.studies import reference_folder
 
     rivals, folder = rival_protocols(), reference_folder()
     if folder is not None:
@@ -407,7 +380,7 @@ def _rivals() -> list[Entrant]:
 def _league_tree(
     results: Sequence[SetResult], asked: Sequence[str], *, quick: bool
 ) -> dict[str, Any]:
-    from remy_laboratory.studies.league import simulate_words
+    from remy_laboratory.studies import simulate_words
 
     return {
         "quick": quick,

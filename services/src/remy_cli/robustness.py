@@ -4,12 +4,12 @@ it is not."""
 from __future__ import annotations
 
 import hashlib
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import remy_farm as rf
 from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
@@ -27,18 +27,17 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.failures import ExitCode, Failure
-from remy_cli.reproduce import CELLS, FOLDER, entrant_of, make_folder
+from remy_cli.reproduce import FOLDER, entrant_of
 from remy_cli.senders import BODY, SENDER
 from remy_cli.views import meter
-from remy_farm.analysis.wording import estimate_tree, several, with_error
-from remy_farm.evaluation.senders import Words
+from remy_farm.analysis import estimate_tree, several, with_error
+from remy_farm.evaluation import Words
 from remy_farm.files import write_file
 from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
 
 if TYPE_CHECKING:
-    from remy_laboratory.studies.attack import AttackResult
-    from remy_laboratory.studies.robustness import Certificate
+    from remy_laboratory.studies import AttackResult, Certificate
 
 ROUNDS = click.IntRange(1, 1000)
 robustness_option = option(
@@ -62,34 +61,44 @@ def certify_table(
 ) -> Certificate:
     """Has the RemyCC in a file meet all requirements, and writes its certificate into `out`.
 
-    Raises UsageError where there is none, FileError and SpecError.
+    Raises FileError and SpecError.
     """
-    from remy_farm.remycc import read_remycc
-    from remy_laboratory.studies.cells import CellRunner, CellStore
-    from remy_laboratory.studies.robustness import certificate_files, certify, read_requirements
+    from remy_laboratory.studies import certify_entrant
 
-    asked = read_requirements(requirements)
-    if not asked:
-        raise click.UsageError(
-            f"--robustness {requirements} has no requirements: files that end in .yaml"
-        )
     entrant = entrant_of(remycc_path, time_unit_ms)
-    table = read_remycc(remycc_path, time_unit_ms).to_message()
-    make_folder(out)
-    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
-        runner = CellRunner(evaluator.evaluate, store)
-        with meter(1.0, quiet=quiet) as shown:
-            shown.work("robustness")
-            certificate = certify(asked, entrant, table, runner, shown.advance)
-    for name, text in certificate_files(certificate).items():
-        make_folder((out / name).parent)
-        write_file(out / name, text)
-    return certificate
+    table = rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms)
+    with meter(1.0, quiet=quiet) as shown:
+        shown.work("robustness")
+        return certify_entrant(
+            entrant, table, out, requirements, threads=threads, on_done=shown.advance
+        )
+
+
+#: Of a design with --certify: a folder.
+CERTIFICATE = "certificate"
+
+
+def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet: bool) -> None:
+    """Certifies the tables of a design, each in the folder beside its files.
+
+    Raises Failure for the first table that is refused, once all have their certificates.
+    """
+    certificates = []
+    for name, path in design.table_files().items():
+        place = design.directory / CERTIFICATE / (name if len(design.tables) > 1 else "")
+        certificates.append(
+            certify_table(str(path), place, requirements, threads=threads, quiet=quiet)
+        )
+    refused = [each for each in certificates if not each.holds]
+    if refused:
+        raise Failure(refused[0].sentence(), ExitCode.REFUSED)
+    for each in certificates:
+        say(each.sentence())
 
 
 def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:
     """What `inspect --certify` prints. Raises Failure where the table is refused."""
-    from remy_laboratory.studies.robustness import certificate_tree
+    from remy_laboratory.studies import certificate_tree
 
     if as_json:
         print_json(certificate_tree(certificate))
@@ -160,7 +169,7 @@ def attack_command(
     """
     from remy_farm.remycc import read_remycc
     from remy_farm.specification import load_spec_of_one_table, load_tree, spec_of_tree
-    from remy_laboratory.studies.attack import (
+    from remy_laboratory.studies import (
         Attack,
         AttackResult,
         Effort,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from remy_farm.evaluation.senders import REMYCC, parse_sender
+from remy_farm.evaluation import REMYCC, parse_sender
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 

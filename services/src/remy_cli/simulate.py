@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
-import remy_simulator
 from remy_cli.common import (
     FILE,
     NOT_NEGATIVE,
@@ -29,36 +26,29 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import BODY, QUEUE, SENDER
-from remy_farm.analysis.rows import FORMATS
-from remy_farm.analysis.wording import count, number
-from remy_farm.evaluation.measures import (
-    SenderMeasures,
-    SpecimenMeasures,
-    TransportMeasures,
-    link_rate_packets_per_ms,
-    mean,
-    measure_senders,
-    measure_specimen,
-    measure_transport,
-    present,
-)
-from remy_farm.evaluation.senders import (
+from remy_farm.analysis import FORMATS, count, number
+from remy_farm.evaluation import (
     MOST_SENDERS,
     REMYCC,
+    SEMANTICS,
     USUAL_PACKET_BYTES,
+    SenderKind,
+    Simulation,
+    Topology,
     Words,
     bottleneck,
     check_usual_body,
+    follow_trace,
+    link_rate_packets_per_ms,
+    read_topology,
+    simulate_topology,
 )
-from remy_farm.evaluation.topologies import SEMANTICS, Topology, follow_trace, read_topology
 from remy_farm.files import write_file
 from remy_farm.remycc import read_remycc
-from remy_farm.specification.networks import typical_measurement
-from remy_farm.specification.reading import fill, words_for
+from remy_farm.specification import fill, typical_measurement, words_for
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
-from remy_simulator import _native, columns, registry
-from remy_simulator.messages import packet_bytes as packet_bytes_of
+from remy_simulator import registry
 from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
@@ -239,7 +229,7 @@ def simulate_command(
     if network_path is not None:
         _refuse_beside_network(click.get_current_context())
         network = read_topology(network_path)
-        _simulate(network, network.words, None, run, shows_kinds=True)
+        _simulate(network, None, run, shows_kinds=True)
         return
     if trace_path is not None and not (rate_mbps is None and ack_bytes is None):
         raise click.UsageError(
@@ -304,7 +294,7 @@ def simulate_command(
         except ValueError as problem:
             raise click.UsageError(str(problem)) from problem
     one_link = Topology(specimen, words, [], traces)
-    _simulate(one_link, in_order, transport, run, shows_kinds=bool(sender))
+    _simulate(one_link, transport, run, shows_kinds=bool(sender))
 
 
 #: Parameters of the command that describe a network of one link.
@@ -369,79 +359,26 @@ class _Run:
 
 
 def _simulate(
-    network: Topology,
-    in_order: Sequence[Words],
-    body: evaluation_pb2.Choice | None,
-    run: _Run,
-    *,
-    shows_kinds: bool,
+    network: Topology, body: evaluation_pb2.Choice | None, run: _Run, *, shows_kinds: bool
 ) -> None:
-    """`in_order` has what each group of the network's senders runs."""
-    specimen, words = network.specimen, network.words
-    files = list(dict.fromkeys(each.remycc for each in words if each.remycc is not None))
-    for group, said in zip(specimen.senders, in_order, strict=True):
-        if said.remycc is not None:
-            group.table = files.index(said.remycc)
-    request = evaluation_pb2.EvaluationRequest(
-        tables=[read_remycc(path, run.time_unit_ms).to_message() for path in files],
-        candidates=[evaluation_pb2.Candidate()],
-        specimens=[specimen],
-        duration_ms=run.seconds * _MS_PER_SECOND,
-        seed=run.seed,
-        traces=network.traces,
-    )
-    started = time.process_time()
+    files = dict.fromkeys(each.remycc for each in network.words if each.remycc is not None)
+    tables = {path: read_remycc(path, run.time_unit_ms).table for path in files}
     records = run.record is not None or run.plot is not None
-    seen = None
     with _interrupts_end_the_process():
-        if records or network.links:
-            seen = columns.record(request, run.record_every_ms if records else run.seconds * 1e3)
-            outcome = columns.recorded_outcome(request, seen)
-        else:
-            outcome = remy_simulator.evaluate_columns(request)
-    cpu_seconds = time.process_time() - started
-    (result,) = columns.specimen_outcomes(request, outcome)
-    results = measure_senders(result, bytes_a_packet=packet_bytes_of(specimen.bottleneck))
-    means = measure_specimen(specimen, results)
-    kinds = _kinds(words, body, specimen, result, results)
-    links = []
-    if seen is not None:
-        links = _links(seen, network.links)
-        if records:
-            _write_recording(seen, specimen, kinds, results, network.links, run)
-    if run.as_json:
-        print_json(
-            {
-                "senders": _sender_trees(kinds, specimen, result, results),
-                **({"kinds": [kind.tree() for kind in kinds]} if shows_kinds else {}),
-                **({"links": links} if links else {}),
-                "throughput_over_link_rate": means.throughput_over_link_rate,
-                "delay_over_rtt": means.delay_over_rtt,
-                "normalized_score_per_sender": means.normalized_score_per_sender,
-                "senders_left_out": means.senders_left_out,
-                "packets_received": sum(sender.packets_received for sender in results),
-                "simulated_seconds": run.seconds,
-                "seed": run.seed,
-                "cpu_seconds": cpu_seconds,
-                "digest": columns.digest(request, outcome),
-            }
+        simulation = simulate_topology(
+            network,
+            tables,
+            seconds=run.seconds,
+            seed=run.seed,
+            body=body,
+            record_every_ms=run.record_every_ms if records else None,
         )
+    if records:
+        _write_recording(simulation, network.links, run)
+    if run.as_json:
+        print_json(simulation.tree(shows_kinds=shows_kinds))
     else:
-        _print_simulation(results, means, cpu_seconds, kinds, links)
-
-
-def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What became of packets and ACKs at each link that has a name."""
-    return [
-        {
-            "link": name,
-            "transmitted": link.transmitted,
-            "dropped": link.dropped,
-            "lost": link.lost,
-            "waiting": link.waiting,
-        }
-        for name, link in zip(names, seen.links, strict=False)
-    ]
+        _print_simulation(simulation)
 
 
 def _in_turn(remyccs: Sequence[str], senders: int | None) -> list[Words]:
@@ -462,108 +399,20 @@ def _check_files(record: str | None, plot: str | None) -> None:
         raise click.UsageError(f"{plot} must be a name that ends in .png")
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """All senders that were asked for in the same words."""
+def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) -> None:
+    from remy_farm.analysis import (
+        plot_recording,
+        recording_of_simulation,
+        sender_points,
+    )
 
-    name: str
-    senders: list[int]
-    throughput_of: str
-    throughput_mbps: float | None
-    throughput_equal_share_mbps: float | None
-    delay_ms: float | None
-    packets_received: int
-    packets_lost: int
-    #: None where only RemyCCs on datagrams met in a drop-tail queue.
-    transport: TransportMeasures | None
-
-    def tree(self) -> dict[str, Any]:
-        """For --json."""
-        tree = asdict(self) | {"senders": len(self.senders)}
-        transport = tree.pop("transport") or {}
-        return {"kind": tree.pop("name"), **tree, **transport}
-
-
-def _kinds(
-    words: Sequence[Words],
-    body: evaluation_pb2.Choice | None,
-    specimen: evaluation_pb2.Specimen,
-    outcome: evaluation_pb2.SpecimenOutcome,
-    results: Sequence[SenderMeasures],
-) -> list[_Kind]:
-    """By their words; means are over the senders that were on, or received packets."""
-    numbers: dict[str, list[int]] = {}
-    throughput_of: dict[str, str] = {}
-    sender = 0
-    for each in words:
-        numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
-        throughput_of[each.name] = each.throughput_of(body)
-        sender += each.count
-    kinds = []
-    for name, senders in numbers.items():
-        here = [results[sender] for sender in senders]
-        on = [each for each in here if each.on_ms > 0]
-        kinds.append(
-            _Kind(
-                name=name,
-                senders=senders,
-                throughput_of=throughput_of[name],
-                throughput_mbps=mean([each.throughput_mbps for each in on]),
-                throughput_equal_share_mbps=mean([each.throughput_equal_share_mbps for each in on]),
-                delay_ms=mean(present(each.delay_ms for each in here)),
-                packets_received=sum(each.packets_received for each in here),
-                packets_lost=sum(each.packets_lost for each in here),
-                transport=measure_transport(specimen, outcome, senders)
-                if outcome.HasField("transport")
-                else None,
-            )
-        )
-    return kinds
-
-
-def _sender_trees(
-    kinds: Sequence[_Kind],
-    specimen: evaluation_pb2.Specimen,
-    outcome: evaluation_pb2.SpecimenOutcome,
-    results: Sequence[SenderMeasures],
-) -> list[dict[str, Any]]:
-    if not outcome.HasField("transport"):
-        return [asdict(sender) for sender in results]
-    kind_of = {sender: kind for kind in kinds for sender in kind.senders}
-    return [
-        {
-            "kind": kind_of[sender].name,
-            "throughput_of": kind_of[sender].throughput_of,
-            **asdict(result),
-            **asdict(measure_transport(specimen, outcome, [sender])),
-        }
-        for sender, result in enumerate(results)
-    ]
-
-
-def _write_recording(
-    seen: _native.NetworkRecording,
-    specimen: evaluation_pb2.Specimen,
-    kinds: Sequence[_Kind],
-    results: Sequence[SenderMeasures],
-    links: Sequence[str],
-    run: _Run,
-) -> None:
-    from remy_farm.analysis import recording
-
-    names = {sender: kind.name for kind in kinds for sender in kind.senders}
-    in_order = [names[sender] for sender in range(len(results))]
-    rows = recording.recording_of(seen, specimen, in_order, links or [""], run.record_every_ms)
+    rows = recording_of_simulation(simulation, links or [""])
     if run.record is not None:
         to_file = FORMATS[Path(run.record).suffix.lower()]
         write_file(run.record, to_file(rows.columns(), rows.rows()))
     if run.plot is not None:
-        points = [
-            recording.SenderPoint(name, result.throughput_mbps, result.delay_ms)
-            for name, result in zip(in_order, results, strict=True)
-            if result.delay_ms is not None
-        ]
-        write_file(run.plot, recording.plot_recording(rows, points))
+        points = sender_points(simulation)
+        write_file(run.plot, plot_recording(rows, points))
 
 
 @contextmanager
@@ -576,14 +425,9 @@ def _interrupts_end_the_process() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _print_simulation(
-    results: Sequence[SenderMeasures],
-    means: SpecimenMeasures,
-    cpu_seconds: float,
-    kinds: Sequence[_Kind],
-    links: Sequence[Mapping[str, Any]],
-) -> None:
-    names = {sender: kind.name for kind in kinds for sender in kind.senders}
+def _print_simulation(simulation: Simulation) -> None:
+    names, kinds = simulation.kind_names, simulation.kinds
+    results, means, links = simulation.senders, simulation.means, simulation.links
     general = any(kind.transport is not None for kind in kinds)
     table = PlainTable(
         "sender",
@@ -619,14 +463,14 @@ def _print_simulation(
         ("delay / RTT", number(means.delay_over_rtt)),
         ("normalized score per sender", number(means.normalized_score_per_sender)),
         ("packets received", count(packets)),
-        ("CPU time", f"{cpu_seconds:.3g} s"),
+        ("CPU time", f"{simulation.cpu_seconds:.3g} s"),
     ]
     if means.senders_left_out:
         pairs.append(("senders that received nothing", f"{means.senders_left_out}, left out"))
     print_pairs(pairs)
 
 
-def _table_of_kinds(kinds: Sequence[_Kind]) -> PlainTable:
+def _table_of_kinds(kinds: Sequence[SenderKind]) -> PlainTable:
     table = PlainTable(
         *("kind", "senders", "Mbit/s", "of", "delay ms", "sent again", "timeouts", "marks"),
         *("flows", "completion ms", "median", "99 %"),

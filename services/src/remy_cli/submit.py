@@ -27,21 +27,20 @@ from remy_cli.connecting import connected, job_argument
 from remy_cli.failures import complain
 from remy_cli.views import print_change
 from remy_cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
-from remy_farm.analysis.wording import several
+from remy_farm.analysis import several
 from remy_farm.files import read_file, write_file
-from remy_farm.specification import load_spec, load_tree
-from remy_farm.specification.enclosures import recordings_of
+from remy_farm.specification import load_spec, load_tree, recordings_of
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
-from remy_services.client.design_client import (
+from remy_services.client import (
     MOST_ARCHIVE_BYTES,
     DesignClient,
+    ServiceError,
     export_job,
     import_job,
     upload_trace,
 )
-from remy_services.client.status import ServiceError
-from remy_services.jobs.wording import job_tree
+from remy_services.jobs import job_tree
 
 _LONGEST_NAME = 100
 _PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
@@ -62,7 +61,7 @@ def submissions(
             messages.SubmitJobRequest(spec=spec, name=name or "", priority=priority, weight=weight)
         ]
     # Campaigns are also compared, and what compares takes long to import.
-    from remy_farm.analysis.campaign import members_of, parse_sweep
+    from remy_farm.analysis import members_of, parse_sweep
 
     members = members_of(
         load_tree(path),

@@ -77,7 +77,7 @@ def command(
         if address.is_loopback and coordinator.token is not None:
             code = secrets.token_urlsafe(_CODE_BYTES)
         try:
-            from remy_services.web.server import PageSettings, serve_page
+            from remy_services.web import PageSettings, serve_page
         except ModuleNotFoundError as error:
             raise SettingsError(
                 f"the page needs {error.name}, which is not installed: pip install 'remy-farm[ui]'"

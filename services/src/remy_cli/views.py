@@ -31,12 +31,12 @@ from remy_cli.common import (
     print_table,
     say,
 )
-from remy_farm.analysis.wording import count, duration, rest_sentence, several, with_error
+from remy_farm.analysis import count, duration, rest_sentence, several, with_error
 from remy_proto.v1 import job_pb2
-from remy_services.jobs.wording import history_sentence, job_tree, state, state_name
+from remy_services.jobs import history_sentence, job_tree, state, state_name
 
 if TYPE_CHECKING:
-    from remy_farm.analysis.campaign import MemberRecord
+    from remy_farm.analysis import MemberRecord
 
 BLOCK_BARS = "▁▂▃▄▅▆▇█"
 LETTER_BARS = "_.-=^*#@"
@@ -157,13 +157,13 @@ def job_table(jobs: Iterable[job_pb2.Job]) -> PlainTable:
 
 def print_members(records: Sequence[MemberRecord]) -> None:
     """The members of a campaign side by side, and what their figures are."""
-    from remy_farm.analysis.campaign import EXPLANATION, HEAD, cells
+    from remy_farm.analysis import MEMBER_EXPLANATION, MEMBER_HEAD, member_cells
 
-    table = PlainTable(*HEAD, left=2)
+    table = PlainTable(*MEMBER_HEAD, left=2)
     for row, record in enumerate(records, start=1):
-        table.add_row(*cells(row, record))
+        table.add_row(*member_cells(row, record))
     print_table(table)
-    print_note(EXPLANATION)
+    print_note(MEMBER_EXPLANATION)
 
 
 def print_job(job: job_pb2.Job, *, as_json: bool) -> None:
@@ -331,7 +331,7 @@ class LiveView(ProgressView):
     def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
         self._trouble = None
         # A design without a coordinator need not wait for what talks to one.
-        from remy_services.client.design_client import FINAL_STATES
+        from remy_services.client import FINAL_STATES
 
         under_way = [job for job in jobs if job.state not in FINAL_STATES]
         under_way.sort(key=lambda job: not has_begun(job))

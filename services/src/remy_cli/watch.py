@@ -22,18 +22,21 @@ from remy_cli.common import (
 from remy_cli.connecting import JobName, connected
 from remy_cli.failures import ExitCode
 from remy_cli.views import ProgressView, print_members, progress_view
-from remy_farm.analysis.campaign import MemberRecord, compare_member, members_tree
-from remy_farm.analysis.wording import enum_name
+from remy_farm.analysis import MemberRecord, compare_member, enum_name, members_tree
 from remy_farm.remycc import RemyCC, from_json
-from remy_farm.specification import content_digest
-from remy_farm.specification.networks import designs
-from remy_farm.specification.reading import Tree, read_yaml
+from remy_farm.specification import Tree, content_digest, designs, read_yaml
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2
-from remy_services.client.design_client import FINAL_STATES, DesignClient
-from remy_services.client.status import Refused, Unreachable
-from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
-from remy_services.jobs.wording import job_tree, state, state_name
+from remy_services.client import (
+    FINAL_STATES,
+    ConnectionBack,
+    ConnectionLost,
+    DesignClient,
+    Refused,
+    Unreachable,
+    watch_job,
+)
+from remy_services.jobs import job_tree, state, state_name
 
 # What draws the score's course; more would take long to send of an old job.
 _ENTRIES_OF_THE_PAST = 500

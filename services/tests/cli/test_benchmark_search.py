@@ -59,7 +59,6 @@ def test_searches_leave_their_curves_and_tables(
 @pytest.mark.parametrize(
     ("setting", "edition", "signals"),
     [
-        ("edition=1", 1, "[send_ewma, rec_ewma, rtt_ratio]"),
         ("edition=2", 2, "[send_ratio, rtt_ratio, slow_rec_ratio]"),
         ("rules=absolute", 3, "[send_ewma, rec_ewma, rtt_ratio]"),
         ("signals=[rtt_ratio]", 3, "[rtt_ratio]"),

@@ -1,6 +1,6 @@
 import pytest
 
-from remy_cli.design import DesignProgress
+from remy_cli.design_progress import DesignProgress
 from remy_cli.views import PlainView
 from remy_proto.v1 import progress_pb2
 from remy_services.jobs.wording import event_sentence

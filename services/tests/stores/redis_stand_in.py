@@ -56,7 +56,7 @@ class RedisStandIn:
         if command == "CONFIG":
             return b"*2\r\n$11\r\nappendfsync\r\n$8\r\neverysec\r\n"
         if command == "EVAL":
-            return b"*2\r\n$2\r\nok\r\n$1\r\n1\r\n"
+            return b"*2\r\n$2\r\nok\r\n$1\r\n2\r\n"
         return b"+OK\r\n"
 
     def _handler(self) -> type[socketserver.StreamRequestHandler]:

@@ -94,7 +94,7 @@ def test_a_damaged_snapshot_is_passed_over(store: CheckpointStore) -> None:
 
 def test_a_job_without_snapshots(store: CheckpointStore) -> None:
     archive = job_pb2.JobArchive(
-        format_version=1,
+        format_version=2,
         record=job_pb2.JobRecord(job=job_pb2.Job(id="new")),
         events=[job_pb2.JobEvent(revision=1)],
     )
@@ -129,7 +129,7 @@ def test_other_files_are_no_archives() -> None:
 
 def test_its_size_is_bounded(archive: bytes) -> None:
     size = len(archive)
-    assert unseal_archive(archive, limit_bytes=size).format_version == 1
+    assert unseal_archive(archive, limit_bytes=size).format_version == 2
     with pytest.raises(ArchiveError, match=f"{size} bytes long; at most {size - 1} are allowed"):
         unseal_archive(archive, limit_bytes=size - 1)
 
@@ -152,7 +152,10 @@ def _rename(job_id: str) -> Callable[[job_pb2.JobArchive], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_set(format_version=2), "format version 2; this program reads version 1 only"),
+        (
+            _set(format_version=1),
+            "format version 1, and this program reads version 2 only; import it",
+        ),
         (_set(snapshot_revision=0), "snapshot is of revision 0; its history has 1 to 4"),
         (_set(snapshot_revision=5), "snapshot is of revision 5; its history has 1 to 4"),
         (_rename(""), "has the id ''; 1 to 128 letters"),

@@ -188,9 +188,11 @@ def test_a_wrong_password_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_another_schema_version_is_refused(own_redis: LocalRedis, admin: redis.Redis) -> None:
-    admin.set("{remy-farm}:schema", "2")
+    admin.set("{remy-farm}:schema", "1")
 
-    with pytest.raises(StoreError, match="schema version 2; this program reads version 1 only"):
+    with pytest.raises(
+        StoreError, match="schema version 1, and this program reads version 2 only; finish"
+    ):
         _open(own_redis)
 
 

@@ -18,7 +18,7 @@ def test_every_write_asks_and_believes_the_answer_only(tmp_path: Path) -> None:
         assert "WAITAOF" in store.durability().description
 
         server.requests.clear()
-        assert store.acquire("job", "me") == 1
+        assert store.acquire("job", "me") == 2
         # The write of its own makes the wait cover what a script that refused had read.
         assert server.requests == [("EVAL",), ("EVAL",), ("WAITAOF", "1", "0", "5000")]
 

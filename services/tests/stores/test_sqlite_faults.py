@@ -130,7 +130,7 @@ def test_an_error_in_a_transaction_undoes_it(path: Path) -> None:
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
-        ("PRAGMA user_version = 2", "has schema version 2; this program reads version 1 only"),
+        ("PRAGMA user_version = 1", "has schema version 1, and this program reads version 2 only"),
         ("PRAGMA application_id = 7", "is not a store of jobs of remy-farm"),
     ],
 )

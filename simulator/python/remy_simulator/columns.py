@@ -364,7 +364,7 @@ class PreparedRequest:
             bounds = messages.native_bounds(perturbation.bounds)
         else:
             bounds = self._bounds
-        return _native.Perturbation(seed, perturbation.scale, bounds, perturbation.signs)
+        return _native.Perturbation(seed, perturbation.scale, bounds)
 
     @cached_property
     def _bounds(self) -> _native.ActionBounds:
@@ -607,11 +607,6 @@ def check(
     part = part or whole(request)
     if rules is None:
         rules = rule_count(request.tables[0]) if request.tables else 0
-    if outcome.outcomes:
-        raise ImpossibleOutcome(
-            "the outcome is in the form of simulators of version 0.1; bring the evaluator to the "
-            "version of this program"
-        )
     if len(outcome.packets_sent) != part.simulations:
         raise ImpossibleOutcome(
             f"the outcome counts the packets of {len(outcome.packets_sent)} simulations; the "
@@ -851,12 +846,10 @@ def gradient_moments(
     rules: int,
     ranges: Sequence[tuple[int, int]],
     threads: int | None = None,
-    *,
-    signs: bool = False,
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """First and second moments of a step's gradient samples, by rule and by range of rules.
 
-    `seed` and `signs` are the perturbation's, `keys` and `used` the columns of the specimens and of
+    `seed` is the perturbation's, `keys` and `used` the columns of the specimens and of
     the outcome. `sizes` is a column: by specimen, half the difference of the pair's scores over the
     scale of the perturbation (limited as the search likes), NaN where there is none. A rule's
     sample on a specimen is its noise times the size if either of the pair used it, else 0; a
@@ -869,7 +862,7 @@ def gradient_moments(
     if threads is None:
         many = len(sizes) >= _SPECIMENS_FOR_THREADS * _NUMBER_BYTES
         threads = allowed_cpus() if many else 1
-    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads, signs)
+    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads)
 
 
 def rule_count(table: rule_table_pb2.RuleTable) -> int:

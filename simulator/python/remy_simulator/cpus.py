@@ -6,6 +6,10 @@ import math
 import os
 from pathlib import Path
 
+__all__ = [
+    "allowed_cpus",
+]
+
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 

@@ -30,22 +30,11 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         return signals_fingerprint()
     if rules == rule_table_pb2.RULES_SCALE_FREE:
-        scale_free = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
-        scale_free.specimens.append(_kernels())
-        for candidate in scale_free.candidates[2:]:
-            # As searches perturb that have such rules by default.
-            candidate.perturbation.signs = True
-        columns_of_all = columns.evaluate_columns(columns.packed(scale_free))
-        return hashlib.sha256(columns_of_all.SerializeToString(deterministic=True)).hexdigest()
-    # Digested in the form that outcomes had before they were columns, a message a simulation, so
-    # that designs begun then can be resumed.
-    request = _request(_table(), evaluation_pb2.RECORDING_MEMORY)
-    outcome = evaluation_pb2.EvaluationOutcome()
-    for candidate in request.candidates:
-        for specimen in request.specimens:
-            one = evaluation_pb2.EvaluationRequest(candidates=[candidate], specimens=[specimen])
-            one.MergeFrom(columns.shared_part(request))
-            outcome.outcomes.append(_as_object(columns.packed(one)))
+        request = _request(_scale_free_table(), evaluation_pb2.RECORDING_SHARES)
+        request.specimens.append(_kernels())
+    else:
+        request = _request(_table(), evaluation_pb2.RECORDING_MEMORY)
+    outcome = columns.evaluate_columns(columns.packed(request))
     return hashlib.sha256(outcome.SerializeToString(deterministic=True)).hexdigest()
 
 
@@ -232,18 +221,6 @@ def _mixed(
     specimen.bottleneck.queue.name, specimen.bottleneck.queue.variant = entry.name, variant.name
     specimen.bottleneck.packet_bytes, specimen.bottleneck.ack_bytes = 1260.0, 50.0
     return specimen
-
-
-def _as_object(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.SpecimenOutcome:
-    """What a request for one simulation comes to."""
-    outcome = columns.evaluate_columns(request)
-    (result,) = columns.specimen_outcomes(request, outcome)
-    result.rule_uses.extend(outcome.rule_uses)
-    for (rule, axis), (buckets, counts) in columns.memory_summaries(outcome).items():
-        if not result.rule_memory or result.rule_memory[-1].rule != rule:
-            result.rule_memory.add(rule=rule)
-        result.rule_memory[-1].signals.add(signal=signal_of(axis), buckets=buckets, counts=counts)
-    return result
 
 
 def _request(

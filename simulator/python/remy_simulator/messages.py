@@ -4,7 +4,7 @@ import itertools
 from typing import Final, Literal
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import _native
+from remy_simulator import _native, signals
 from remy_simulator.traces import Traces
 
 _USUAL_PACKET_BYTES: Final = 1500.0
@@ -16,39 +16,9 @@ SenderRow = tuple[int, int, int, float, float, float, float]
 TransportRow = tuple[tuple[int, ...], list[tuple[int, float]]]
 
 # By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
-_ABSOLUTE_SIGNALS: Final = (
-    rule_table_pb2.SIGNAL_SEND_EWMA,
-    rule_table_pb2.SIGNAL_REC_EWMA,
-    rule_table_pb2.SIGNAL_RTT_RATIO,
-    rule_table_pb2.SIGNAL_SLOW_REC_EWMA,
-    rule_table_pb2.SIGNAL_RTT_DIFF,
-    rule_table_pb2.SIGNAL_QUEUEING_DELAY,
-    rule_table_pb2.SIGNAL_LOSS_RATE,
-    rule_table_pb2.SIGNAL_QUEUE_LENGTH,
-    rule_table_pb2.SIGNAL_UTILIZATION,
-    rule_table_pb2.SIGNAL_ECN_FRACTION,
-)
-_SCALE_FREE_SIGNALS: Final = (
-    rule_table_pb2.SIGNAL_SEND_RATIO,
-    rule_table_pb2.SIGNAL_AGE,
-    rule_table_pb2.SIGNAL_RTT_RATIO,
-    rule_table_pb2.SIGNAL_SLOW_REC_RATIO,
-    rule_table_pb2.SIGNAL_RTT_DIFF_RATIO,
-    rule_table_pb2.SIGNAL_QUEUEING_DELAY_RATIO,
-    rule_table_pb2.SIGNAL_LOSS_RATE,
-    rule_table_pb2.SIGNAL_QUEUE_RATIO,
-    rule_table_pb2.SIGNAL_UTILIZATION,
-    rule_table_pb2.SIGNAL_ECN_FRACTION,
-)
-#: Those that may be 0 for ever.
-_MAY_STAY_0: Final = (
-    rule_table_pb2.SIGNAL_RTT_DIFF,
-    rule_table_pb2.SIGNAL_RTT_DIFF_RATIO,
-    rule_table_pb2.SIGNAL_LOSS_RATE,
-    rule_table_pb2.SIGNAL_QUEUE_LENGTH,
-    rule_table_pb2.SIGNAL_QUEUE_RATIO,
-    rule_table_pb2.SIGNAL_ECN_FRACTION,
-)
+_ABSOLUTE_SIGNALS: Final = tuple(axis.absolute.signal for axis in signals.AXES)
+_SCALE_FREE_SIGNALS: Final = tuple(axis.scale_free.signal for axis in signals.AXES)
+_MAY_STAY_0: Final = frozenset(form.signal for form in signals.FORMS.values() if form.may_stay_0)
 #: What senders that remember the last on period know before the first ACK of the next.
 _REMEMBERED: Final = (rule_table_pb2.SIGNAL_AGE, rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
 #: How many axes there are, and how many of the first every sender's memory has.
@@ -56,8 +26,8 @@ AXES: Final = len(_ABSOLUTE_SIGNALS)
 USUAL_AXES: Final = 4
 _AXES: Final[dict[int, int]] = {
     signal: axis
-    for signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
-    for axis, signal in enumerate(signals)
+    for own in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
+    for axis, signal in enumerate(own)
 }
 
 
@@ -342,10 +312,7 @@ def native_candidate(
         case "perturbation":
             perturbation = candidate.perturbation
             return _native.Perturbation(
-                perturbation.seed,
-                perturbation.scale,
-                native_bounds(perturbation.bounds),
-                perturbation.signs,
+                perturbation.seed, perturbation.scale, native_bounds(perturbation.bounds)
             )
         case _:
             return _native.Unchanged()

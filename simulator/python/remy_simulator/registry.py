@@ -15,6 +15,29 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import native_choice
 
+__all__ = [
+    "CARRIES_PROTOCOLS",
+    "CARRIES_TABLES",
+    "COUNTS_RECEIVED",
+    "IS_ALONE",
+    "IS_XCP_ROUTER",
+    "MEASURES",
+    "NEEDS_XCP_ROUTER",
+    "SETTING",
+    "VARIANT",
+    "Entry",
+    "Parameter",
+    "Registry",
+    "Variant",
+    "canonical",
+    "check",
+    "choose",
+    "entries",
+    "number",
+    "parse",
+    "take_settings",
+]
+
 NEEDS_XCP_ROUTER: Final = "needs an XCP router"
 IS_ALONE: Final = "is alone on a link without loss"
 CARRIES_TABLES: Final = "carries RemyCCs"

@@ -24,7 +24,7 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t specimen_key, Purpose pur
 
 void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, CompiledTable& table) {
   std::vector<double> noise(table.rule_count() * kCoordinates);
-  PerturbationNoise(perturbation.seed, specimen_key, perturbation.noise).fill(noise);
+  PerturbationNoise(perturbation.seed, specimen_key).fill(noise);
   const std::uint64_t rounding = stream(perturbation.seed, specimen_key, Purpose::kRounding);
   const ActionBounds& bounds = perturbation.bounds;
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
@@ -70,12 +70,11 @@ Action to_action(const Coordinates& coordinates, const ActionBounds& bounds) {
   };
 }
 
-PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key, Noise noise)
-    : key_(stream(seed, specimen_key, Purpose::kPerturbation)), noise_(noise) {}
+PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key)
+    : key_(stream(seed, specimen_key, Purpose::kPerturbation)) {}
 
 double PerturbationNoise::operator()(std::uint32_t rule, std::uint32_t coordinate) const {
-  const std::uint64_t place = std::uint64_t{rule} * kCoordinates + coordinate;
-  return noise_ == Noise::kSigns ? sign(place) : normal(key_, place);
+  return sign(std::uint64_t{rule} * kCoordinates + coordinate);
 }
 
 // 64 places share a draw, a bit each.
@@ -90,10 +89,6 @@ void PerturbationNoise::fill(std::span<double> noise) const {
 }
 
 void PerturbationNoise::fill(std::span<const std::uint64_t> places, std::span<double> noise) const {
-  if (noise_ == Noise::kNormal) {
-    normals(key_, places, noise);
-    return;
-  }
   for (std::size_t i = 0; i < noise.size(); ++i) {
     noise[i] = sign(places[i]);
   }

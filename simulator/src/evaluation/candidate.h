@@ -28,17 +28,13 @@ struct ActionBounds {
   double intersend_maximum_ms = 10;
 };
 
-// What each coordinate of a perturbation's direction is drawn from: N(0, 1), or 1 and -1 evenly.
-enum class Noise : std::uint8_t { kNormal, kSigns };
-
-// Every rule moved at once: in the coordinates below, x + scale * epsilon with epsilon drawn from
-// (seed, specimen key). A perturbation costs the same to name whatever the table's size;
-// those that differ in the sign of scale are antithetic.
+// Every rule moved at once: in the coordinates below, x + scale * epsilon, where each coordinate of
+// epsilon is 1 or -1, evenly, drawn from (seed, specimen key). A perturbation costs the same to
+// name whatever the table's size; those that differ in the sign of scale are antithetic.
 struct Perturbation {
   std::uint64_t seed = 0;
   double scale = 0;
   ActionBounds bounds;
-  Noise noise = Noise::kNormal;
 };
 
 using Candidate = std::variant<Unchanged, ActionChanges, Perturbation>;
@@ -58,7 +54,7 @@ Action to_action(const Coordinates& coordinates, const ActionBounds& bounds);
 // The epsilon of a perturbation on one specimen.
 class PerturbationNoise {
  public:
-  PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key, Noise noise = Noise::kNormal);
+  PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key);
   // Of one coordinate (0, 1, 2) of one rule.
   double operator()(std::uint32_t rule, std::uint32_t coordinate) const;
   // Of the first rules, three coordinates each.
@@ -70,7 +66,6 @@ class PerturbationNoise {
   double sign(std::uint64_t place) const;
 
   std::uint64_t key_;
-  Noise noise_;
 };
 
 // Throws std::invalid_argument if the candidate cannot be applied to a table of this many rules.

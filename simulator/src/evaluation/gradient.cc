@@ -69,7 +69,7 @@ class Rows {
     }
     const std::span places = std::span(places_).first(used);
     const std::span noise = std::span(noise_).first(used);
-    PerturbationNoise(samples_.seed, samples_.keys[specimen], samples_.noise).fill(places, noise);
+    PerturbationNoise(samples_.seed, samples_.keys[specimen]).fill(places, noise);
     std::fill_n(row.begin(), width, 0.0);
     for (std::size_t i = 0; i < used; ++i) {
       row[places[i]] = noise[i] * samples_.sizes[specimen];

@@ -18,7 +18,6 @@ struct PairSamples {
   std::span<const double> sizes;        // by specimen; not a number: it has no sample
   std::span<const std::uint8_t> used;   // by specimen, mask_bytes(rules) each
   std::size_t rules = 0;
-  Noise noise = Noise::kNormal;  // of the perturbation
 };
 
 // Three coordinates a row.

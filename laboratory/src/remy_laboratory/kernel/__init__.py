@@ -1,1 +1,44 @@
 """RemyCCs outside of the simulator: as integers in C, and as congestion control of Linux."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remy_proto.exports import lazy_exports
+
+if TYPE_CHECKING:
+    from remy_laboratory.kernel.checks import check_kernel as check_kernel
+    from remy_laboratory.kernel.checks import check_scores as check_scores
+    from remy_laboratory.kernel.checks import check_table as check_table
+    from remy_laboratory.kernel.differential import Differences as Differences
+    from remy_laboratory.kernel.differential import compare as compare
+    from remy_laboratory.kernel.differential import compare_compiled as compare_compiled
+    from remy_laboratory.kernel.fixed_point import IntegerTable as IntegerTable
+    from remy_laboratory.kernel.fixed_point import header as header
+    from remy_laboratory.kernel.libbpf import LoadedObject as LoadedObject
+    from remy_laboratory.kernel.linux import ebpf_files as ebpf_files
+    from remy_laboratory.kernel.linux import write_ebpf as write_ebpf
+    from remy_laboratory.kernel.measuring import SIMULATED as SIMULATED
+    from remy_laboratory.kernel.measuring import USUAL_JITTER_MS as USUAL_JITTER_MS
+    from remy_laboratory.kernel.measuring import Link as Link
+    from remy_laboratory.kernel.measuring import Row as Row
+    from remy_laboratory.kernel.measuring import Workload as Workload
+    from remy_laboratory.kernel.measuring import build_emulator as build_emulator
+    from remy_laboratory.kernel.measuring import draw as draw
+    from remy_laboratory.kernel.measuring import mean_rate_mbps as mean_rate_mbps
+    from remy_laboratory.kernel.measuring import measure as measure
+    from remy_laboratory.kernel.measuring import parse_jitter_box as parse_jitter_box
+    from remy_laboratory.kernel.measuring import predict as predict
+    from remy_laboratory.kernel.noise import NOISE_LINK as NOISE_LINK
+    from remy_laboratory.kernel.noise import draw_noise as draw_noise
+    from remy_laboratory.kernel.noise import measure_noise as measure_noise
+    from remy_laboratory.kernel.running import RunRecord as RunRecord
+    from remy_laboratory.kernel.running import Scope as Scope
+    from remy_laboratory.kernel.running import clean_up as clean_up
+    from remy_laboratory.kernel.running import counters as counters
+    from remy_laboratory.kernel.running import held_signals as held_signals
+    from remy_laboratory.kernel.running import running_table as running_table
+    from remy_laboratory.kernel.running import states as states
+    from remy_laboratory.kernel.running import stop as stop
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, __file__)

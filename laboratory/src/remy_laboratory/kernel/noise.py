@@ -13,7 +13,7 @@ from remy_laboratory.kernel.fixed_point import IntegerTable
 from remy_laboratory.kernel.libbpf import read_counters
 from remy_laboratory.kernel.linux import compile_ebpf, ebpf_files, write_ebpf
 from remy_laboratory.kernel.measuring import Link, MeasureError, Workload, measure_once
-from remy_laboratory.kernel.running import Scope, running
+from remy_laboratory.kernel.running import Scope, running_table
 from remy_simulator import RuleTable
 
 #: The link that noise is measured on: so quick that nothing waits.
@@ -112,7 +112,7 @@ def measure_noise(
     counts = [0] * MOST_NOISE_US
     lates_us: list[float] = []
     disturbed = 0
-    with running(folder, Scope()) as state:
+    with running_table(folder, Scope()) as state:
         for repeat in range(repeats):
             best: tuple[float, list[int]] | None = None
             for _ in range(_ATTEMPTS):

@@ -199,7 +199,7 @@ def counters(state: RunRecord) -> dict[str, Any]:
 
 
 @contextmanager
-def running(
+def running_table(
     folder: Path, scope: Scope, *, for_all: bool = False, pin: Path | None = None
 ) -> Iterator[RunRecord]:
     """The algorithm of an exported folder, registered and used as `scope` says until the end; what

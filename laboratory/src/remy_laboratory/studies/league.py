@@ -392,7 +392,7 @@ def network_files(results: Sequence[SetResult], own: Sequence[str]) -> dict[str,
 # What is written.
 
 
-def to_csv(result: SetResult) -> str:
+def league_csv(result: SetResult) -> str:
     """A line for each network and entrant."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -35,7 +35,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweptSetting:
     """A field of the specification and its values, in the order to go through them."""
 
     #: As in "objective.delta".
@@ -43,7 +43,7 @@ class Sweep:
     values: tuple[Tree, ...]
 
 
-def parse_sweep(text: str) -> Sweep:
+def parse_sweep(text: str) -> SweptSetting:
     """The sweep in a text such as "objective.delta=0.1,1,10" or "signals=[rtt_ratio],[send_ewma]".
 
     Values are YAML, separated by commas. Raises SpecError, in which the text stands for the source.
@@ -57,7 +57,7 @@ def parse_sweep(text: str) -> Sweep:
     for index, value in enumerate(tree):
         if value in tree[:index]:
             raise _error(text, f"has the value {value_name(value)} twice")
-    return Sweep(path.strip(), tuple(tree))
+    return SweptSetting(path.strip(), tuple(tree))
 
 
 def value_name(value: Tree) -> str:
@@ -65,7 +65,7 @@ def value_name(value: Tree) -> str:
     return _NOT_IN_NAMES.sub("-", "+".join(_words(value)))
 
 
-def labels(sweeps: tuple[Sweep, ...]) -> list[str]:
+def labels(sweeps: tuple[SweptSetting, ...]) -> list[str]:
     """What to call the swept fields: their last keys, or their paths where those are the same."""
     last = [sweep.path.rpartition(".")[2] for sweep in sweeps]
     if len(set(last)) < len(last):
@@ -108,7 +108,7 @@ class Member:
 
 def members_of(
     tree: Tree,
-    sweeps: Sequence[Sweep],
+    sweeps: Sequence[SweptSetting],
     *,
     source: str = "the specification",
     folder: Path | None = None,
@@ -136,7 +136,7 @@ def members_of(
     return _with_usable_names(members)
 
 
-def _check(sweeps: Sequence[Sweep]) -> None:
+def _check(sweeps: Sequence[SweptSetting]) -> None:
     paths = [sweep.path for sweep in sweeps]
     for index, path in enumerate(paths):
         for other in paths[:index]:
@@ -276,6 +276,10 @@ class CampaignRecord:
         """Takes the place of an earlier record of that name."""
         self._records[record.name] = record
 
+    def all(self) -> list[MemberRecord]:
+        """The records of all members that are finished."""
+        return [*self._records.values()]
+
     def of(self, names: list[str]) -> list[MemberRecord]:
         """The records of these members, as far as they are finished."""
         return [self._records[name] for name in names if name in self._records]
@@ -286,7 +290,7 @@ def members_tree(records: Iterable[MemberRecord]) -> dict[str, Any]:
     return {"members": [asdict(record) for record in records]}
 
 
-HEAD = (
+MEMBER_HEAD = (
     "",
     "member",
     "score",
@@ -296,15 +300,15 @@ HEAD = (
     "rules",
     "CPU time",
 )
-EXPLANATION = (
+MEMBER_EXPLANATION = (
     "Scores are means over fresh specimens with standard errors, each by its member's own "
     "objective; the normalized score is log2(throughput / link rate) - log2(delay / RTT) per "
     "sender. Throughput and delay are medians."
 )
 
 
-def cells(number: int, record: MemberRecord) -> tuple[str, ...]:
-    """As HEAD says; the picture has the same numbers."""
+def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
+    """As MEMBER_HEAD says; the picture has the same numbers."""
     comparison = record.comparison
     return (
         str(number),
@@ -320,7 +324,7 @@ def cells(number: int, record: MemberRecord) -> tuple[str, ...]:
 
 def render(name: str, records: Sequence[MemberRecord], *, picture_png: bytes) -> str:
     """The page as HTML."""
-    rows = [cells(number, record) for number, record in enumerate(records, start=1)]
+    rows = [member_cells(number, record) for number, record in enumerate(records, start=1)]
     return wording.document(
         title=f"{name}: a campaign",
         sections=[
@@ -333,8 +337,8 @@ def render(name: str, records: Sequence[MemberRecord], *, picture_png: bytes) ->
                 caption="Filled dots, joined by a line: no other member has as much throughput at "
                 "as little delay.",
             ),
-            wording.table("Members", HEAD, rows, text=2),
-            wording.paragraph(EXPLANATION, style="soft"),
+            wording.table("Members", MEMBER_HEAD, rows, text=2),
+            wording.paragraph(MEMBER_EXPLANATION, style="soft"),
             wording.paragraph("Each member's folder holds its RemyCC, its report and its history."),
         ],
     )

@@ -13,7 +13,6 @@ import remy_simulator
 from remy_farm.designer.actions import ActionSpace, Coordinates
 from remy_farm.designer.joint.climb import Climb, ascend
 from remy_farm.designer.joint.gradient import (
-    STANDARD,
     GradientSamples,
     Moments,
     Regions,
@@ -185,7 +184,7 @@ def tied_climb(
     """The scale-free table whose export scores better than its own, after so many steps of the
     joint search on fresh networks that `seed` names. Raises ExportError."""
     space = ActionSpace(spec.search.joint, table.rules)
-    climb = Climb.start(table, space, corrected=True)
+    climb = Climb.start(table, space)
     settings = Settings(_PERTURBATION, _STEP_SIZE, _PAIRS * _SPECIMENS_A_PAIR, _AVERAGING)
 
     def scores(coordinates: Coordinates, networks: int) -> list[float | None]:
@@ -200,12 +199,12 @@ def tied_climb(
         pairs: list[tuple[Coordinates, float]] = []
         for pair in range(_PAIRS):
             networks = remy_simulator.mix(seed, step, pair)
-            signs = perturbation_noise(networks, pair, table.rule_count, True)
+            signs = perturbation_noise(networks, pair, table.rule_count)
             noise = np.array(signs).reshape(-1, 3)
             up = scores(climb.coordinates + _PERTURBATION * noise, networks)
             down = scores(climb.coordinates - _PERTURBATION * noise, networks)
             pairs.append((noise, _half_difference(up, down)))
-        climb = ascend(climb, _samples(pairs, climb.regions), settings, space, mended=True)
+        climb = ascend(climb, _samples(pairs, climb.regions), settings, space)
     return space.with_rounded_actions(climb.table, climb.average)
 
 
@@ -234,7 +233,7 @@ def _samples(pairs: Sequence[tuple[Coordinates, float]], regions: Regions) -> Gr
         for noise, size in known
     ]
     return GradientSamples(
-        _moments(known, len(pairs[0][0])), _moments(of_regions, len(regions.ranges)), STANDARD
+        _moments(known, len(pairs[0][0])), _moments(of_regions, len(regions.ranges))
     )
 
 

@@ -20,7 +20,7 @@ _TABLES: Final = '<script type="application/json" id="tables">'
 _SIMULATOR: Final = '<script type="text/plain" id="simulator">'
 
 
-def live_page(remyccs: Mapping[str, RemyCC]) -> str:
+def live_network_page(remyccs: Mapping[str, RemyCC]) -> str:
     """The page with these tables by name; the first is the one that its presets are about.
 
     Its own Content-Security-Policy lets it load nothing, wherever it is hosted or opened.

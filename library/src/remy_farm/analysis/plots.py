@@ -22,6 +22,7 @@ from matplotlib.ticker import (
 
 from remy_farm.analysis.campaign import MemberRecord, undominated
 from remy_farm.analysis.history import History, SizePoint, StepPoint
+from remy_farm.remycc import ReadableRule
 from remy_proto.v1 import progress_pb2
 
 # Distinct for colour-blind readers, and again from the first for more searches than colours.
@@ -83,8 +84,8 @@ _MOST_EPOCH_LINES = 40
 _CPU_TICKS = 5
 
 
-def plot_score(history: History) -> bytes:
-    """A PNG: the score of the working table at each step, and of epochs' tables as validated."""
+def draw_score(history: History) -> Figure:
+    """The score of the working table at each step, and of epochs' tables as validated."""
     figure, axes = new_figure(8.0, 4.6)
     axes.grid(visible=False, axis="x")
     _draw_steps(axes, history.steps)
@@ -96,7 +97,12 @@ def plot_score(history: History) -> bytes:
     _add_cpu_axis(axes, history.cpu_seconds)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=9.5, loc="best", labelcolor=INK)
-    return to_png(figure)
+    return figure
+
+
+def plot_score(history: History) -> bytes:
+    """What `draw_score` draws, as a PNG."""
+    return to_png(draw_score(history))
 
 
 def _draw_steps(axes: Axes, points: Sequence[StepPoint]) -> None:
@@ -196,8 +202,10 @@ class Cloud:
     points: Sequence[tuple[float, float]]
 
 
-def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
-    """A PNG with every specimen, the medians, and ellipses of one standard deviation.
+def draw_throughput_delay(
+    clouds: Sequence[Cloud], title: str = "Throughput and delay on fresh specimens"
+) -> Figure:
+    """Every specimen, the medians, and ellipses of one standard deviation.
 
     Each ellipse is the contour of the two-dimensional normal distribution of maximum likelihood
     in the coordinates of the axes. Clouds without points are left out.
@@ -214,7 +222,7 @@ def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
     axes.invert_xaxis()
     label_axes(
         axes,
-        title="Throughput and delay on fresh specimens",
+        title=title,
         x="delay / RTT" + (", logarithmic" if is_logarithmic else "") + "  (less is to the right)",
         y="equal-share throughput / link rate",
     )
@@ -222,7 +230,12 @@ def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
         axes.legend(
             frameon=False, fontsize=10, loc="best", labelcolor="linecolor", handletextpad=0.4
         )
-    return to_png(figure)
+    return figure
+
+
+def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
+    """What `draw_throughput_delay` draws, as a PNG."""
+    return to_png(draw_throughput_delay(clouds))
 
 
 def one_sigma_ellipse(points: Sequence[tuple[float, float]]) -> np.ndarray | None:
@@ -274,8 +287,8 @@ def _use_logarithmic_delays(axes: Axes) -> None:
 _MOST_NAMES = 12
 
 
-def plot_members(records: Sequence[MemberRecord]) -> bytes:
-    """A PNG of the medians. Filled: no other member has as much throughput at as little delay."""
+def draw_members(records: Sequence[MemberRecord]) -> Figure:
+    """The medians. Filled: no other member has as much throughput at as little delay."""
     figure, axes = new_figure(8.0, 5.4)
     points = [point(record) for record in records]
     best = undominated(points)
@@ -325,7 +338,12 @@ def plot_members(records: Sequence[MemberRecord]) -> bytes:
         x="delay / RTT  (less is to the right)",
         y="equal-share throughput / link rate",
     )
-    return to_png(figure)
+    return figure
+
+
+def plot_members(records: Sequence[MemberRecord]) -> bytes:
+    """What `draw_members` draws, as a PNG."""
+    return to_png(draw_members(records))
 
 
 def point(record: MemberRecord) -> tuple[float, float] | None:
@@ -334,3 +352,39 @@ def point(record: MemberRecord) -> tuple[float, float] | None:
     if comparison.delay_over_rtt is None or comparison.throughput_over_link_rate is None:
         return None
     return comparison.delay_over_rtt, comparison.throughput_over_link_rate
+
+
+# Bars of more rules than this could not be read.
+_MOST_BARS = 24
+
+
+def draw_rules(rules: Sequence[ReadableRule], name: str) -> Figure:
+    """What each rule does with the window and between two packets; the most-used rules first."""
+    ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))[:_MOST_BARS]
+    figure, panels = new_axes(11.0, 1.6 + 0.24 * len(ranked), "mit", "mit")
+    is_relative = any(rule.is_relative for rule in ranked)
+    values = [
+        ("window multiple", [rule.window_multiple for rule in ranked]),
+        (
+            "increment, % of the BDP" if is_relative else "increment, packets",
+            [rule.window_increment for rule in ranked],
+        ),
+        (
+            "interval, of the measured" if is_relative else "least interval, ms",
+            [rule.intersend_ms for rule in ranked],
+        ),
+    ]
+    places = np.arange(len(ranked))
+    for panel, (label, widths) in zip(panels, values, strict=True):
+        panel.barh(places, widths, color=FINAL, height=0.7)
+        panel.grid(visible=False, axis="y")
+        panel.invert_yaxis()
+        label_axes(panel, title="", x=label, y="")
+        panel.set_yticks([])
+    shown = [
+        f"{rule.number}" + ("" if rule.use_share is None else f"  ({100 * rule.use_share:.3g} %)")
+        for rule in ranked
+    ]
+    panels[0].set_yticks(places, shown)
+    label_axes(panels[0], title=f"Rules of {name}", x=values[0][0], y="rule")
+    return figure

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from remy_farm.analysis.rows import Columns, Row
+from remy_farm.evaluation.simulation import Simulation
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native
 from remy_simulator.messages import packet_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
@@ -123,19 +128,41 @@ class SenderPoint:
     delay_ms: float
 
 
+def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Recording:
+    """What was seen of a simulation over time. Raises ValueError where nothing was recorded."""
+    if simulation.seen is None:
+        raise ValueError("nothing was recorded over time; simulate with record_every_ms")
+    return recording_of(
+        simulation.seen,
+        simulation.specimen,
+        simulation.kind_names,
+        links,
+        simulation.record_every_ms,
+    )
+
+
+def sender_points(simulation: Simulation) -> list[SenderPoint]:
+    """Every sender that received packets."""
+    return [
+        SenderPoint(name, sender.throughput_mbps, sender.delay_ms)
+        for name, sender in zip(simulation.kind_names, simulation.senders, strict=True)
+        if sender.delay_ms is not None
+    ]
+
+
 # Lines of more senders than this cover each other.
 _MOST_LINES = 24
 _PIXELS = 1200
 
 
-def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
-    """A PNG: queue with its drops and windows over time, and throughput against delay.
+def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figure:
+    """Queue with its drops and windows over time, and throughput against delay.
 
     Delay grows to the left, so that what is better is above and to the right.
     """
     from matplotlib.lines import Line2D
 
-    from remy_farm.analysis.plots import COLORS, FIRST, INK, MUTED, label_axes, new_axes, to_png
+    from remy_farm.analysis.plots import COLORS, FIRST, INK, MUTED, label_axes, new_axes
 
     names = list(dict.fromkeys(recording.kinds))
     color = {name: COLORS[number % len(COLORS)] for number, name in enumerate(names)}
@@ -227,4 +254,11 @@ def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes
         fontsize=9.5,
         labelcolor=INK,
     )
-    return to_png(figure)
+    return figure
+
+
+def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
+    """What `draw_recording` draws, as a PNG."""
+    from remy_farm.analysis.plots import to_png
+
+    return to_png(draw_recording(recording, points))

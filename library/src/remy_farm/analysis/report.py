@@ -12,7 +12,7 @@ from typing import Final
 import remy_simulator
 from remy_farm.analysis import wording
 from remy_farm.analysis.history import History
-from remy_farm.analysis.live_page import live_page, policy_within
+from remy_farm.analysis.live_page import live_network_page, policy_within
 from remy_farm.analysis.wording import (
     count,
     duration,
@@ -23,10 +23,15 @@ from remy_farm.analysis.wording import (
 )
 from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
 from remy_farm.files import write_file
-from remy_farm.remycc import ReadableRule, RemyCC, readable_rules, sentence_of_clocks
+from remy_farm.remycc import (
+    ReadableRule,
+    RemyCC,
+    readable_rules,
+    sentence_of_clocks,
+)
 from remy_farm.specification import validation_specimens
 from remy_proto.v1 import progress_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import RuleTable
+from remy_simulator import RuleTable, signals
 
 # Names the report's networks under a design's seed. Those of the search are named by small numbers.
 _REPORT = 0x7265706F7274
@@ -152,15 +157,13 @@ def _interval(
     return f"{threshold(low)} .. {threshold(high)}"
 
 
-_UNITS: Final[dict[str, Callable[[float], str]]] = {
-    **dict.fromkeys(("rtt_diff", "queueing_delay"), lambda value: f"{value:.6g} ms"),
-    **dict.fromkeys(
-        ("age", "queue_length", "rtt_diff_ratio"), lambda value: f"{value:.6g} packets"
-    ),
-    **dict.fromkeys(
-        ("loss_rate", "utilization", "queueing_delay_ratio", "queue_ratio", "ecn_fraction"),
-        lambda value: f"{100 * value:.6g} %",
-    ),
+_PRINTED_IN: Final[dict[str, Callable[[float], str]]] = {
+    "ms": lambda value: f"{value:.6g} ms",
+    "packets": lambda value: f"{value:.6g} packets",
+    "%": lambda value: f"{100 * value:.6g} %",
+}
+_UNITS: Final = {
+    name: _PRINTED_IN[form.printed_in] for name, form in signals.FORMS.items() if form.printed_in
 }
 _AGE: Final = "slow_rec_ratio"
 # Later the ratio tells a change of rate rather than an age.
@@ -241,7 +244,9 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
         "The simulator itself, with this table. Link, buffer, loss, queue and senders can be "
         "changed while it runs."
     )
-    yield wording.framed(live_page({content.name: RemyCC(content.table)}), title="The live network")
+    yield wording.framed(
+        live_network_page({content.name: RemyCC(content.table)}), title="The live network"
+    )
     yield "<h2>How to make it again</h2>"
     yield from _origin(content)
 

@@ -6,9 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from remy_farm.files import FileError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -30,17 +33,11 @@ def to_json(_: Columns, rows: Sequence[Row]) -> bytes:
     return (json.dumps(list(rows), indent=2, allow_nan=False) + "\n").encode()
 
 
-def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
-    """A Parquet file with typed columns; what is not known is null. Raises FileError."""
-    try:
-        # Large, and needed for nothing else.
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise FileError(
-            "Parquet needs pyarrow, which is not installed: pip install 'remy-farm[parquet]', or"
-            " choose a name that ends in .csv or .json"
-        ) from error
+def arrow_table(columns: Columns, rows: Sequence[Row]) -> pyarrow.Table:
+    """An Arrow table with typed columns; what is not known is null. Raises ImportError."""
+    # Large, and needed for nothing else.
+    import pyarrow
+
     types = {
         int: pyarrow.int64(),
         float: pyarrow.float64(),
@@ -48,9 +45,20 @@ def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
         str: pyarrow.string(),
     }
     schema = pyarrow.schema([(name, types[kind]) for name, (kind, _) in columns.items()])
-    table = pyarrow.Table.from_pylist(list(rows), schema=schema)
+    return pyarrow.Table.from_pylist(list(rows), schema=schema)
+
+
+def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
+    """A Parquet file with typed columns; what is not known is null. Raises FileError."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise FileError(
+            "Parquet needs pyarrow, which is not installed: pip install 'remy-farm[parquet]', or"
+            " choose a name that ends in .csv or .json"
+        ) from error
     buffer = io.BytesIO()
-    pyarrow.parquet.write_table(table, buffer)
+    pyarrow.parquet.write_table(arrow_table(columns, rows), buffer)
     return buffer.getvalue()
 
 

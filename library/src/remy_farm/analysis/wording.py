@@ -142,6 +142,19 @@ def table(
     )
 
 
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of plain text: the first column to the left, numbers to the right under their heads."""
+    columns = [*zip(head, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *rows)
+    ]
+
+
 def figure(png: bytes, *, description: str, caption: str) -> str:
     """A picture within the page, with a description for those who cannot see it."""
     data = base64.b64encode(png).decode("ascii")

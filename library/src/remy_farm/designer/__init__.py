@@ -58,7 +58,7 @@ from remy_farm.designer.scoring import (
     OtherVersionError,
     OutcomeError,
 )
-from remy_farm.designer.search import Decision, StepReport, Strategy
+from remy_farm.designer.search import Decision, StepReport, Strategy, with_steps
 
 __all__ = [
     "CheckpointError",
@@ -69,4 +69,5 @@ __all__ = [
     "OutcomeError",
     "StepReport",
     "Strategy",
+    "with_steps",
 ]

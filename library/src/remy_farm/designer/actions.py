@@ -1,4 +1,4 @@
-"""Actions as points, as candidates of an evaluation, where a search begins, and its editions."""
+"""Actions as points, as candidates of an evaluation, and where a search begins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.networks import Model, extent, outline, quantile
-from remy_proto.completion import FIRST_EDITION, edition_of
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
@@ -23,18 +22,6 @@ from remy_simulator.messages import (
     native_bounds,
     sure_signals,
 )
-
-
-def is_mended(spec: spec_pb2.DesignSpec) -> bool:
-    """Whether a complete specification is for the search as it was mended since the first edition.
-
-    A specification names its edition (proto/README.md), and with it the search that it is for, so
-    that a design of an older edition goes on to the bytes that it would have come to. What the
-    mended search does differently is said where it does; the paper's stays as it is described.
-    """
-    is_first = edition_of(spec) == FIRST_EDITION
-    return not is_first and spec.search.mode != spec_pb2.SEARCH_MODE_PAPER
-
 
 # Actions as points, and where a search begins
 
@@ -174,11 +161,10 @@ def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> Ru
     if is_scale_free(spec.rules):
         return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
     action = first_action(spec, _WINDOW_MULTIPLES[start])
-    nodes: list[Node] = [([], action)]
-    if is_mended(spec):
-        # Otherwise the first rule is that of a whole region, and is applied again at each ACK of
-        # an earlier on period.
-        nodes = [_measured_something(axes, spec.rules), ([], start_action(spec, space)), *nodes]
+    # The first rule is for senders that have measured nothing: that of a whole region would be
+    # applied again at each ACK of an earlier on period.
+    burst = start_action(spec, space)
+    nodes: list[Node] = [_measured_something(axes, spec.rules), ([], burst), ([], action)]
     table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))
 
@@ -287,7 +273,7 @@ _NO_ACTION: Action = (0.0, 0.0, 1.0)
 
 def _start_of(spec: spec_pb2.DesignSpec) -> _Start:
     """Of absolute rules only the first burst."""
-    is_new = edition_of(spec) > 2 and is_scale_free(spec.rules)
+    is_new = spec.edition > 2 and is_scale_free(spec.rules)
     return _Start() if is_new else _START_OF_EDITION_2
 
 

@@ -9,6 +9,7 @@ from remy_farm.designer.designer import Designer
 from remy_farm.designer.joint.schedule import Schedule, start_count, widening
 from remy_farm.designer.search import with_steps
 from remy_farm.specification.networks import designs
+from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 
 
@@ -69,7 +70,11 @@ def is_by_budget(spec: spec_pb2.DesignSpec) -> bool:
 
 
 def steps_within(
-    search: spec_pb2.Search, budget: float, step_costs: Sequence[float], *, edition: int = 1
+    search: spec_pb2.Search,
+    budget: float,
+    step_costs: Sequence[float],
+    *,
+    edition: int = NEWEST_EDITION,
 ) -> int:
     """The longest climb whose design is expected to cost no more than the budget; at least a step.
 
@@ -91,7 +96,11 @@ def steps_within(
 
 
 def expected_cost(
-    search: spec_pb2.Search, steps: int, step_costs: Sequence[float], *, edition: int = 1
+    search: spec_pb2.Search,
+    steps: int,
+    step_costs: Sequence[float],
+    *,
+    edition: int = NEWEST_EDITION,
 ) -> float:
     """What a design costs whose settings say `steps` steps, in the unit of `step_costs`.
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from importlib.metadata import version
 
 from google.protobuf.message import DecodeError
 
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OtherVersionError
 from remy_farm.remycc import signal_name
-from remy_farm.specification import content_digest, first_digest
+from remy_farm.specification import content_digest
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, fingerprint, signals_fingerprint
 from remy_simulator.messages import USUAL_AXES, axis_of
 
 
-def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
-    """The digest of a specification without its name, stop rules, schedule's length and workers,
-    and the one that it would have before editions, if that is another.
+def search_digest(spec: spec_pb2.DesignSpec) -> str:
+    """The digest of a specification without its name, stop rules, schedule's length and workers.
 
     A design may go on with more of what these allow. Where the length of a schedule changes, what
     is annealed over it is annealed anew from where the design stands.
@@ -34,8 +32,7 @@ def search_digests(spec: spec_pb2.DesignSpec) -> list[str]:
     walk.search.joint.ClearField("steps")
     walk.search.joint.ClearField("cpu_seconds")
     walk.search.pattern.ClearField("steps")
-    digests = [content_digest(walk), first_digest(walk)]
-    return [digest for digest in dict.fromkeys(digests) if digest is not None]
+    return content_digest(walk)
 
 
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
@@ -61,23 +58,18 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     return RuleTable(allowed, table.nodes(), table.domain_upper, table.rules)
 
 
-def design_digests(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> list[str]:
-    """What may not change while a design goes on: the search, and the table it was given.
-
-    The first digest is that of a new design; a checkpoint may hold any.
-    """
-    digests = search_digests(spec)
+def design_digest(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> str:
+    """What may not change while a design goes on: the search, and the table it was given."""
+    digest = search_digest(spec)
     if given is None:
-        return digests
-    content: list[object] = [given.signals, given.domain_upper, given.nodes()]
-    if given.rules != rule_table_pb2.RULES_ABSOLUTE:
-        content.append(given.rules)
+        return digest
+    content = [given.signals, given.domain_upper, given.nodes(), given.rules]
     table = json.dumps(content, allow_nan=False)
-    return [hashlib.sha256(f"{digest} {table}".encode()).hexdigest() for digest in digests]
+    return hashlib.sha256(f"{digest} {table}".encode()).hexdigest()
 
 
 #: Version of the message Checkpoint. Another one cannot be read.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def seal(checkpoint: checkpoint_pb2.Checkpoint) -> bytes:
@@ -94,8 +86,9 @@ def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
         intact = _seal(sealed.checkpoint) == data
         if not intact and sealed.format_version not in (0, FORMAT_VERSION):
             raise OtherVersionError(
-                f"the checkpoint has format version {sealed.format_version}; "
-                f"this program reads version {FORMAT_VERSION} only"
+                f"the checkpoint has format version {sealed.format_version}, and this program "
+                f"reads version {FORMAT_VERSION} only; let the version of remy-farm that wrote it "
+                "finish the design, or begin the design anew"
             )
         if intact:
             checkpoint.ParseFromString(sealed.checkpoint)
@@ -130,11 +123,10 @@ def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.
 
 
 def check_same_design(
-    saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint, digests: Sequence[str]
+    saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint
 ) -> None:
-    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins, which
-    may go by any of the digests."""
-    if saved.spec_digest not in digests:
+    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins."""
+    if saved.spec_digest != expected.spec_digest:
         raise CheckpointError(
             f"the checkpoint belongs to another specification or first table (digest "
             f"{saved.spec_digest[:12]}, not {expected.spec_digest[:12]}); only `name`, "

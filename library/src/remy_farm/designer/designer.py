@@ -10,7 +10,7 @@ from typing import Any
 from remy_farm.designer import checkpoint as sealing
 from remy_farm.designer.checkpoint import (
     check_same_design,
-    design_digests,
+    design_digest,
     new_record,
     with_signals_of,
 )
@@ -151,8 +151,7 @@ class Designer:
         # Where the search stands: it changes in `_step` alone.
         self._state: State = self._strategy.first_state()
         # Everything that is counted, and is not the search's.
-        self._digests = design_digests(spec, given)
-        self._record = new_record(self._digests[0], spec)
+        self._record = new_record(design_digest(spec, given), spec)
         if spec.search.worker_schedule:
             self._record.worker_schedule.extend(spec.search.worker_schedule)
             self._record.replays_schedule = True
@@ -172,7 +171,7 @@ class Designer:
         """
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table)
-        check_same_design(checkpoint, designer._record, designer._digests)
+        check_same_design(checkpoint, designer._record)
         saved, field = checkpoint.WhichOneof("strategy"), designer._strategy.field
         if saved != field:
             raise CheckpointError(

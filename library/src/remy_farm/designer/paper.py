@@ -284,7 +284,7 @@ class SplitRule(Survey["PaperStrategy", PaperState]):
     def surveyed(
         self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
     ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
-        split = split_most_used(state.table, outcome)
+        split = split_most_used(state.table, outcome, like_reference=True)
         if split is None:
             return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
         table = state.table.split(split.rule, split.thresholds)

@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 
 import remy_simulator
 from remy_farm.designer import actions, scoring
-from remy_farm.designer.actions import is_mended
 from remy_farm.designer.scoring import CheckpointError, DesignerError
 from remy_farm.specification.networks import Networks, given_tables
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
@@ -199,15 +198,13 @@ class Step(ABC, Generic[C, S]):
 class Survey(Step[C, S]):
     """A step that looks at how the rules of the table are used, and changes no action."""
 
+    #: What is recorded of the rules. Where uses count as shares of their network's, a fast link
+    #: does not choose what is divided.
     recording: ClassVar[evaluation_pb2.Recording]
 
     def request(self, strategy: C, state: S) -> Request:
-        recording = self.recording
-        if recording == evaluation_pb2.RECORDING_MEMORY and strategy.mended:
-            # Uses count as shares of their network's, or a fast link would choose what is divided.
-            recording = evaluation_pb2.RECORDING_SHARES
         return strategy.request(
-            self.purpose, *self.path(state), table=state.working_table, recording=recording
+            self.purpose, *self.path(state), table=state.working_table, recording=self.recording
         )
 
     def receive(
@@ -253,8 +250,6 @@ class Strategy(ABC, Generic[S]):
         #: The tables that are given, and stay as they are.
         self.fixed = given_tables(spec)
         self.search = getattr(spec.search, self.field)
-        #: Whether it is the search as mended since the first edition.
-        self.mended = is_mended(spec)
 
     @abstractmethod
     def first_state(self) -> S:

@@ -101,22 +101,23 @@ def split_most_used(
     table: RuleTable,
     outcome: evaluation_pb2.EvaluationOutcome,
     *,
-    mended: bool = False,
     room: int | None = None,
+    like_reference: bool = False,
 ) -> Split | None:
     """Divides the most-used rule; one too small to be divided on any signal leaves its turn to the
     next most-used. None if there is nothing to divide.
 
     The table grows by at most `room` rules if that is given: where all signals would add more, the
     ones that matter least are left out. A table that looks at more than the usual signals is
-    divided on three at a time: on those first that divide its rule least.
+    divided on three at a time: on those first that divide its rule least. With `like_reference`
+    all signals are divided on at once, at the points of the reference tool (`median_thresholds`).
     """
     memory = memory_summaries(outcome)
     has_more = table.signals[-1] >= USUAL_AXES
-    if has_more and mended:
+    if has_more and not like_reference:
         room = min(_RULES_AT_ONCE if room is None else room, _RULES_AT_ONCE)
     for rule in by_use(outcome.rule_uses):
-        thresholds = median_thresholds(table, rule, memory, mended=mended)
+        thresholds = median_thresholds(table, rule, memory, like_reference=like_reference)
         if room is not None:
             most = (room + 1).bit_length() - 1
             by_turn = sorted(thresholds, key=lambda each: _BY_WORTH.index(each[0]))
@@ -140,28 +141,28 @@ _SAME_RTT = 1 + 1 / (1 << 20)
 
 
 def median_thresholds(
-    table: RuleTable, rule: int, memory: Memory, *, mended: bool = False
+    table: RuleTable, rule: int, memory: Memory, *, like_reference: bool = False
 ) -> Thresholds:
     """The point to split `rule` at, one threshold for each of the table's signals.
 
-    A median that does not lie strictly inside the rule's region (as when most values are equal to
-    its lower end) gives way to the middle of the region, as in the reference tool. A signal on
-    which that is impossible too is left out; the result may be empty.
+    A signal whose median does not lie strictly inside the rule's region (as when most values are
+    equal to its lower end) is left out, and so is rtt_ratio where it is 1 more often than not:
+    nothing lies below, and the middle of what nobody measures divides nothing. The rule of senders
+    that have measured nothing has one memory value, and is not divided. The result may be empty.
 
-    In the mended search such a signal is left out at once, and so is rtt_ratio where it is 1 more
-    often than not: nothing lies below, and the middle of what nobody measures divides nothing. The
-    rule of senders that have measured nothing has one memory value, and is not divided.
+    With `like_reference`, as the paper's search divides, such a median gives way to the middle of
+    the region, as in the reference tool; a signal on which that is impossible too is left out.
     """
-    if mended and rule == START_RULE and has_start_rule(table):
+    if not like_reference and rule == START_RULE and has_start_rule(table):
         return []
     lower, upper = table.region(rule)
     thresholds: Thresholds = []
     for axis in table.signals:
         least = lower[axis]
-        places = [] if mended else [(lower[axis] + upper[axis]) / 2]
+        places = [(lower[axis] + upper[axis]) / 2] if like_reference else []
         if (rule, axis) in memory:
             places.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
-        if mended and axis == RTT_RATIO:
+        if not like_reference and axis == RTT_RATIO:
             least = max(least, _SAME_RTT)
         inside = [place for place in places if least < place < upper[axis]]
         if inside:

@@ -18,7 +18,7 @@ from remy_farm.driver.loop import Clock, DesignSession, Stopwatch
 from remy_farm.driver.pareto import ParetoFile
 from remy_farm.driver.progress import DesignObserver, ProgressLog
 from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
-from remy_farm.files import FileError, read_file, reason, write_file
+from remy_farm.files import FileError, make_folder, read_file, reason, write_file
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_farm.specification import content_digest, to_yaml
 from remy_farm.specification.enclosures import TRACES_FOLDER, recordings_of
@@ -87,10 +87,7 @@ class OutDirectory:
         for recording in recordings:
             file = self.traces / f"{recording.sha256.hex()}.trace"
             if not file.exists():
-                try:
-                    self.traces.mkdir(exist_ok=True)
-                except OSError as error:
-                    raise FileError(f"{self.traces}: cannot be made ({reason(error)})") from error
+                make_folder(self.traces)
                 write_file(file, recording.text())
 
     @property
@@ -209,7 +206,7 @@ class DirectorySink:
         if first_table is None and resumed and out.first_table.exists():
             first_table = read_remycc(out.first_table).table
         if resumed:
-            designer = _resumed(spec, out, first_table)
+            designer = resumed_designer(spec, out, first_table)
         else:
             designer = Designer(spec, first_table=first_table)
         out.remove_leftovers()
@@ -312,17 +309,18 @@ class DirectorySink:
         if request is not None and outcome is not None:
             self._pareto.observe(request, outcome, events)
         self._log.append(events)
-        for event in events:
-            self._observer.event(event)
         designer = self.session.designer
         if self._shown is None or designer.table != self._shown:
             self._shown = designer.table
             self._observer.published(self._shown, designer.steps)
+        for event in events:
+            self._observer.event(event)
 
 
-def _resumed(
+def resumed_designer(
     spec: spec_pb2.DesignSpec, out: OutDirectory, first_table: RuleTable | None
 ) -> Designer:
+    """The designer of a directory at its last checkpoint. Raises FileError."""
     data = read_file(out.checkpoint, limit=_CHECKPOINT_BYTES)
     try:
         return Designer.resume(spec, data, first_table=first_table)

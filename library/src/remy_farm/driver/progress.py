@@ -117,6 +117,11 @@ def read_events(path: Path) -> Iterator[progress_pb2.ProgressEvent]:
     return (event for event, _ in _events(path))
 
 
+def elapsed_up_to(path: Path, sequence: int) -> Elapsed:
+    """The time used up to event `sequence` of a progress.jsonl. Raises FileError."""
+    return _lines_up_to(path, sequence)[1]
+
+
 def _lines_up_to(path: Path, sequence: int) -> tuple[int, Elapsed]:
     """Size in bytes of the file up to event `sequence`, and the time used up to it.
 

@@ -8,19 +8,23 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from queue import SimpleQueue
 from types import FrameType
 
 from remy_farm.designer import Designer
 from remy_farm.designer.budgets import Elapsed, is_by_budget
 from remy_farm.designer.search import with_steps
-from remy_farm.driver.directory import DirectorySink, OutDirectory
+from remy_farm.driver.directory import DirectorySink, OutDirectory, resumed_designer
 from remy_farm.driver.loop import Clock, Directive, RunLoop
-from remy_farm.driver.progress import DesignObserver
+from remy_farm.driver.progress import DesignObserver, elapsed_up_to
 from remy_farm.evaluation.interface import Share, SharedEvaluator
-from remy_farm.evaluation.local import ThreadPoolEvaluator
-from remy_farm.specification import load_spec
+from remy_farm.evaluation.local import ThreadPoolEvaluator, in_event_loop
+from remy_farm.files import FileError
+from remy_farm.remycc import read_remycc
+from remy_farm.specification import SpecError, Violation, check_spec, load_spec
 from remy_proto.v1 import progress_pb2, spec_pb2
 from remy_simulator import RuleTable
 
@@ -44,6 +48,40 @@ def with_budget(
         changed.stop.cpu_seconds = max_cpu_seconds
     if max_wall_seconds is not None:
         changed.stop.wall_seconds = max_wall_seconds
+    return changed
+
+
+def with_length(
+    spec: spec_pb2.DesignSpec,
+    *,
+    seconds: float | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+) -> spec_pb2.DesignSpec:
+    """The specification with another length and seed where they are given.
+
+    `seconds` are CPU time of its simulations: a joint search is planned for so many, as a number of
+    steps that is measured when the design begins, and others are cut off after them. `steps` are
+    those of the whole schedule. Raises SpecError, and DesignerError where the search has no
+    schedule.
+    """
+    changed = spec_pb2.DesignSpec()
+    changed.CopyFrom(spec)
+    if seed is not None:
+        changed.search.seed = seed
+    if seconds is not None and steps is not None:
+        problem = f"is {seconds:g}, but must be left out where steps is given ({steps})"
+        raise SpecError("the length of a design", [Violation("seconds", problem)])
+    if steps is not None:
+        changed = with_steps(changed, steps)
+        check_spec(changed, source=f"steps={steps}")
+    if seconds is not None:
+        if changed.search.mode == spec_pb2.SEARCH_MODE_JOINT:
+            changed.search.joint.ClearField("simulated_packets")
+            changed.search.joint.cpu_seconds = seconds
+        else:
+            changed.stop.cpu_seconds = seconds
+        check_spec(changed, source=f"seconds={seconds:g}")
     return changed
 
 
@@ -125,6 +163,41 @@ class DesignResult:
         return next(iter(self.tables.values()))
 
 
+class _Relay(DesignObserver):
+    """Has an observer told in another thread, and waits until it has been."""
+
+    def __init__(self, calls: SimpleQueue[Callable[[DesignObserver], None] | None]) -> None:
+        """`calls` are made in the observer's thread."""
+        self._calls = calls
+
+    def started(self, steps: int, *, resumed: bool) -> None:
+        self._tell(lambda observer: observer.started(steps, resumed=resumed))
+
+    def progress(self, progress: progress_pb2.JobProgress) -> None:
+        self._tell(lambda observer: observer.progress(progress))
+
+    def event(self, event: progress_pb2.ProgressEvent) -> None:
+        self._tell(lambda observer: observer.event(event))
+
+    def published(self, table: RuleTable, steps: int) -> None:
+        self._tell(lambda observer: observer.published(table, steps))
+
+    def _tell(self, tell: Callable[[DesignObserver], None]) -> None:
+        """Raises what the observer raises."""
+        told: Future[None] = Future()
+
+        def call(observer: DesignObserver) -> None:
+            try:
+                tell(observer)
+            except BaseException as error:
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
+        self._calls.put(call)
+        told.result()
+
+
 class DesignRun:
     """Drives a designer with files, clocks and signals around."""
 
@@ -168,7 +241,8 @@ class DesignRun:
         """Runs until the design is finished, or until `interrupt`, Ctrl-C or SIGTERM.
 
         The first such signal takes effect at once; a second one ends the process as usual, which
-        harms nothing.
+        harms nothing. Where an event loop runs in this thread, as in a notebook, the run has one of
+        its own in another thread.
 
         Raises FileError if a file cannot be read or written, if the directory holds another design,
         other files or, to resume, no design, or is in use, or if its checkpoint is damaged;
@@ -178,7 +252,24 @@ class DesignRun:
         self._out.check(resume=self._resume)
         with self._out.locked(), signals_call(self._interrupt.set):
             self._out.check(resume=self._resume)
-            return asyncio.run(self._run(observer or DesignObserver()))
+            told = observer or DesignObserver()
+            return self._run_apart(told) if in_event_loop() else asyncio.run(self._run(told))
+
+    def _run_apart(self, observer: DesignObserver) -> DesignResult:
+        """Runs in another thread, since an event loop runs in this one, as in a notebook."""
+        calls: SimpleQueue[Callable[[DesignObserver], None] | None] = SimpleQueue()
+        with ThreadPoolExecutor(1, thread_name_prefix="design") as other:
+            run = other.submit(asyncio.run, self._run(_Relay(calls)))
+            run.add_done_callback(lambda _: calls.put(None))
+            try:
+                while (call := calls.get()) is not None:
+                    call(observer)
+            except BaseException:
+                self.interrupt()
+                while (call := calls.get()) is not None:
+                    call(DesignObserver())
+                raise
+            return run.result()
 
     async def _run(self, observer: DesignObserver) -> DesignResult:
         self._interrupt.attach()
@@ -232,3 +323,14 @@ def _result(
         wall_seconds=used.wall_seconds,
         cpu_seconds=used.cpu_seconds,
     )
+
+
+def kept_design(out: OutDirectory) -> DesignResult:
+    """A design as its directory has it, without going on. Raises FileError."""
+    if not out.checkpoint.exists():
+        raise FileError(f"{out.path} holds no design ({out.checkpoint.name} is missing)")
+    spec = load_spec(out.spec)
+    first_table = read_remycc(out.first_table).table if out.first_table.exists() else None
+    designer = resumed_designer(spec, out, first_table)
+    elapsed = elapsed_up_to(out.progress, designer.event_sequence)
+    return _result(spec, designer, elapsed, first_table)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from remy_farm.evaluation.dispatcher import Dispatcher
 from remy_farm.evaluation.interface import OnProgress, Share
@@ -29,6 +29,7 @@ _SETTINGS = SchedulerSettings(
 )
 
 _Simulated = tuple[evaluation_pb2.EvaluationOutcome, float]
+_Result = TypeVar("_Result")
 
 
 class ThreadPoolEvaluator(Dispatcher):
@@ -134,20 +135,44 @@ class LocalEvaluator:
     ) -> evaluation_pb2.EvaluationOutcome:
         """See Evaluator. Raises PacketLimitReached where more than `packet_limit` are sent."""
         share = Share("", packet_limit=packet_limit)
-        evaluation = self._loop.create_task(self._evaluator.evaluate(share, request, on_progress))
-        try:
-            return self._loop.run_until_complete(evaluation).outcome
-        finally:
-            if not evaluation.done():
-                evaluation.cancel()
-                self._loop.run_until_complete(asyncio.wait([evaluation]))
+        return self._completed(self._evaluator.evaluate(share, request, on_progress)).outcome
 
     def close(self) -> None:
         """See Evaluator."""
         if not self._loop.is_closed():
-            self._loop.run_until_complete(self._evaluator.close())
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._completed(self._evaluator.close())
+            self._completed(self._loop.shutdown_default_executor())
             self._loop.close()
+
+    def _completed(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """What the coroutine returns; it is cancelled if anything is raised here meanwhile.
+
+        Where an event loop runs in this thread, as in a notebook, ours runs in another one.
+        """
+        task = self._loop.create_task(coroutine)
+        try:
+            if not in_event_loop():
+                return self._loop.run_until_complete(task)
+            with ThreadPoolExecutor(1, thread_name_prefix="evaluate") as other:
+                try:
+                    return other.submit(self._loop.run_until_complete, task).result()
+                except BaseException:
+                    with suppress(RuntimeError):
+                        self._loop.call_soon_threadsafe(task.cancel)
+                    raise
+        finally:
+            if not task.done():
+                task.cancel()
+                self._loop.run_until_complete(asyncio.wait([task]))
+
+
+def in_event_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _simulate(

@@ -5,6 +5,7 @@ declared in the proto files holds. `load_spec` and `parse_spec` return nothing l
 """
 
 from remy_farm.specification.checking import (
+    check_one_table,
     check_spec,
     load_spec,
     load_spec_of_one_table,
@@ -13,11 +14,12 @@ from remy_farm.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
-from remy_farm.specification.networks import Networks, extent
+from remy_farm.specification.enclosures import recordings_of
+from remy_farm.specification.networks import Networks, designs, extent, typical_measurement
+from remy_farm.specification.reading import Tree, fill, read_yaml, words_for
 from remy_farm.specification.schema import SpecError, Violation
 from remy_farm.specification.writing import (
     content_digest,
-    first_digest,
     parse_setting,
     to_yaml,
     vary,
@@ -26,18 +28,25 @@ from remy_farm.specification.writing import (
 __all__ = [
     "Networks",
     "SpecError",
+    "Tree",
     "Violation",
+    "check_one_table",
     "check_spec",
     "content_digest",
+    "designs",
     "extent",
-    "first_digest",
+    "fill",
     "load_spec",
     "load_spec_of_one_table",
     "load_tree",
     "parse_setting",
     "parse_spec",
+    "read_yaml",
+    "recordings_of",
     "spec_of_tree",
     "to_yaml",
+    "typical_measurement",
     "validation_specimens",
     "vary",
+    "words_for",
 ]

@@ -391,12 +391,17 @@ def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
     Raises SpecError where it designs several that meet there.
     """
     spec = load_spec(path)
+    check_one_table(spec, source=os.fspath(path))
+    return spec
+
+
+def check_one_table(spec: spec_pb2.DesignSpec, *, source: str) -> None:
+    """Raises SpecError where the specification designs several tables that meet."""
     if len(names := designs(spec)) > 1:
         problem = (
             f"designs {len(names)} tables together ({', '.join(names)}), and must design one here"
         )
-        raise SpecError(os.fspath(path), [Violation("", problem)])
-    return spec
+        raise SpecError(source, [Violation("", problem)])
 
 
 def load_tree(path: str | os.PathLike[str]) -> Tree:

@@ -35,12 +35,9 @@ from remy_farm.specification.schema import (
     show,
 )
 from remy_proto.completion import (
-    FIRST_EDITION,
     Default,
-    constraint_of,
     default_message,
     default_of,
-    edition_of,
     rules,
     scalar,
     signals,
@@ -60,17 +57,14 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
     """The specification as a file that reads back as this message, every default written out.
 
     The options of other modes and rules than its own are left out where they stand at their
-    defaults, unless the specification names no edition: it would not read back as complete.
+    defaults.
     """
     tree: Any = message_tree(spec)
-    if spec.HasField("edition"):
-        for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
-            if mode != spec.search.mode and not _essence(
-                getattr(spec.search, name), spec.edition, {}
-            ):
-                del tree["search"][name]
-        for name in ("joint", "pattern"):
-            _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
+    for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
+        if mode != spec.search.mode and not _essence(getattr(spec.search, name), spec.edition, {}):
+            del tree["search"][name]
+    for name in ("joint", "pattern"):
+        _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
     return as_yaml(tree)
 
 
@@ -88,36 +82,30 @@ _RANGES = {
 
 
 def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
-    changed = _essence(getattr(spec.search, mode), spec.edition, {})
+    search = getattr(spec.search, mode)
+    changed = _essence(search, spec.edition, {})
+    fields = search.DESCRIPTOR.fields_by_name
     for kind, names in _RANGES.items():
         for name in names:
-            if kind != is_scale_free(spec.rules) and name not in changed:
+            if kind != is_scale_free(spec.rules) and _key(fields[name]) not in changed:
                 tree.pop(name, None)
+
+
+#: Version of the defaults and of the searches, which every digest of a specification holds. Every
+#: change of a default or of a search raises it, so that no checkpoint of before goes on in another
+#: search.
+DEFAULTS_AND_SEARCH_VERSION = 1
 
 
 def content_digest(spec: spec_pb2.DesignSpec) -> str:
     """The SHA-256, in hexadecimal, of what a complete specification says.
 
-    It depends on field names and values alone: not on the order of assignment, nor on how (or in
-    which version) the Protocol Buffers library encodes them. What stands at the default of the
-    edition that the specification names does not count, so that it outlives fields that are added.
-    One that names none counts all that there was before there were editions.
+    It depends on the numbers of fields, on the values that differ from their defaults, and on
+    DEFAULTS_AND_SEARCH_VERSION alone: not on the names of fields, on the order of assignment, nor
+    on how (or in which version) the Protocol Buffers library encodes them.
     """
-    return _digest(_deviations(spec) if spec.HasField("edition") else _whole(spec))
-
-
-def first_digest(spec: spec_pb2.DesignSpec) -> str | None:
-    """What `content_digest` would be if the specification named no edition.
-
-    None for one that cannot be without: only of the first edition may be what a checkpoint that is
-    older than editions belongs to.
-    """
-    return _digest(_whole(spec)) if edition_of(spec) == FIRST_EDITION else None
-
-
-def _digest(content: dict[str, Any]) -> str:
     canonical = json.dumps(
-        [descriptor_of(spec_pb2.DesignSpec).full_name, content],
+        [DEFAULTS_AND_SEARCH_VERSION, _deviations(spec)],
         sort_keys=True,
         separators=(",", ":"),
         allow_nan=False,
@@ -180,19 +168,24 @@ def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
 
 
 def _deviations(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
-    """The essence of a specification that names its edition."""
-    edition = spec.edition
-    content = _essence(spec, edition, {})
-    if spec.rules == rules(spec, edition):
-        content.pop("rules", None)
+    """The essence of a specification, whose rules have a default that depends on the mode."""
+    content = _essence(spec, spec.edition, {})
+    if spec.rules == rules(spec, spec.edition):
+        content.pop(_key(_SPEC.fields_by_name["rules"]), None)
     return content
 
 
+def _key(field: FieldDescriptor) -> str:
+    """What a field is called in a digest: JSON has texts alone as keys."""
+    return str(field.number)
+
+
 def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:
-    """Every field that does not stand at its default, by name; doubles stay doubles, enums are
+    """Every field that does not stand at its default, by number; doubles stay doubles, enums are
     their numbers. `inherited` are defaults that the field which holds the message declares."""
     result: dict[str, Any] = {}
     for field in fields_of(message):
+        key = _key(field)
         default = inherited.get(field.name) or default_of(field, edition)
         value = getattr(message, field.name)
         if field.is_repeated:
@@ -202,19 +195,19 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
                 usual = [scalar(field, word) for word in default or ()]
             if is_submessage(field):
                 if value:
-                    result[field.name] = [_essence(item, edition, {}) for item in value]
+                    result[key] = [_essence(item, edition, {}) for item in value]
             elif list(value) != usual:
-                result[field.name] = [_plain(item) for item in value]
+                result[key] = [_plain(item) for item in value]
         elif not message.HasField(field.name):
             continue
         elif not is_submessage(field):
             if value != _usual(message, field, default):
-                result[field.name] = _plain(value)
+                result[key] = _plain(value)
         elif isinstance(default, dict):
             if content := _essence(value, edition, default):
-                result[field.name] = content
+                result[key] = content
         elif default is None or value != default_message(field, edition):
-            result[field.name] = _essence(value, edition, {})
+            result[key] = _essence(value, edition, {})
     return result
 
 
@@ -223,28 +216,6 @@ def _usual(message: Message, field: FieldDescriptor, default: Default | None) ->
     if isinstance(message, spec_pb2.Search) and field.name == "simulated_seconds":
         return simulated_seconds(message.mode)
     return scalar(field, default) if isinstance(default, str) else None
-
-
-def _whole(message: Message) -> dict[str, Any]:
-    """Every field that there was before there were editions, by name, at its default or not;
-    of those that came later, the ones that do not stand at it."""
-    late = {field.name for field in fields_of(message) if constraint_of(field).added_later}
-    essence = _essence(message, FIRST_EDITION, {}) if late else {}
-    result: dict[str, Any] = {name: essence[name] for name in late if name in essence}
-    for field in fields_of(message):
-        if field.name in late or field.name == "edition":
-            continue
-        value = getattr(message, field.name)
-        if field.is_repeated:
-            result[field.name] = [_plain(item) for item in value]
-        elif not is_submessage(field):
-            # Numbers and names that are always there had no presence: taken away, they were zero.
-            always = constraint_of(field).default or constraint_of(field).required
-            if always or message.HasField(field.name):
-                result[field.name] = _plain(value)
-        elif message.HasField(field.name):
-            result[field.name] = _whole(value)
-    return result
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from library.tests.designer.joint.antithetic import (
 )
 from library.tests.designer.joint.spaces import Action, action_space, climb_of
 from remy_farm.designer.actions import Coordinates
-from remy_farm.designer.joint.climb import Climb, ascend
+from remy_farm.designer.joint.climb import Climb, Slopes, ascend
 from remy_farm.designer.joint.gradient import GradientSamples, Moments, gradient_samples
 from remy_farm.designer.joint.schedule import Settings
 
@@ -23,11 +23,17 @@ _SPACE = action_space()
 _SETTINGS = Settings(perturbation=0.15, step_size=0.03, specimens=16, averaging=0.97)
 _MIDDLE: Action = (0.5, 10.0, 3.0)
 # Three rules: one inner node above all, one above the last two.
-_CLIMB = climb_of([_MIDDLE] * 3, _SPACE)
+# So many samples are averaged that the bias correction is 1.
+_OLD = 1e6
+_CLIMB = replace(
+    climb_of([_MIDDLE] * 3, _SPACE),
+    rules=replace(Slopes.unknown(3), samples=np.full((3, 1), _OLD)),
+    branches=replace(Slopes.unknown(2), samples=np.full((2, 1), _OLD)),
+)
 
 
 def _moments(t: Coordinates) -> Moments:
-    """Samples after which averages that have just begun have these t-statistics.
+    """Samples after which averages of zeros have these t-statistics.
 
     t = 0.1 mean / sqrt(0.02 squares * 0.1 / 1.9)
     """
@@ -35,7 +41,7 @@ def _moments(t: Coordinates) -> Moments:
 
 
 def _samples(rules: list[list[float]], regions: list[list[float]]) -> GradientSamples:
-    return GradientSamples(_moments(np.array(rules)), _moments(np.array(regions)), spread=1.0)
+    return GradientSamples(_moments(np.array(rules)), _moments(np.array(regions)))
 
 
 _REST = [0.0, 0.0, 0.0]
@@ -72,7 +78,6 @@ def test_without_a_sample_everything_rests() -> None:
     nothing = GradientSamples(
         Moments(np.zeros((3, 3)), np.zeros((3, 3))),
         Moments(np.zeros((2, 3)), np.zeros((2, 3))),
-        0.0,
     )
     after = ascend(_CLIMB, nothing, _SETTINGS, _SPACE)
     assert (after.coordinates == _CLIMB.coordinates).all()
@@ -144,9 +149,7 @@ def test_a_quadratic_is_climbed_to_its_top() -> None:
         differences = half_differences(
             request, climb.coordinates, lambda x: -math.fsum(((x - top) * (x - top)).ravel())
         )
-        samples = gradient_samples(
-            request, outcome, np.array(differences), climb.regions, climb.spread, rules=3
-        )
+        samples = gradient_samples(request, outcome, np.array(differences), climb.regions, rules=3)
         climb = ascend(climb, samples, _SETTINGS, _SPACE)
 
     assert start > 1

@@ -34,7 +34,6 @@ def _climb() -> Climb:
         rules=Slopes(rows + 100, rows + 200, np.array([[7.0], [8.0], [9.0]])),
         branches=Slopes(rows[:2] + 300, rows[:2] + 400, np.array([[5.0], [6.0]])),
         average=climb.coordinates + 0.125,
-        spread=0.5,
         steps=77,
         last_split=44,
     )
@@ -62,7 +61,7 @@ def test_children_take_the_place_of_their_parent() -> None:
     assert after.rules.mean.tolist() == children(before.rules.mean, 1 / 8)
     assert after.rules.samples.tolist() == [[7], [8], [8], [9]]
     assert after.rules.squares.tolist() == children(before.rules.squares, 1 / 8)
-    assert (after.steps, after.last_split, after.spread) == (77, 77, 0.5)
+    assert (after.steps, after.last_split) == (77, 77)
 
 
 @pytest.mark.parametrize(("rule", "place"), [(0, 1), (1, 2), (2, 2)])
@@ -161,22 +160,19 @@ def test_dividing_leaves_the_climb_it_came_from_alone() -> None:
 @given(
     rules=st.tuples(_rows(3), _rows(3), _rows(3), _rows(3)),
     branches=st.tuples(_rows(2), _rows(2)),
-    spread=st.floats(0, 1e300),
     steps=st.integers(0, 2**32 - 1),
 )
 def test_a_message_holds_every_bit(
     rules: tuple[Coordinates, Coordinates, Coordinates, Coordinates],
     branches: tuple[Coordinates, Coordinates],
-    spread: float,
     steps: int,
 ) -> None:
     climb = replace(
         _climb(),
         coordinates=rules[0],
         average=rules[1],
-        rules=Slopes(rules[2], rules[3], np.zeros((3, 0))),
-        branches=Slopes(*branches, np.zeros((2, 0))),
-        spread=spread,
+        rules=Slopes(rules[2], rules[3], np.ones((3, 1))),
+        branches=Slopes(*branches, np.ones((2, 1))),
         resting=steps // 2,
         steps=steps,
         last_split=steps,
@@ -196,7 +192,7 @@ def _bits(climb: Climb) -> list[bytes]:
         *(array.tobytes() for array in arrays),
         climb.branches.mean.tobytes(),
         climb.branches.squares.tobytes(),
-        struct.pack("<dII", climb.spread, climb.steps, climb.last_split),
+        struct.pack("<II", climb.steps, climb.last_split),
     ]
 
 

@@ -22,7 +22,7 @@ from remy_farm.designer.joint.divisions import (
     chosen_splits,
     disagreements,
 )
-from remy_farm.designer.joint.gradient import pair_samples, spread_after
+from remy_farm.designer.joint.gradient import pair_samples
 from remy_farm.designer.splitting import Split, first_parts
 
 _SIGNALS = 3
@@ -48,9 +48,7 @@ def _found(score: Score, noise: float = 0.3) -> list[Disagreement]:
             for number, difference in enumerate(exact)
         ]
     )
-    samples = pair_samples(
-        request, pair_outcome(uses, uses), differences, spread_after(differences), rules=_RULES
-    )
+    samples = pair_samples(request, pair_outcome(uses, uses), differences, rules=_RULES)
     return disagreements(_TRIALS, samples)
 
 

@@ -1,6 +1,7 @@
 """The estimator of the gradient."""
 
 import math
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,13 +28,12 @@ def _samples(
     up: Sequence[Sequence[int]],
     down: Sequence[Sequence[int]],
     differences: Sequence[float | None],
-    spread: float = 0.0,
     regions: Regions = _NONE,
 ) -> GradientSamples:
     """Those where rules were used so often, by specimen, under either perturbation."""
     outcome = pair_outcome(up, down)
     sizes = np.array(differences, np.float64)
-    return gradient_samples(request, outcome, sizes, regions, spread, rules=len(up[0]))
+    return gradient_samples(request, outcome, sizes, regions, rules=len(up[0]))
 
 
 def _slow(
@@ -41,13 +41,11 @@ def _slow(
     up: Sequence[Sequence[int]],
     down: Sequence[Sequence[int]],
     differences: list[float | None],
-    spread: float,
-) -> tuple[list[float], list[float], float]:
-    """The mean, the squares and the spread, one number at a time."""
-    scored = [(i, d) for i, d in enumerate(differences) if d is not None]
-    if scored:
-        usual = sum(abs(d) for _, d in scored) / len(scored)
-        spread = usual if spread == 0 else 0.95 * spread + 0.05 * usual
+) -> tuple[list[float], list[float]]:
+    """The mean and the squares, one number at a time."""
+    sizes = [abs(d) for d in differences if d]
+    unit = statistics.median(sizes) if sizes else 1.0
+    scored = [(i, d / unit) for i, d in enumerate(differences) if d is not None]
     sigma = request.candidates[0].perturbation.scale
     keys = memoryview(request.specimen_columns.keys).cast("Q")
     rules = len(up[0])
@@ -56,24 +54,23 @@ def _slow(
         for coordinate in range(3):
             samples = []
             for i, d in scored:
-                limited = math.copysign(min(abs(d), 5 * spread), d)
+                limited = math.copysign(min(abs(d), 5.0), d)
                 noise = noise_of(request.seed, keys[i], rules)[rule][coordinate]
                 samples.append(limited * noise / sigma if up[i][rule] + down[i][rule] > 0 else 0.0)
             number = max(len(samples), 1)
             means.append(sum(samples) / number)
             squares.append(sum(sample**2 for sample in samples) / number**2)
-    return means, squares, spread
+    return means, squares
 
 
 @given(
     seed=st.integers(0, 2**64 - 1),
     scale=st.floats(0.01, 1),
-    spread=st.just(0.0) | st.floats(0.01, 10),
     differences=_DIFFERENCES,
     data=st.data(),
 )
 def test_it_is_the_slow_one(
-    seed: int, scale: float, spread: float, differences: list[float | None], data: st.DataObject
+    seed: int, scale: float, differences: list[float | None], data: st.DataObject
 ) -> None:
     rules = data.draw(st.integers(1, 4))
     uses = st.lists(st.integers(0, 2), min_size=rules, max_size=rules)
@@ -81,13 +78,12 @@ def test_it_is_the_slow_one(
     request = pair_request(seed, scale, range(len(differences)))
     up, down = data.draw(all_uses), data.draw(all_uses)
 
-    samples = _samples(request, up, down, differences, spread)
+    samples = _samples(request, up, down, differences)
 
-    means, squares, new_spread = _slow(request, up, down, differences, spread)
+    means, squares = _slow(request, up, down, differences)
     assert samples.rules.mean.shape == samples.rules.squares.shape == (rules, 3)
     assert samples.rules.mean.ravel().tolist() == pytest.approx(means, rel=1e-9, abs=1e-9)
     assert samples.rules.squares.ravel().tolist() == pytest.approx(squares, rel=1e-9, abs=1e-9)
-    assert samples.spread == pytest.approx(new_spread, rel=1e-12)
 
 
 def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
@@ -101,7 +97,9 @@ def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
         differences = half_differences(
             request, at, lambda x: math.fsum((gradient * used * x).ravel())
         )
-        means.append(_samples(request, uses, uses, differences).rules.mean)
+        # In the score's own unit, which a step's median stands for.
+        unit = statistics.median(map(abs, differences))
+        means.append(unit * _samples(request, uses, uses, differences).rules.mean)
 
     estimates = np.array(means)
     errors = estimates.std(axis=0, ddof=1) / math.sqrt(len(means))
@@ -132,7 +130,6 @@ def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], see
 
     assert (samples.rules.mean == swapped.rules.mean).all()
     assert (samples.rules.squares == swapped.rules.squares).all()
-    assert samples.spread == swapped.spread
 
 
 def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
@@ -143,47 +140,36 @@ def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
     assert not samples.rules.squares[2].any()
 
 
-def test_a_freak_counts_as_five_times_the_usual() -> None:
-    request = pair_request(1, 0.1, [7])
-    for freak in (1000.0, -1000.0):
-        samples = _samples(request, [[1]], [[1]], [freak], spread=1.0)
-        assert samples.spread == pytest.approx(0.95 + 0.05 * 1000)
-        wanted = math.copysign(5 * samples.spread, freak) * noise_of(1, 7, 1) / 0.1
-        assert samples.rules.mean == pytest.approx(wanted)
-
-
-def test_one_freak_of_many_is_limited_from_the_first_step_on() -> None:
+def test_a_freak_counts_as_five_times_the_median() -> None:
     keys = range(16)
     uses = [[1]] * 16
-    differences: list[float | None] = [*[0.0] * 15, 1e9]
+    differences: list[float | None] = [*[2.0] * 15, 1e9]
     samples = _samples(pair_request(1, 1, keys), uses, uses, differences)
-    wanted = 5 / 16 * 1e9 * noise_of(1, 15, 1) / 16
+    noise = [noise_of(1, key, 1) for key in keys]
+    wanted = (sum(noise[:15]) + 5 * noise[15]) / 16
     assert samples.rules.mean == pytest.approx(wanted)
 
 
-def _standardized(differences: Sequence[float | None]) -> GradientSamples:
+def _alone(differences: Sequence[float | None]) -> GradientSamples:
+    """Samples of the only rule."""
     uses = [[1]] * len(differences)
-    request = pair_request(1, 0.1, range(len(differences)))
-    outcome = pair_outcome(uses, uses)
-    sizes = np.array(differences, np.float64)
-    return gradient_samples(request, outcome, sizes, _NONE, 0.0, rules=1, standardized=True)
+    return _samples(pair_request(1, 0.1, range(len(differences))), uses, uses, differences)
 
 
 def test_in_units_of_the_median_every_step_is_of_one_size() -> None:
     """Whatever the unit of the scores, and however bad the table of the first steps."""
     differences = [1.0, -2.0, 3.0, None, -4.0, 0.0]
-    samples = _standardized(differences)
-    scaled = _standardized([None if each is None else 1e6 * each for each in differences])
+    samples = _alone(differences)
+    scaled = _alone([None if each is None else 1e6 * each for each in differences])
     assert scaled.rules.mean == pytest.approx(samples.rules.mean)
     assert scaled.rules.squares == pytest.approx(samples.rules.squares)
-    assert samples.spread == 1.0
-    assert not _standardized([0.0, None, 0.0]).rules.mean.any()
+    assert not _alone([0.0, None, 0.0]).rules.mean.any()
 
 
 def test_a_freak_neither_steers_a_step_nor_is_remembered() -> None:
     """It counts as five times the median, however large it is."""
     usual = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]
-    freak, larger = _standardized([*usual, 5.0]), _standardized([*usual, 1e30])
+    freak, larger = _alone([*usual, 5.0]), _alone([*usual, 1e30])
     assert (freak.rules.mean == larger.rules.mean).all()
     assert (freak.rules.squares == larger.rules.squares).all()
 
@@ -195,10 +181,9 @@ def test_specimens_without_a_score_say_nothing() -> None:
     assert (half.rules.mean == alone.rules.mean).all()
     assert (half.rules.squares == alone.rules.squares).all()
 
-    none = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [None, None], 3.0)
+    none = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [None, None])
     assert not none.rules.mean.any()
     assert not none.rules.squares.any()
-    assert none.spread == 3
 
 
 def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
@@ -212,7 +197,8 @@ def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
     alone = []
     for key, used, difference in zip([7, 8, 9], uses, differences, strict=True):
         one = pair_request(5, 0.1, [key])
-        alone.append(_samples(one, [used], [used], [difference]).rules.mean)
+        unit = abs(difference or 0.0) / statistics.median(abs(each or 0.0) for each in differences)
+        alone.append(unit * _samples(one, [used], [used], [difference]).rules.mean)
     for row, rules in enumerate(([0, 1, 2], [1, 2])):
         sums = np.array([sum(sample[rule] for rule in rules) for sample in alone])
         assert together.regions.mean[row] == pytest.approx(sums.mean(axis=0))

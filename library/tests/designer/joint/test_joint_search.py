@@ -44,7 +44,8 @@ def test_steps_are_those_of_the_schedule() -> None:
             wanted.append(_VALIDATE)
     assert walk.purposes == wanted
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
-    assert walk.designer.table.rule_count == 4
+    # The rule of senders that have measured nothing, and another that was divided twice.
+    assert walk.designer.table.rule_count == 5
 
 
 def test_divisions_are_tried_where_disagreement_decides() -> None:
@@ -68,11 +69,12 @@ def test_divisions_are_tried_where_disagreement_decides() -> None:
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_disagreement_divides_on_the_signal_that_matters(seed: int) -> None:
     """What is best depends on send_ewma alone."""
-    spec = small_joint_spec(steps=12, maximum_rules=2, splits="disagreement", seed=seed)
+    spec = small_joint_spec(steps=12, maximum_rules=3, splits="disagreement", seed=seed)
+    spec.search.specimens = 64
     walk = Walk(spec, AnalyticEvaluator().evaluate)
     (split,) = [event.rule_split for event in walk.events if event.HasField("rule_split")]
     assert [threshold.signal for threshold in split.thresholds] == [rule_table_pb2.SIGNAL_SEND_EWMA]
-    assert split.rules == walk.designer.table.rule_count == 2
+    assert split.rules == walk.designer.table.rule_count == 3
 
 
 @pytest.mark.parametrize("splits", ["orthants", "disagreement"])
@@ -91,30 +93,37 @@ def test_the_share_done_grows_from_nothing_to_all(splits: str, starts: int) -> N
 
 
 def test_a_climb_finds_what_is_best() -> None:
-    """One rule: its best action is the mean, over the memory points, of theirs."""
+    """Two rules: one for the point where nothing is measured, and another, whose best action is the
+    mean, over all other memory points, of theirs."""
     spec = small_joint_spec(steps=150, steps_per_epoch=50, maximum_rules=1, step_size=0.1)
     evaluator = AnalyticEvaluator()
     designer = Designer(spec)
     finish(designer, evaluator.evaluate)
 
-    (multiple, increment, intersend_ms) = designer.table.action(0)
+    (multiple, increment, intersend_ms) = designer.table.action(1)
 
     points = [best_action((send_ewma, 0, 0, 0)) for send_ewma in _mean_points()]
     wanted = [math.fsum(component) / len(points) for component in zip(*points, strict=True)]
-    assert multiple == pytest.approx(wanted[0], abs=0.05)
+    # Differences beyond five times the median are limited: the few points far away count less.
+    assert multiple == pytest.approx(wanted[0], abs=0.15)
     assert increment == pytest.approx(wanted[1], abs=1)
     assert intersend_ms == pytest.approx(wanted[2], abs=0.15)
 
 
 def _mean_points() -> list[float]:
-    """Send_ewma of a specimen's points at the middle of equal strata: 0, and 11 of 1000 u^2."""
+    """Send_ewma of a specimen's points but 0, at the middle of equal strata: 11 of 1000 u^2."""
     strata = 110
-    return [0.0] * 10 + [1000 * ((n + 0.5) / strata) ** 2 for n in range(strata)]
+    return [1000 * ((n + 0.5) / strata) ** 2 for n in range(strata)]
 
 
 def test_splitting_pays() -> None:
-    one = Walk(small_joint_spec(steps=120, maximum_rules=1), AnalyticEvaluator().evaluate)
-    many = Walk(small_joint_spec(steps=120, maximum_rules=16), AnalyticEvaluator().evaluate)
+    one, many = (
+        Walk(
+            small_joint_spec(steps=240, maximum_rules=rules, step_size=0.02),
+            AnalyticEvaluator().evaluate,
+        )
+        for rules in (1, 16)
+    )
     assert many.designer.table.rule_count >= 16
     assert (
         many.designer.epochs[-1].comparison.after.mean

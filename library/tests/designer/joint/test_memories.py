@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from remy_farm.designer.joint.schedule import USUAL, Memories
 
-_NAMES = ["slopes", "squares", "spread", "growing", "refining"]
+_NAMES = ["slopes", "squares", "growing", "refining"]
 
 
 def test_one_step_is_the_usual_one() -> None:

@@ -68,7 +68,7 @@ def test_the_simulations_are_as_many_however_wide_the_steps(wider: int) -> None:
 
 def test_a_whole_design_in_half_the_steps() -> None:
     """Of 24 steps, 6 an epoch, with a division after 4 and 6 of refining."""
-    spec = small_joint_spec(tuned_for_specimens=16, maximum_rules=4)
+    spec = small_joint_spec(tuned_for_specimens=16, maximum_rules=5)
     spec.search.specimens = 32
     evaluator = AnalyticEvaluator()
     walk = Walk(spec, evaluator.evaluate)

@@ -13,7 +13,7 @@ from remy_farm.designer.actions import (
 )
 from remy_farm.designer.joint.schedule import start_count
 from remy_farm.remycc import start_rule
-from remy_farm.specification import load_spec, parse_spec
+from remy_farm.specification import load_spec, load_tree, parse_spec, spec_of_tree, vary
 from remy_proto.v1 import rule_table_pb2
 
 _ROOT = Path(__file__).parents[4]
@@ -29,15 +29,16 @@ def test_fair_shares_of_the_paper_s_network() -> None:
     the path holds, and with one packet every 3.6 ms. A sender that keeps nine tenths of its window
     adds the last tenth anew: 4.1667 packets.
     """
-    spec = load_spec(_ROOT / "examples/demo.yaml", edition=1)
+    tree = vary(load_tree(_ROOT / "examples/demo.yaml"), "rules", "absolute")
+    spec = spec_of_tree(tree)
 
     assert first_action(spec, 0.9) == pytest.approx((0.9, 4.1667, 3.6), rel=1e-4)
     assert first_action(spec, 0.5) == pytest.approx((0.5, 20.8333, 3.6), rel=1e-4)
 
     table = first_table(spec, ActionSpace(spec.search.joint), 0)
-    assert table.rule_count == 1
+    assert table.rule_count == 2
     assert table.signals == [0, 1, 2]
-    assert table.action(0) == pytest.approx((0.9, 4, 3.6), rel=1e-12)
+    assert table.action(1) == pytest.approx((0.9, 4, 3.6), rel=1e-12)
 
 
 _ONE_LINK = """

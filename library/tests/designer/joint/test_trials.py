@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from library.tests.designer.analytic_evaluator import bucket_of, memory_columns
 from remy_farm.designer import CheckpointError
 from remy_farm.designer.joint.divisions import (
     Trials,
@@ -94,12 +95,23 @@ def test_the_most_used_rules_come_to_trial() -> None:
     table = RuleTable([0, 2], [([], (0.5, 1, 1))])
     for rule in range(len(uses) - 1):
         table = table.split(rule, [(0, 10.0 * (rule + 1))])
-    # What was not recorded has its median in the middle of the region.
-    outcome = evaluation_pb2.EvaluationOutcome(rule_uses=uses)
 
-    trials = most_used_on_trial(table, outcome)
+    def outcome(uses: list[int]) -> evaluation_pb2.EvaluationOutcome:
+        """Every rule was used in the middle of its region, and at an RTT of twice the smallest."""
+        counts = {
+            (rule, axis, bucket_of(axis, value)): 1
+            for rule in range(len(uses))
+            for axis, value in ((0, 10.0 * rule + 5), (2, 2.0))
+        }
+        memory = memory_columns(counts, rules=len(uses))
+        return evaluation_pb2.EvaluationOutcome(rule_uses=uses, memory=memory)
+
+    trials = most_used_on_trial(table, outcome(uses))
 
     assert [trial.rule for trial in trials] == [0, 2, 4, 5, 6, 7, 8, 9]
-    assert trials[1].thresholds == [(0, 25.0), (2, table.domain_upper / 2)]
-    few = evaluation_pb2.EvaluationOutcome(rule_uses=[0, 0, 1, *uses[3:4], *[0] * 6])
+    assert dict(trials[1].thresholds) == {
+        0: pytest.approx(25, rel=0.03),
+        2: pytest.approx(2, rel=0.03),
+    }
+    few = outcome([0, 0, 1, *uses[3:4], *[0] * 6])
     assert [trial.rule for trial in most_used_on_trial(table, few)] == [2, 3]

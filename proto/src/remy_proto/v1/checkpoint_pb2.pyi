@@ -110,7 +110,7 @@ class PaperSearchState(_message.Message):
     def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., epoch_table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., changes: _Optional[_Union[_evaluation_pb2.ActionChanges, _Mapping]] = ..., rule_epochs: _Optional[_Iterable[int]] = ..., rule: _Optional[int] = ..., visits: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
 
 class Climb(_message.Message):
-    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "spread", "steps", "last_split", "rule_samples", "region_samples", "resting", "completed", "delayed")
+    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "steps", "last_split", "rule_samples", "region_samples", "resting", "completed", "delayed")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     COORDINATES_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_FIELD_NUMBER: _ClassVar[int]
@@ -118,7 +118,6 @@ class Climb(_message.Message):
     RULE_SQUARES_FIELD_NUMBER: _ClassVar[int]
     REGION_SLOPES_FIELD_NUMBER: _ClassVar[int]
     REGION_SQUARES_FIELD_NUMBER: _ClassVar[int]
-    SPREAD_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     LAST_SPLIT_FIELD_NUMBER: _ClassVar[int]
     RULE_SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -133,7 +132,6 @@ class Climb(_message.Message):
     rule_squares: _containers.RepeatedScalarFieldContainer[float]
     region_slopes: _containers.RepeatedScalarFieldContainer[float]
     region_squares: _containers.RepeatedScalarFieldContainer[float]
-    spread: float
     steps: int
     last_split: int
     rule_samples: _containers.RepeatedScalarFieldContainer[int]
@@ -141,7 +139,7 @@ class Climb(_message.Message):
     resting: int
     completed: int
     delayed: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
-    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., spread: _Optional[float] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ..., rule_samples: _Optional[_Iterable[int]] = ..., region_samples: _Optional[_Iterable[int]] = ..., resting: _Optional[int] = ..., completed: _Optional[int] = ..., delayed: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
+    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ..., rule_samples: _Optional[_Iterable[int]] = ..., region_samples: _Optional[_Iterable[int]] = ..., resting: _Optional[int] = ..., completed: _Optional[int] = ..., delayed: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
 
 class ValidatedTable(_message.Message):
     __slots__ = ("table", "scores")

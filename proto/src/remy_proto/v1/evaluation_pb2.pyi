@@ -434,16 +434,14 @@ class ActionChanges(_message.Message):
     def __init__(self, changes: _Optional[_Iterable[_Union[ActionChange, _Mapping]]] = ...) -> None: ...
 
 class Perturbation(_message.Message):
-    __slots__ = ("seed", "scale", "bounds", "signs")
+    __slots__ = ("seed", "scale", "bounds")
     SEED_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
-    SIGNS_FIELD_NUMBER: _ClassVar[int]
     seed: int
     scale: float
     bounds: ActionBounds
-    signs: bool
-    def __init__(self, seed: _Optional[int] = ..., scale: _Optional[float] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., signs: _Optional[bool] = ...) -> None: ...
+    def __init__(self, seed: _Optional[int] = ..., scale: _Optional[float] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ...) -> None: ...
 
 class ActionBounds(_message.Message):
     __slots__ = ("window_multiple_minimum", "window_multiple_maximum", "window_increment_minimum", "window_increment_maximum", "intersend_minimum_ms", "intersend_maximum_ms")
@@ -493,24 +491,6 @@ class EvaluationRequest(_message.Message):
     traces: _containers.RepeatedCompositeFieldContainer[Trace]
     def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ...) -> None: ...
 
-class SignalSummary(_message.Message):
-    __slots__ = ("signal", "buckets", "counts")
-    SIGNAL_FIELD_NUMBER: _ClassVar[int]
-    BUCKETS_FIELD_NUMBER: _ClassVar[int]
-    COUNTS_FIELD_NUMBER: _ClassVar[int]
-    signal: _rule_table_pb2.Signal
-    buckets: _containers.RepeatedScalarFieldContainer[int]
-    counts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, signal: _Optional[_Union[_rule_table_pb2.Signal, str]] = ..., buckets: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class RuleMemory(_message.Message):
-    __slots__ = ("rule", "signals")
-    RULE_FIELD_NUMBER: _ClassVar[int]
-    SIGNALS_FIELD_NUMBER: _ClassVar[int]
-    rule: int
-    signals: _containers.RepeatedCompositeFieldContainer[SignalSummary]
-    def __init__(self, rule: _Optional[int] = ..., signals: _Optional[_Iterable[_Union[SignalSummary, _Mapping]]] = ...) -> None: ...
-
 class TransportColumns(_message.Message):
     __slots__ = ("packets_in_order", "packets_repeated", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms")
     PACKETS_IN_ORDER_FIELD_NUMBER: _ClassVar[int]
@@ -538,7 +518,7 @@ class TransportColumns(_message.Message):
     def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_repeated: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ...) -> None: ...
 
 class SpecimenOutcome(_message.Message):
-    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "rule_uses", "rule_memory", "transport")
+    __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "transport")
     PACKETS_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
     PACKETS_LOST_FIELD_NUMBER: _ClassVar[int]
@@ -546,8 +526,6 @@ class SpecimenOutcome(_message.Message):
     SHARE_MS_FIELD_NUMBER: _ClassVar[int]
     DELAY_SUM_MS_FIELD_NUMBER: _ClassVar[int]
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
-    RULE_USES_FIELD_NUMBER: _ClassVar[int]
-    RULE_MEMORY_FIELD_NUMBER: _ClassVar[int]
     TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     packets_received: _containers.RepeatedScalarFieldContainer[int]
     packets_sent: _containers.RepeatedScalarFieldContainer[int]
@@ -556,10 +534,8 @@ class SpecimenOutcome(_message.Message):
     share_ms: _containers.RepeatedScalarFieldContainer[float]
     delay_sum_ms: _containers.RepeatedScalarFieldContainer[float]
     first_on_ms: _containers.RepeatedScalarFieldContainer[float]
-    rule_uses: _containers.RepeatedScalarFieldContainer[int]
-    rule_memory: _containers.RepeatedCompositeFieldContainer[RuleMemory]
     transport: TransportColumns
-    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., rule_memory: _Optional[_Iterable[_Union[RuleMemory, _Mapping]]] = ..., transport: _Optional[_Union[TransportColumns, _Mapping]] = ...) -> None: ...
+    def __init__(self, packets_received: _Optional[_Iterable[int]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., packets_lost: _Optional[_Iterable[int]] = ..., on_ms: _Optional[_Iterable[float]] = ..., share_ms: _Optional[_Iterable[float]] = ..., delay_sum_ms: _Optional[_Iterable[float]] = ..., first_on_ms: _Optional[_Iterable[float]] = ..., transport: _Optional[_Union[TransportColumns, _Mapping]] = ...) -> None: ...
 
 class SenderColumns(_message.Message):
     __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "transport")
@@ -590,19 +566,17 @@ class MemoryColumns(_message.Message):
     def __init__(self, places: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EvaluationOutcome(_message.Message):
-    __slots__ = ("outcomes", "packets_sent", "scores", "senders", "rule_uses", "used_rules", "memory")
-    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("packets_sent", "scores", "senders", "rule_uses", "used_rules", "memory")
     PACKETS_SENT_FIELD_NUMBER: _ClassVar[int]
     SCORES_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
     RULE_USES_FIELD_NUMBER: _ClassVar[int]
     USED_RULES_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
-    outcomes: _containers.RepeatedCompositeFieldContainer[SpecimenOutcome]
     packets_sent: _containers.RepeatedScalarFieldContainer[int]
     scores: bytes
     senders: SenderColumns
     rule_uses: _containers.RepeatedScalarFieldContainer[int]
     used_rules: bytes
     memory: MemoryColumns
-    def __init__(self, outcomes: _Optional[_Iterable[_Union[SpecimenOutcome, _Mapping]]] = ..., packets_sent: _Optional[_Iterable[int]] = ..., scores: _Optional[bytes] = ..., senders: _Optional[_Union[SenderColumns, _Mapping]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., used_rules: _Optional[bytes] = ..., memory: _Optional[_Union[MemoryColumns, _Mapping]] = ...) -> None: ...
+    def __init__(self, packets_sent: _Optional[_Iterable[int]] = ..., scores: _Optional[bytes] = ..., senders: _Optional[_Union[SenderColumns, _Mapping]] = ..., rule_uses: _Optional[_Iterable[int]] = ..., used_rules: _Optional[bytes] = ..., memory: _Optional[_Union[MemoryColumns, _Mapping]] = ...) -> None: ...

@@ -104,6 +104,16 @@ def settings_of(
     )
 
 
+def found_settings(given: Given, environment: Mapping[str, str]) -> ConnectionSettings:
+    """What is given, the environment and the user's configuration file amount to.
+
+    Raises SettingsError.
+    """
+    path = configuration_path(environment)
+    file = read_configuration(path, required=bool(environment.get(CONFIGURATION_VARIABLE)))
+    return settings_of(given, environment, file, file_name=str(path))
+
+
 def _token(
     given: Given, environment: Mapping[str, str], file: Given, file_name: str
 ) -> Token | None:

@@ -15,6 +15,8 @@ from remy_services.stores.redis.connection import SCHEMES, find_password, parse_
 from remy_services.stores.redis.store import RedisStore
 from remy_services.stores.sqlite import SqliteStore
 
+__all__ = ["CheckpointStore", "RedisStore", "SqliteStore", "StoreError", "open_store"]
+
 
 def open_store(
     url: str, *, accept_data_loss: bool = False, environment: Mapping[str, str] = os.environ

@@ -25,7 +25,7 @@ from remy_services.stores.contract import (
 from remy_services.stores.recordings import is_recording, put_recording, read_recording
 
 #: Version of the message JobArchive. Another one cannot be read.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 #: An archive that is larger is not read.
 MOST_BYTES = 256 << 20
 
@@ -115,8 +115,9 @@ def check_archive(archive: job_pb2.JobArchive) -> None:
     """Raises ArchiveError for an archive that no store could have held."""
     if archive.format_version != FORMAT_VERSION:
         raise ArchiveError(
-            f"the archive has format version {archive.format_version}; this program reads version "
-            f"{FORMAT_VERSION} only"
+            f"the archive has format version {archive.format_version}, and this program reads "
+            f"version {FORMAT_VERSION} only; import it with the version of remy-farm that wrote "
+            "it, and finish or fetch the job there"
         )
     job_id = archive.record.job.id
     if not is_file_name(job_id):

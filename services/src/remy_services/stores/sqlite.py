@@ -76,7 +76,7 @@ def _no_permission(path: Path) -> StoreError:
 
 # SQLite's mark of who a file belongs to.
 _APPLICATION = int.from_bytes(b"RMYJ", "big")
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _TABLES = """
     CREATE TABLE jobs (
         job_id TEXT PRIMARY KEY,
@@ -267,8 +267,9 @@ class Database:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != _SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} has schema version {version}; this program reads version "
-                f"{_SCHEMA_VERSION} only"
+                f"{self.path} has schema version {version}, and this program reads version "
+                f"{_SCHEMA_VERSION} only; finish or fetch its jobs with the version of remy-farm "
+                "that wrote it, and use a new store"
             )
 
 

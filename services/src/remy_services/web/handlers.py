@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from remy_farm.analysis.live_page import live_page, table_tree
+from remy_farm.analysis.live_page import live_network_page, table_tree
 from remy_farm.remycc import RemyCC, from_json
 from remy_farm.specification import SpecError, parse_spec, to_yaml
 from remy_proto.v1 import design_service_pb2 as messages
@@ -173,7 +173,9 @@ def _live(session: SignedIn, request: Request, _: bytes) -> Response:
         remyccs[f"{label} ({shown.id})" if label in remyccs else label] = _remycc(
             client, shown.id, number
         )
-    return HTMLResponse(live_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE})
+    return HTMLResponse(
+        live_network_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE}
+    )
 
 
 def _lines(session: SignedIn, request: Request, _: bytes) -> list[Tree]:

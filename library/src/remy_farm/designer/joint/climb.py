@@ -35,13 +35,13 @@ class Slopes:
 
     mean: Coordinates
     squares: Coordinates
-    #: Samples since they began at zero, in one column; none where that is not corrected for.
+    #: How many samples each row has averaged, in one column, for Adam's bias correction.
     samples: Coordinates
 
     @classmethod
-    def unknown(cls, rows: int, *, corrected: bool = False) -> Slopes:
-        """`corrected` says whether averages are corrected for beginning at zero."""
-        return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, int(corrected))))
+    def unknown(cls, rows: int) -> Slopes:
+        """Averages of no sample yet."""
+        return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, 1)))
 
     def after(self, samples: Moments, memories: Memories = USUAL, width: int = 1) -> Slopes:
         """The averages with the samples of another step, which counts as `width`."""
@@ -55,11 +55,10 @@ class Slopes:
         """From -1 to 1 by coordinate: by how much the slope stands out of its noise."""
         errors = np.sqrt(self.squares * memories.slope_variance)
         t = np.divide(self.mean, errors, out=np.zeros_like(self.mean), where=errors > 0)
-        if self.samples.size:
-            # Few numbers differ: rules of one division share theirs.
-            counts, places = np.unique(self.samples, return_inverse=True)
-            factors = np.array([_correction(memories, count / width) for count in counts.tolist()])
-            t = t * factors[places.reshape(-1, 1)]
+        # Few numbers differ: rules of one division share theirs.
+        counts, places = np.unique(self.samples, return_inverse=True)
+        factors = np.array([_correction(memories, count / width) for count in counts.tolist()])
+        t = t * factors[places.reshape(-1, 1)]
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
         direction: Coordinates = np.sign(t) * np.minimum(beyond, 1.0)
         return direction
@@ -108,13 +107,11 @@ class Climb:
     regions: Regions
     #: Running average of the coordinates: what is published (Polyak averaging).
     average: Coordinates
-    #: Running average of the size of a difference between antithetic scores; 0 before the first.
-    spread: float = 0.0
     #: Steps made.
     steps: int = 0
     #: How many had been made when a rule was last divided.
     last_split: int = 0
-    #: Steps since any coordinate moved, where that is counted.
+    #: Steps since any coordinate moved.
     resting: int = 0
     #: Steps made when a schedule was last walked to its end, where that is kept; 0 if none was.
     completed: int = 0
@@ -123,15 +120,15 @@ class Climb:
     delayed: tuple[RuleTable, ...] = ()
 
     @classmethod
-    def start(cls, table: RuleTable, space: ActionSpace, *, corrected: bool = False) -> Climb:
-        """A climb from a table; `corrected` says whether slopes are (`Slopes.unknown`)."""
+    def start(cls, table: RuleTable, space: ActionSpace) -> Climb:
+        """A climb from a table."""
         coordinates = space.coordinates(table)
         regions = Regions.of(table)
         return cls(
             table=space.with_actions(table, coordinates),
             coordinates=coordinates,
-            rules=Slopes.unknown(table.rule_count, corrected=corrected),
-            branches=Slopes.unknown(len(regions.ranges), corrected=corrected),
+            rules=Slopes.unknown(table.rule_count),
+            branches=Slopes.unknown(len(regions.ranges)),
             regions=regions,
             average=coordinates.copy(),
         )
@@ -215,7 +212,6 @@ class Climb:
             rule_squares=_flat(self.rules.squares),
             region_slopes=_flat(self.branches.mean),
             region_squares=_flat(self.branches.squares),
-            spread=self.spread,
             steps=self.steps,
             last_split=self.last_split,
             rule_samples=map(int, self.rules.samples.ravel()),
@@ -231,7 +227,6 @@ class Climb:
         table = restored_table(message.table)
         regions = Regions.of(table)
         rules, branches = table.rule_count, len(regions.ranges)
-        corrected = bool(message.rule_samples)
         delayed = tuple(map(restored_table, message.delayed))
         if any(each.rule_count != rules for each in delayed):
             raise CheckpointError(
@@ -243,16 +238,15 @@ class Climb:
             rules=Slopes(
                 _rows(message.rule_slopes, rules),
                 _rows(message.rule_squares, rules),
-                _rows(message.rule_samples, rules, int(corrected)),
+                _rows(message.rule_samples, rules, 1),
             ),
             branches=Slopes(
                 _rows(message.region_slopes, branches),
                 _rows(message.region_squares, branches),
-                _rows(message.region_samples, branches, int(corrected)),
+                _rows(message.region_samples, branches, 1),
             ),
             regions=regions,
             average=_rows(message.average, rules),
-            spread=message.spread,
             steps=message.steps,
             last_split=message.last_split,
             resting=message.resting,
@@ -283,8 +277,6 @@ def ascend(
     samples: GradientSamples,
     settings: Settings,
     space: ActionSpace,
-    *,
-    mended: bool = False,
 ) -> Climb:
     """The climb after one step: of each rule by itself, and of each region as a whole.
 
@@ -298,7 +290,7 @@ def ascend(
     directions = climb.regions.spread(
         branches.direction(memories, settings.width), rules.direction(memories, settings.width)
     )
-    if mended and has_start_rule(climb.table):
+    if has_start_rule(climb.table):
         # It keeps no window: what it kept it would add to at each ACK of an earlier on period.
         directions[START_RULE, 0] = 0.0
     coordinates = space.clamped(climb.coordinates + settings.step_size * directions)
@@ -310,8 +302,7 @@ def ascend(
         rules=rules,
         branches=branches,
         average=average,
-        spread=samples.spread,
         steps=climb.steps + settings.width,
-        resting=climb.resting + 1 if mended and not directions.any() else 0,
+        resting=0 if directions.any() else climb.resting + 1,
         delayed=(),
     )

@@ -31,13 +31,11 @@ Trials = tuple[Split, ...]
 _RULES_ON_TRIAL = 8
 
 
-def most_used_on_trial(
-    table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome, *, mended: bool = False
-) -> Trials:
+def most_used_on_trial(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Trials:
     """The most-used rules, each at the medians of the memory values that triggered it."""
     memory = memory_summaries(outcome)
     used = sorted(by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
-    trials = (Split(rule, median_thresholds(table, rule, memory, mended=mended)) for rule in used)
+    trials = (Split(rule, median_thresholds(table, rule, memory)) for rule in used)
     return tuple(trial for trial in trials if trial.thresholds)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remy_farm.designer.actions import Coordinates
-from remy_farm.designer.joint.schedule import USUAL, Memories
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, perturbation_noise
 from remy_simulator.columns import gradient_moments
@@ -86,11 +85,9 @@ class Regions:
 # unbiased sample of the gradient of the score, smoothed over the perturbation (Salimans et al.
 # 2017; Nesterov and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
 
-# A difference beyond this many times the usual one counts as if it were no larger: one freak
+# A difference beyond this many times the median one counts as if it were no larger: one freak
 # specimen shall not throw the climb.
 _FREAK = 5.0
-#: What is usual in units of the median.
-STANDARD = 1.0
 
 
 @dataclass(frozen=True)
@@ -111,8 +108,6 @@ class GradientSamples:
     rules: Moments
     #: One row a region: the slope when all rules of the region move together.
     regions: Moments
-    #: The new running average of the differences' sizes.
-    spread: float
 
 
 def gradient_samples(
@@ -120,57 +115,48 @@ def gradient_samples(
     outcome: evaluation_pb2.EvaluationOutcome,
     differences: NDArray[np.float64],
     regions: Regions,
-    spread: float,
-    memories: Memories = USUAL,
     *,
     rules: int,
-    standardized: bool = False,
 ) -> GradientSamples:
     """The samples of a request whose candidates are one antithetic pair of a table so large.
 
     `differences` holds half the difference of the pair's scores by specimen, not a number where one
-    could not be scored. They count in units of their median size if `standardized`, and are limited
-    by the running average of their sizes otherwise.
+    could not be scored. They count in units of their median size.
     """
-    if standardized:
-        differences = in_units_of_median(differences)
-    spread = STANDARD if standardized else spread_after(differences, spread, memories)
+    differences = in_units_of_median(differences)
     columns = gradient_moments(
         request.seed,
         request.specimen_columns.keys,
-        _sizes(request, differences, spread).tobytes(),
+        _sizes(request, differences).tobytes(),
         outcome.used_rules,
         rules,
         regions.ranges,
-        signs=request.candidates[0].perturbation.signs,
     )
     mean, squares, region_mean, region_squares = (
         np.frombuffer(column, np.float64).reshape(-1, 3) for column in columns
     )
-    return GradientSamples(Moments(mean, squares), Moments(region_mean, region_squares), spread)
+    return GradientSamples(Moments(mean, squares), Moments(region_mean, region_squares))
 
 
 def pair_samples(
     request: evaluation_pb2.EvaluationRequest,
     outcome: evaluation_pb2.EvaluationOutcome,
     differences: NDArray[np.float64],
-    spread: float,
     *,
     rules: int,
 ) -> Iterator[Coordinates]:
     """The sample of each specimen with a difference, one row a rule, in the specimens' order.
 
-    A rule that neither of the pair used has a sample of zero. `spread` is the usual size of a
-    difference.
+    A rule that neither of the pair used has a sample of zero. Differences count in units of their
+    median size.
     """
     keys = np.frombuffer(request.specimen_columns.keys, np.uint64).tolist()
     masks = np.frombuffer(outcome.used_rules, np.uint8).reshape(len(keys), -1)
-    sizes = _sizes(request, differences, spread)
+    sizes = _sizes(request, in_units_of_median(differences))
     used = np.unpackbits(masks, axis=1, count=rules, bitorder="little")
-    signs = request.candidates[0].perturbation.signs
     for key, size, mask in zip(keys, sizes.tolist(), used, strict=True):
         if not math.isnan(size):
-            noise = np.array(perturbation_noise(request.seed, key, rules, signs)).reshape(-1, 3)
+            noise = np.array(perturbation_noise(request.seed, key, rules)).reshape(-1, 3)
             yield noise * size * mask[:, np.newaxis]
 
 
@@ -189,26 +175,9 @@ def in_units_of_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sizes(
-    request: evaluation_pb2.EvaluationRequest, differences: NDArray[np.float64], spread: float
+    request: evaluation_pb2.EvaluationRequest, differences: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """By specimen: the difference, limited, over the standard deviation of the perturbation."""
     scale = request.candidates[0].perturbation.scale
-    limit = _FREAK * spread
-    sizes: NDArray[np.float64] = np.minimum(np.maximum(differences, -limit), limit) / scale
+    sizes: NDArray[np.float64] = np.minimum(np.maximum(differences, -_FREAK), _FREAK) / scale
     return sizes
-
-
-def spread_after(
-    differences: NDArray[np.float64], spread: float = 0.0, memories: Memories = USUAL
-) -> float:
-    """The running average of the differences' sizes, with those of one more step.
-
-    `spread` is the average so far, 0 if there is none. A step without differences says nothing.
-    """
-    sizes = np.abs(differences[~np.isnan(differences)]).tolist()
-    if not sizes:
-        return spread
-    usual = math.fsum(sizes) / len(sizes)
-    if spread == 0:
-        return usual
-    return memories.spread * spread + (1 - memories.spread) * usual

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import remy_simulator
 from remy_farm.designer.actions import STARTS
+from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import spec_pb2
 
 
@@ -16,8 +17,6 @@ class Memories:
     #: In the averages of the gradient's samples, and of their squares.
     slopes: float = 0.9
     squares: float = 0.98
-    #: In the average of the size of a difference between antithetic scores.
-    spread: float = 0.95
     #: In the average of the coordinates, while growing and while refining.
     growing: float = 0.97
     refining: float = 0.99
@@ -63,8 +62,7 @@ def widening(search: spec_pb2.Search) -> float:
 #
 # A longer climb can tell more rules apart. A step's noise falls with the square root of the steps
 # that see it, and a rule of a larger table is seen in fewer: their number grows a little slower
-# than that. At the usual length the values are those that the first edition was tuned to. Not all
-# that can be told apart is worth it: from the third edition on there are fewer.
+# than that. Not all that can be told apart is worth it: from the third edition on there are fewer.
 _USUAL_STEPS = 1200
 _USUAL_RULES = 72
 _RULES_GROW = 0.45
@@ -83,15 +81,20 @@ _MERGES = 10
 _FEWEST_RULES = 2
 
 
-def usual_rules(steps: float, edition: int = 1) -> int:
-    """How many rules a climb of so many steps can tell apart; from edition 3 on, how many of them
-    are worth it."""
+def distinct_rules(steps: float) -> int:
+    """How many rules a climb of so many steps can tell apart."""
     grown = _USUAL_RULES * remy_simulator.power(steps / _USUAL_STEPS, _RULES_GROW)
+    return round(min(max(grown, 8.0), _MOST_RULES))
+
+
+def usual_rules(steps: float, edition: int = NEWEST_EDITION) -> int:
+    """How many rules a table has after so many steps, where nothing else is asked for: those that
+    the climb can tell apart; from edition 3 on, as many of them as are worth it."""
     most = _MOST_RULES_OF_THIRD_EDITION if edition >= 3 else _MOST_RULES
-    return round(min(max(grown, 8.0), most))
+    return min(distinct_rules(steps), most)
 
 
-def unfolded(search: spec_pb2.Search, edition: int = 1) -> spec_pb2.JointSearch:
+def unfolded(search: spec_pb2.Search, edition: int = NEWEST_EDITION) -> spec_pb2.JointSearch:
     """The settings with what they leave open following from the number of steps."""
     joint = spec_pb2.JointSearch()
     joint.CopyFrom(search.joint)
@@ -124,10 +127,10 @@ def largest_table(search: spec_pb2.Search, joint: spec_pb2.JointSearch) -> int:
     asked = joint.maximum_rules
     if not has_limit(search):
         return asked
-    return max(asked, min(round(asked * joint.overgrowth), usual_rules(joint.steps)))
+    return max(asked, min(round(asked * joint.overgrowth), distinct_rules(joint.steps)))
 
 
-def paced(search: spec_pb2.Search, edition: int = 1) -> spec_pb2.JointSearch:
+def paced(search: spec_pb2.Search, edition: int = NEWEST_EDITION) -> spec_pb2.JointSearch:
     """The settings as they are followed with `search.specimens` a step.
 
     What is counted in steps becomes less, but is a step at least, and steps become longer.
@@ -193,7 +196,7 @@ class Settings:
 class Schedule:
     """A fixed function of the step, so that nothing about a climb depends on a clock."""
 
-    def __init__(self, search: spec_pb2.Search, edition: int = 1) -> None:
+    def __init__(self, search: spec_pb2.Search, edition: int = NEWEST_EDITION) -> None:
         """`edition` is the specification's: it limits the rules where the settings do not."""
         self._specimens = search.specimens
         #: The settings as they are followed.

@@ -23,11 +23,8 @@ from remy_farm.designer.joint.divisions import (
     restored_trials,
 )
 from remy_farm.designer.joint.gradient import (
-    STANDARD,
     gradient_samples,
-    in_units_of_median,
     pair_samples,
-    spread_after,
 )
 from remy_farm.designer.joint.schedule import Schedule, Settings, start_count
 from remy_farm.designer.scoring import CheckpointError, best_of_worst
@@ -43,7 +40,7 @@ from remy_farm.designer.search import (
 )
 from remy_farm.designer.splitting import split_most_used, trial_table
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
-from remy_proto.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USED
+from remy_proto.v1.evaluation_pb2 import RECORDING_SHARES, RECORDING_USED
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
@@ -135,9 +132,7 @@ class AntitheticPairs(Step["JointStrategy", JointState]):
         settings = strategy.settings(state)
         # The standard deviation by which the coordinates of all actions are moved.
         scale = settings.perturbation
-        perturbations = (
-            evaluation_pb2.Perturbation(scale=way, signs=strategy.mended) for way in (scale, -scale)
-        )
+        perturbations = (evaluation_pb2.Perturbation(scale=way) for way in (scale, -scale))
         request = strategy.request(
             self.purpose,
             *self.path(state),
@@ -210,13 +205,10 @@ class Ascend(AntitheticPairs):
             outcome,
             (up - down) / 2,
             climb.regions,
-            climb.spread,
-            settings.memories,
             rules=climb.table.rule_count,
-            standardized=strategy.mended,
         )
-        climb = ascend(climb, samples, settings, strategy.space, mended=strategy.mended)
-        if strategy.mended and climb.steps >= strategy.schedule.steps:
+        climb = ascend(climb, samples, settings, strategy.space)
+        if climb.steps >= strategy.schedule.steps:
             climb = replace(climb, completed=climb.steps)
         after = replace(state, climb=climb)
         if _goes_on(strategy, after):
@@ -275,7 +267,7 @@ class SplitMostUsed(Survey["JointStrategy", JointState]):
     """
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
-    recording = RECORDING_MEMORY
+    recording = RECORDING_SHARES
 
     def path(self, state: JointState) -> tuple[int, ...]:
         return (state.start, state.climb.steps)
@@ -285,12 +277,10 @@ class SplitMostUsed(Survey["JointStrategy", JointState]):
     ) -> tuple[JointState] | tuple[JointState, progress_pb2.ProgressEvent]:
         climb = replace(state.climb, last_split=state.climb.steps)
         if strategy.search.splits == spec_pb2.JOINT_SPLITS_DISAGREEMENT:
-            if trials := most_used_on_trial(climb.table, outcome, mended=strategy.mended):
+            if trials := most_used_on_trial(climb.table, outcome):
                 purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
                 return (replace(state, climb=climb, trials=trials, purpose=purpose),)
-        elif split := split_most_used(
-            climb.table, outcome, mended=strategy.mended, room=strategy.room(climb)
-        ):
+        elif split := split_most_used(climb.table, outcome, room=strategy.room(climb)):
             climb = climb.split(split.rule, split.thresholds)
             return _gone_on(strategy, state, climb), split.event(climb.table)
         return (_gone_on(strategy, state, climb),)
@@ -300,7 +290,7 @@ class MergeRules(Survey["JointStrategy", JointState]):
     """The table shrinks where its rules differ least, and at least to what the schedule allows."""
 
     purpose = progress_pb2.STEP_PURPOSE_MERGE
-    recording = RECORDING_MEMORY
+    recording = RECORDING_SHARES
 
     def path(self, state: JointState) -> tuple[int, ...]:
         return (state.start, state.climb.steps)
@@ -347,8 +337,7 @@ class TrySplits(AntitheticPairs):
         samples = pair_samples(
             request,
             outcome,
-            in_units_of_median(differences) if strategy.mended else differences,
-            STANDARD if strategy.mended else spread_after(differences),
+            differences,
             rules=trial_table(climb.table, state.trials).rule_count,
         )
         splits = chosen_splits(
@@ -458,8 +447,6 @@ class JointStrategy(ValidatingStrategy[JointState]):
     def parts(self) -> int:
         """Into how many specimens each of a step is cut: five on and off periods tell a sender from
         another, and more networks tell more than more of them."""
-        if not self.mended:
-            return 1
         enough_ms = _PERIODS * cycle_ms(self.spec)
         whole = int(self.spec.search.simulated_seconds * 1000 / enough_ms)
         return min(max(whole, 1), _MOST_PARTS)
@@ -472,11 +459,8 @@ class JointStrategy(ValidatingStrategy[JointState]):
         wanted = -(-state.worker_threads // (usual.specimens * self.parts))
         return usual.widened(max(min(wanted, self.schedule.widest(climb.steps)), 1))
 
-    def room(self, climb: Climb) -> int | None:
-        """By how many rules the climb's table may grow; None where a division that began below the
-        limit may exceed it, as in the first edition."""
-        if not self.mended:
-            return None
+    def room(self, climb: Climb) -> int:
+        """By how many rules the climb's table may grow."""
         return self.schedule.rules_at(climb.steps) - climb.table.rule_count
 
     @property
@@ -492,4 +476,4 @@ class JointStrategy(ValidatingStrategy[JointState]):
     def first_climb(self, start: int) -> Climb:
         """The climb of start number `start` before its first step."""
         table = self.given or first_table(self.spec, self.space, start)
-        return Climb.start(table, self.space, corrected=self.mended)
+        return Climb.start(table, self.space)

@@ -29,7 +29,7 @@ from remy_farm.designer.search import (
 )
 from remy_farm.designer.splitting import median_thresholds
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
-from remy_proto.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
+from remy_proto.v1.evaluation_pb2 import RECORDING_SHARES, RECORDING_USES
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
@@ -275,7 +275,7 @@ class ProposeSplits(Survey["PatternStrategy", PatternState]):
     that triggered it."""
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
-    recording = RECORDING_MEMORY
+    recording = RECORDING_SHARES
 
     def surveyed(
         self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
@@ -288,7 +288,7 @@ class ProposeSplits(Survey["PatternStrategy", PatternState]):
                 strategy.space,
                 table,
                 rule,
-                median_thresholds(table, rule, memory, mended=strategy.mended),
+                median_thresholds(table, rule, memory),
             )
         )
         if not splits:

@@ -85,7 +85,7 @@ def unpack(revision: int, value: bytes) -> Snapshot:
     return Snapshot(revision, schema_version, value[_HEAD.size :], sha256)
 
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _JOBS_AT_ONCE = 500
 _FIELDS = ("record", "revision", "token")
 
@@ -234,7 +234,9 @@ class RedisStore:
         if int(version) != _SCHEMA_VERSION:
             raise StoreError(
                 f"the store {self._keys.prefix} on Redis at {self._server.shown} has schema "
-                f"version {int(version)}; this program reads version {_SCHEMA_VERSION} only"
+                f"version {int(version)}, and this program reads version {_SCHEMA_VERSION} only; "
+                "finish or fetch its jobs with the version of remy-farm that wrote it, and use a "
+                "new store"
             )
 
 

@@ -1,0 +1,152 @@
+"""What happens outside of the networks that tables were designed for (docs/limits.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import yaml
+
+import remy_farm as rf
+from benchmarks.figure import Figure, Row
+from benchmarks.programs import ROOT
+
+NETWORKS: Final = ROOT / "examples" / "networks" / "limits"
+_TRANSPORT: Final = "transport=tcp,transport_variant=linux"
+#: By the name of a column: what takes the place of ENTRANT in a network's file.
+ENTRANTS: Final[Mapping[str, str]] = {
+    "generalist-remembering": f"remycc:generalist-remembering,{_TRANSPORT}",
+    "general-purpose-realistic": f"remycc:general-purpose-realistic,{_TRANSPORT}",
+    "BBR v3": f"bbr,variant=v3,{_TRANSPORT}",
+    "Copa": f"copa,{_TRANSPORT}",
+    "Cubic": f"cubic,variant=linux,{_TRANSPORT}",
+}
+_EVERY_MS: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A case outside of the model, and what is measured of it."""
+
+    #: The name of the network's file.
+    name: str
+    #: What the numbers are.
+    what: str
+    seconds: float
+    measure: Callable[[rf.Run], str]
+
+
+def _mbps(run: rf.Run, first_s: float, last_s: float, sender: int = 0) -> float:
+    """What a sender received in a part of the run, Mbit/s."""
+    rows = _rows(run, first_s, last_s, sender)
+    return float(rows["rate_mbps"].mean())
+
+
+def _rows(run: rf.Run, first_s: float, last_s: float, sender: int) -> pd.DataFrame:
+    rows = run.over_time().to_pandas()
+    time_s = rows["time_ms"] / 1000
+    return rows[(rows["sender"] == sender) & (time_s > first_s) & (time_s <= last_s)]
+
+
+def _rtt_95(run: rf.Run) -> float:
+    """The 95th percentile of the first sender's RTT, ms, looked at every 10 ms after 1 s."""
+    return float(np.nanpercentile(_rows(run, 1, 1e9, 0)["rtt_ms"].astype(float), 95))
+
+
+def _loss(run: rf.Run) -> str:
+    """Of the entrant's packets, those that were lost."""
+    rows = run.to_pandas()
+    lost, received = rows["packets_lost"].sum(), rows["packets_received"].sum()
+    return f"{lost / (lost + received):.1%}"
+
+
+def _jain(run: rf.Run) -> float:
+    rates = run.to_pandas()["throughput_mbps"]
+    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+
+
+LIMITS: Final = (
+    Limit(
+        "rtt-step",
+        "Mbit/s in the last 20 s, after the RTT has risen by 5 ms for good (of 24)",
+        60,
+        lambda run: f"{_mbps(run, 40, 60):.2f}",
+    ),
+    Limit(
+        "leo",
+        "Mbit/s; 95th percentile of RTT, ms",
+        120,
+        lambda run: f"{_mbps(run, 0, 120):.1f}; {_rtt_95(run):.0f}",
+    ),
+    Limit(
+        "beside-cubic",
+        "Mbit/s beside one Cubic flow (half is 24)",
+        65,
+        lambda run: f"{_mbps(run, 5, 65):.2f}",
+    ),
+    Limit(
+        "shallow-crowd",
+        "Jain's index of 32 flows; packets lost",
+        30,
+        lambda run: f"{_jain(run):.2f}; {_loss(run)}",
+    ),
+    Limit("policer", "packets lost", 30, _loss),
+    Limit(
+        "rate-step",
+        "Mbit/s while the link has 10; in the 10 s after it has 100 again",
+        50,
+        lambda run: f"{_mbps(run, 20, 40):.1f}; {_mbps(run, 40, 50):.0f}",
+    ),
+    Limit(
+        "two-rtts",
+        "Mbit/s with an RTT of 20 ms; of 200 ms",
+        60,
+        lambda run: f"{_mbps(run, 10, 60):.2f}; {_mbps(run, 10, 60, sender=1):.2f}",
+    ),
+    Limit(
+        "held-acks",
+        "Mbit/s with ACKs every 50 ms (of 48)",
+        30,
+        lambda run: f"{_mbps(run, 5, 30):.1f}",
+    ),
+    Limit(
+        "fast-start",
+        "Mbit/s in the first second; in the second",
+        2,
+        lambda run: f"{_mbps(run, 0, 1):.0f}; {_mbps(run, 1, 2):.0f}",
+    ),
+)
+
+
+def measure_limit(limit: Limit, entrant: str) -> str:
+    """What an entrant comes to, which is a value of ENTRANTS."""
+    text = (NETWORKS / f"{limit.name}.yaml").read_text(encoding="utf-8")
+    network = rf.Network(**yaml.safe_load(text.replace("ENTRANT", f'"{entrant}"')))
+    return limit.measure(rf.simulate(network, seconds=limit.seconds, record_every_ms=_EVERY_MS))
+
+
+def measure() -> list[Row]:
+    """One row for each limit."""
+    return [
+        {
+            "network": limit.name,
+            "what": limit.what,
+            **{name: measure_limit(limit, entrant) for name, entrant in ENTRANTS.items()},
+        }
+        for limit in LIMITS
+    ]
+
+
+FIGURE = Figure(
+    name="limits",
+    title="Outside of the model",
+    method=(
+        "Each sender alone or among its like on a network of examples/networks/limits, whose "
+        "ENTRANT it takes the place of, on the transport body tcp,variant=linux, with packets of "
+        "1500 bytes; one run each, seed 1. Rates are of what receivers could hand on in order."
+    ),
+    measure=measure,
+)

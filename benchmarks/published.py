@@ -1,0 +1,120 @@
+"""How our tables score beside those that others published, on the networks these were made for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.programs import ROOT
+from remy_farm.analysis.explain import NetworkSample
+from remy_farm.evaluation.local import LocalEvaluator
+from remy_farm.evaluation.measures import Estimate
+from remy_farm.remycc import read_remycc
+from remy_farm.shipped import shipped_table
+from remy_farm.specification import load_tree, spec_of_tree, vary
+from remy_farm.specification.reading import Tree
+
+_SPECIMENS: Final = 256
+_SEED: Final = 20130812
+_FLAGSHIP: Final = "generalist-remembering"
+# Bytes of a packet of ours, and of the 10,000 bits for which published tables were trained.
+_OUR_PACKET_BYTES: Final = 1500
+_THEIR_PACKET_BYTES: Final = 1250
+# The study's rate in Mbit/s that our examples round to 31.6. A table that knows its link to the
+# last digit builds up a queue where the link is slower by a thousandth.
+_EXACT_RATES: Final[dict[float, float]] = {31.6: 1000**0.5}
+
+#: By our example and table: the published table for the same networks.
+_PUBLISHED: Final = {
+    "general-purpose-delta1": "RemyCC-2013-delta1",
+    "general-purpose-delta0.1": "RemyCC-2013-delta0.1",
+    "general-purpose-delta10": "RemyCC-2013-delta10",
+    "learnability-10x": "learnability-fig2-linkrate-10x",
+    "learnability-100x": "RemyCC-2014-100x",
+    "learnability-1000x": "learnability-fig2-linkrate-1000x",
+    "learnability-rtt-10-280": "learnability-fig4-rtt-10to280",
+    "learnability-rtt-50-250": "learnability-fig4-rtt-50to250",
+    "learnability-rtt-140-160": "learnability-fig4-rtt-140to160",
+    "learnability-rtt-145-155": "learnability-fig4-rtt-145to155",
+    "learnability-senders-1-2": "learnability-fig3-senders-1to2",
+    "learnability-senders-1-10": "learnability-fig3-senders-1to10",
+    "learnability-senders-1-50": "learnability-fig3-senders-1to50",
+    "learnability-senders-1-100": "learnability-fig3-senders-1to100",
+}
+
+
+def measure() -> list[Row]:
+    """One row for each published table."""
+    folder = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull) / "remyccs"
+    if not folder.is_dir():
+        raise Unavailable("REMY_REFERENCE_DIR names no folder whose subfolder remyccs is there.")
+    evaluator = LocalEvaluator(len(os.sched_getaffinity(0)))
+    try:
+        return [
+            _row(name, folder / f"{theirs}.dna", evaluator) for name, theirs in _PUBLISHED.items()
+        ]
+    finally:
+        evaluator.close()
+
+
+def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
+    tree = load_tree(ROOT / "examples" / f"{name}.yaml")
+    tree = vary(tree, "network.rate_mbps", _as_many_packets(tree))
+    spec = spec_of_tree(tree, name)
+    sample = NetworkSample(spec, _SEED, _SPECIMENS, evaluator.evaluate)
+    theirs, ours, flagship = (
+        sample.trial(read_remycc(path).table)
+        for path in (published, shipped_table(name), shipped_table(_FLAGSHIP))
+        if path is not None
+    )
+    return {
+        "networks": name,
+        "published": _shown(theirs.summary().score),
+        "ours": _shown(ours.summary().score),
+        "ours - published": _shown(sample.scores(theirs, ours).difference),
+        "flagship - published": _shown(sample.scores(theirs, flagship).difference),
+    }
+
+
+def _as_many_packets(tree: Tree) -> Tree:
+    """The rates at which our packets come as often as theirs at the rates of the study."""
+    assert isinstance(tree, dict)
+    network = tree["network"]
+    assert isinstance(network, dict)
+    return _scaled(network["rate_mbps"])
+
+
+def _scaled(rates: Tree) -> Tree:
+    match rates:
+        case dict():
+            return {kind: _scaled(values) for kind, values in rates.items()}
+        case list():
+            return [_scaled(value) for value in rates]
+        case int() | float():
+            rate = float(_EXACT_RATES.get(rates, rates))
+            return rate * _OUR_PACKET_BYTES / _THEIR_PACKET_BYTES
+    raise TypeError(f"a link rate is {rates!r}")
+
+
+def _shown(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    return f"{estimate.mean:.3f} \N{PLUS-MINUS SIGN} {estimate.standard_error or 0:.3f}"
+
+
+FIGURE = Figure(
+    name="published",
+    title="Tables beside published ones",
+    method=(
+        f"Published tables were trained for packets of {_THEIR_PACKET_BYTES} bytes; a packet of "
+        f"ours has {_OUR_PACKET_BYTES}. So the link rates of our examples are multiplied by "
+        f"{_OUR_PACKET_BYTES / _THEIR_PACKET_BYTES:g}: as many packets per ms as the published "
+        "table was trained for. Scores are of the example's objective (natural logarithms) on "
+        f"{_SPECIMENS} networks of seed {_SEED}; differences are paired, network by network, with "
+        "their standard error. Ours is the table of data/remyccs of the example's name, the "
+        f"flagship {_FLAGSHIP}."
+    ),
+    measure=measure,
+)

@@ -1,0 +1,151 @@
+"""Explanations of tables as JSON has them: rules, what signals are worth, merges, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from remy_farm.analysis.explain import Change, Difference, PairedScores, SignalStudy
+from remy_farm.analysis.merging import Merging
+from remy_farm.analysis.trees import (
+    Action,
+    pacing_rate,
+    pacing_rate_mbps,
+    settled_window,
+    settled_window_packets,
+)
+from remy_farm.analysis.wording import estimate_tree
+from remy_farm.remycc import ReadableRule, share_beyond_clocks, signal_name
+from remy_simulator import RuleTable
+
+
+def rules_tree(
+    table: RuleTable, readable: Sequence[ReadableRule], uses: Sequence[int] | None
+) -> dict[str, Any]:
+    """All rules by number."""
+    return {
+        "signals": [signal_name(axis, table.rules) for axis in table.signals],
+        "domain_upper": table.domain_upper,
+        "share_beyond_clocks": share_beyond_clocks(readable),
+        "rules": [
+            {
+                "rule": rule.number,
+                "region": _region(rule),
+                **_action(rule),
+                "uses": None if uses is None else uses[rule.number],
+                "use_share": rule.use_share,
+            }
+            for rule in readable
+        ],
+    }
+
+
+def _scores_tree(scores: PairedScores | None, other: str) -> dict[str, float | None]:
+    """`other` is what the second table is called."""
+    pair = scores or PairedScores(None, None, None)
+    return {
+        **estimate_tree(pair.before),
+        **estimate_tree(pair.after, f"score_{other}_mean"),
+        **estimate_tree(pair.difference, "difference_mean"),
+    }
+
+
+def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
+    """Each signal, the one that is worth most first."""
+    return {
+        **estimate_tree(study.score),
+        "signals": [
+            {
+                "signal": signal_name(signal.axis, study.rules),
+                **estimate_tree(signal.scores.after, "score_without_mean"),
+                **estimate_tree(signal.scores.difference, "difference_mean"),
+            }
+            for signal in study.signals
+        ],
+    }
+
+
+def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
+    """All merges that were tried, and the table with those that were accepted."""
+    return {
+        "rules": table.rule_count,
+        "rules_merged": result.table.rule_count,
+        **_scores_tree(result.scores, "merged"),
+        "fresh": _scores_tree(result.fresh, "merged"),
+        "merges": [
+            {
+                "region": _region(merge.rule),
+                "rules": merge.rules,
+                "use_share": merge.rule.use_share,
+                **_action(merge.rule),
+                **estimate_tree(merge.difference, "difference_mean"),
+                "accepted": merge.accepted,
+            }
+            for merge in result.merges
+        ],
+    }
+
+
+def difference_tree(result: Difference) -> dict[str, Any]:
+    """Every region in which two tables differ."""
+    return {
+        "signals": [signal_name(axis, result.rules) for axis in result.signals],
+        "domain_upper": result.domain_upper,
+        "same_regions": result.same_regions,
+        "regions": result.regions,
+        "regions_changed": len(result.changes),
+        "share_of_lookups_changed": result.share_of_lookups,
+        **_scores_tree(result.scores, "other"),
+        "changes": [_change(change) for change in result.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "region": _region(change.before),
+        "use_share": change.before.use_share,
+        "distance": change.distance,
+        "before": {"rule": change.before.number, **_action(change.before)},
+        "after": {"rule": change.after_rule, **_action(rule_after(change))},
+    }
+
+
+def rule_after(change: Change) -> ReadableRule:
+    """What the second table does in the region of a change."""
+    multiple, increment, intersend_ms = change.after_action
+    return replace(
+        change.before,
+        number=change.after_rule,
+        window_multiple=multiple,
+        window_increment=increment,
+        intersend_ms=intersend_ms,
+    )
+
+
+def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
+    return {signal: {"lower": low, "upper": high} for signal, (low, high) in rule.region.items()}
+
+
+def action_of(rule: ReadableRule) -> Action:
+    """The three parts of a rule's action."""
+    return (rule.window_multiple, rule.window_increment, rule.intersend_ms)
+
+
+def _action(rule: ReadableRule) -> dict[str, float | None]:
+    action = multiple, increment, intersend_ms = action_of(rule)
+    if rule.is_relative:
+        return {
+            "window_multiple": multiple,
+            "window_increment_percent": increment,
+            "intersend_ratio": intersend_ms,
+            "settled_window_percent": settled_window(action),
+            "pacing_rate_ratio": pacing_rate(action),
+        }
+    return {
+        "window_multiple": multiple,
+        "window_increment": increment,
+        "intersend_ms": intersend_ms,
+        "settled_window_packets": settled_window_packets(action),
+        "pacing_rate_mbps": pacing_rate_mbps(action),
+    }

@@ -1,0 +1,176 @@
+"""Specifications: what is designed, for which networks, load and objective."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from remy_farm.analysis.wording import escape, preformatted
+from remy_farm.files import write_file
+from remy_farm.specification import content_digest, load_tree, spec_of_tree, to_yaml, vary
+from remy_farm.specification.networks import designs
+from remy_farm.specification.reading import Tree, read_yaml
+from remy_proto.v1 import spec_pb2
+
+_SOURCE = "the specification"
+
+
+class Spec:
+    """A specification, checked and complete with its defaults; it never changes.
+
+    The keys are those of docs/spec.md, with their units in their names.
+    """
+
+    def __init__(self, tree: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
+        """The specification with these keys, as in `Spec(name="mine", network={...})`.
+
+        Files that it names, such as recordings, count from the working directory.
+
+        Args:
+            tree: The keys as a dictionary.
+            **keys: Further ones.
+
+        Raises:
+            SpecError: Something is unknown, missing or not allowed; all of it is named.
+            FileError: A file that it names cannot be read.
+        """
+        self._read(plain({**(tree or {}), **keys}), _SOURCE, Path.cwd())
+
+    @classmethod
+    def of_tree(cls, tree: Tree, source: str = _SOURCE, folder: Path | None = None) -> Spec:
+        """The specification in a tree that was read from `source`, in whose `folder` files are."""
+        spec = cls.__new__(cls)
+        spec._read(tree, source, folder or Path.cwd())
+        return spec
+
+    @classmethod
+    def of_message(cls, message: spec_pb2.DesignSpec, source: str = _SOURCE) -> Spec:
+        """The specification in a complete message, which was read from `source`."""
+        spec = cls.__new__(cls)
+        spec._tree = read_yaml(to_yaml(message), _SOURCE)
+        spec._source, spec._folder = source, Path.cwd()
+        spec._message = spec_pb2.DesignSpec()
+        spec._message.CopyFrom(message)
+        return spec
+
+    def _read(self, tree: Tree, source: str, folder: Path) -> None:
+        self._tree, self._source, self._folder = tree, source, folder
+        self._message = spec_of_tree(tree, source, files=folder)
+
+    @property
+    def name(self) -> str:
+        """The design's name."""
+        return self._message.name
+
+    @property
+    def seed(self) -> int:
+        """Names all random draws of a design."""
+        return self._message.search.seed
+
+    @property
+    def source(self) -> str:
+        """What errors call it: the file that it was read from."""
+        return self._source
+
+    @property
+    def folder(self) -> Path:
+        """Where files that it names are."""
+        return self._folder
+
+    @property
+    def tree(self) -> Tree:
+        """The keys as they were given, without defaults."""
+        return self._tree
+
+    @property
+    def designs(self) -> list[str]:
+        """Names of the tables that are designed; more than one are designed together."""
+        return [*designs(self._message)]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256, in hexadecimal, of what the specification says."""
+        return content_digest(self._message)
+
+    @property
+    def message(self) -> spec_pb2.DesignSpec:
+        """A copy of the complete message."""
+        copy = spec_pb2.DesignSpec()
+        copy.CopyFrom(self._message)
+        return copy
+
+    def replace(self, settings: Mapping[str, Any] | None = None, /, **keys: Any) -> Spec:
+        """The specification with other values for some keys; defaults that follow from them follow
+        anew.
+
+        Args:
+            settings: Values by path, as in `{"objective.delta": 0.1}`.
+            **keys: Values of keys at the top, as in `name="other"`.
+
+        Raises:
+            SpecError: A path leads nowhere, or a value may not be there.
+        """
+        tree = self._tree
+        for path, value in {**(settings or {}), **keys}.items():
+            tree = vary(tree, path, plain(value), source=self._source)
+        return Spec.of_tree(tree, self._source, self._folder)
+
+    def to_yaml(self) -> str:
+        """The specification as a file has it, every default written out."""
+        return to_yaml(self._message)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys as a dictionary, every default written out."""
+        tree = read_yaml(self.to_yaml(), self._source)
+        assert isinstance(tree, dict)
+        return tree
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the specification as YAML, every default written out. Raises FileError."""
+        write_file(path, self.to_yaml())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self._message == other._message
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        tables = self.designs
+        together = f", designs={tables}" if len(tables) > 1 else ""
+        return f"Spec({self.name!r}, seed={self.seed}{together}, digest={self.digest[:12]!r})"
+
+    def __str__(self) -> str:
+        return self.to_yaml()
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.name)}</b></p>{preformatted(self.to_yaml())}"
+
+
+def plain(value: Any) -> Any:
+    """The value as a file has it: mappings, lists and plain numbers, whatever numpy's were."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def load_spec(path: str | os.PathLike[str]) -> Spec:
+    """The specification in a YAML file, or in a JSON file named *.json.
+
+    Args:
+        path: The file; files that it names count from its folder.
+
+    Returns:
+        The specification, complete with its defaults.
+
+    Raises:
+        SpecError: Something is unknown, missing or not allowed; all of it is named.
+        FileError: The file, or one that it names, cannot be read.
+    """
+    return Spec.of_tree(load_tree(path), os.fspath(path), Path(path).parent)

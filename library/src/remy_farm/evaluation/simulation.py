@@ -1,0 +1,228 @@
+"""One network, simulated and measured: what each sender, each kind and each link came to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import remy_simulator
+from remy_farm.evaluation.measures import (
+    SenderMeasures,
+    SpecimenMeasures,
+    TransportMeasures,
+    mean,
+    measure_senders,
+    measure_specimen,
+    measure_transport,
+    present,
+)
+from remy_farm.evaluation.senders import Words
+from remy_farm.evaluation.topologies import Topology
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import RuleTable, _native, columns
+from remy_simulator.messages import from_native, packet_bytes
+
+_MS_PER_SECOND = 1000.0
+
+
+@dataclass(frozen=True)
+class SenderKind:
+    """All senders that were asked for in the same words; means are over those that were on, or
+    received packets."""
+
+    name: str
+    senders: list[int]
+    throughput_of: str
+    throughput_mbps: float | None
+    throughput_equal_share_mbps: float | None
+    delay_ms: float | None
+    packets_received: int
+    packets_lost: int
+    #: None where only RemyCCs on datagrams met in a drop-tail queue.
+    transport: TransportMeasures | None
+
+    def tree(self) -> dict[str, Any]:
+        """As JSON has it."""
+        tree = asdict(self) | {"senders": len(self.senders)}
+        transport = tree.pop("transport") or {}
+        return {"kind": tree.pop("name"), **tree, **transport}
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What one network came to."""
+
+    specimen: evaluation_pb2.Specimen
+    senders: Sequence[SenderMeasures]
+    #: By sender; empty where only RemyCCs on datagrams met in a drop-tail queue.
+    transports: Sequence[TransportMeasures]
+    kinds: Sequence[SenderKind]
+    means: SpecimenMeasures
+    #: What became of packets and ACKs at each link that has a name, as JSON has it.
+    links: Sequence[Mapping[str, Any]]
+    seconds: float
+    seed: int
+    #: CPU time of the simulation.
+    cpu_seconds: float
+    #: A digest of the exact results of every sender.
+    digest: str
+    #: What was seen over time, and how far apart; None unless it was asked for.
+    seen: _native.NetworkRecording | None
+    record_every_ms: float
+
+    @property
+    def kind_names(self) -> list[str]:
+        """What each sender is called."""
+        names = {sender: kind.name for kind in self.kinds for sender in kind.senders}
+        return [names[sender] for sender in range(len(self.senders))]
+
+    def sender_trees(self) -> list[dict[str, Any]]:
+        """Each sender as JSON has it."""
+        if not self.transports:
+            return [asdict(sender) for sender in self.senders]
+        throughput_of = {kind.name: kind.throughput_of for kind in self.kinds}
+        return [
+            {
+                "kind": name,
+                "throughput_of": throughput_of[name],
+                **asdict(sender),
+                **asdict(transport),
+            }
+            for name, sender, transport in zip(
+                self.kind_names, self.senders, self.transports, strict=True
+            )
+        ]
+
+    def tree(self, *, shows_kinds: bool = True) -> dict[str, Any]:
+        """The whole as JSON has it."""
+        return {
+            "senders": self.sender_trees(),
+            **({"kinds": [kind.tree() for kind in self.kinds]} if shows_kinds else {}),
+            **({"links": [dict(link) for link in self.links]} if self.links else {}),
+            "throughput_over_link_rate": self.means.throughput_over_link_rate,
+            "delay_over_rtt": self.means.delay_over_rtt,
+            "normalized_score_per_sender": self.means.normalized_score_per_sender,
+            "senders_left_out": self.means.senders_left_out,
+            "packets_received": sum(sender.packets_received for sender in self.senders),
+            "simulated_seconds": self.seconds,
+            "seed": self.seed,
+            "cpu_seconds": self.cpu_seconds,
+            "digest": self.digest,
+        }
+
+
+def simulate_topology(
+    network: Topology,
+    tables: Mapping[str, RuleTable],
+    *,
+    seconds: float,
+    seed: int,
+    body: evaluation_pb2.Choice | None = None,
+    record_every_ms: float | None = None,
+) -> Simulation:
+    """Simulates a network for `seconds`, and measures it.
+
+    `tables` has a rule table for each file that a sender's words name, and `body` is what carries
+    RemyCCs whose words name none. With `record_every_ms` it is seen so often. Raises
+    InvalidRequest.
+    """
+    specimen = evaluation_pb2.Specimen()
+    specimen.CopyFrom(network.specimen)
+    files = list(tables)
+    for group, said in zip(specimen.senders, _by_group(network), strict=True):
+        if said.remycc is not None:
+            group.table = files.index(said.remycc)
+    request = evaluation_pb2.EvaluationRequest(
+        tables=[from_native(table) for table in tables.values()],
+        candidates=[evaluation_pb2.Candidate()],
+        specimens=[specimen],
+        duration_ms=seconds * _MS_PER_SECOND,
+        seed=seed,
+        traces=network.traces,
+    )
+    every_ms = record_every_ms or seconds * _MS_PER_SECOND
+    started = time.process_time()
+    seen = None
+    if record_every_ms is not None or network.links:
+        seen = columns.record(request, every_ms)
+        outcome = columns.recorded_outcome(request, seen)
+    else:
+        outcome = remy_simulator.evaluate_columns(request)
+    cpu_seconds = time.process_time() - started
+    (result,) = columns.specimen_outcomes(request, outcome)
+    senders = measure_senders(result, bytes_a_packet=packet_bytes(specimen.bottleneck))
+    has_transport = result.HasField("transport")
+    return Simulation(
+        specimen=specimen,
+        senders=senders,
+        transports=[measure_transport(specimen, result, [sender]) for sender in range(len(senders))]
+        if has_transport
+        else [],
+        kinds=_kinds(network.words, body, specimen, result, senders),
+        means=measure_specimen(specimen, senders),
+        links=[] if seen is None else _links(seen, network.links),
+        seconds=seconds,
+        seed=seed,
+        cpu_seconds=cpu_seconds,
+        digest=columns.digest(request, outcome),
+        seen=None if record_every_ms is None else seen,
+        record_every_ms=every_ms,
+    )
+
+
+def _by_group(network: Topology) -> list[Words]:
+    """What each group of senders runs; words may stand for several groups of one sender."""
+    if len(network.words) == len(network.specimen.senders):
+        return network.words
+    return [each for each in network.words for _ in range(each.count)]
+
+
+def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "link": name,
+            "transmitted": link.transmitted,
+            "dropped": link.dropped,
+            "lost": link.lost,
+            "waiting": link.waiting,
+        }
+        for name, link in zip(names, seen.links, strict=False)
+    ]
+
+
+def _kinds(
+    words: Sequence[Words],
+    body: evaluation_pb2.Choice | None,
+    specimen: evaluation_pb2.Specimen,
+    outcome: evaluation_pb2.SpecimenOutcome,
+    results: Sequence[SenderMeasures],
+) -> list[SenderKind]:
+    numbers: dict[str, list[int]] = {}
+    throughput_of: dict[str, str] = {}
+    sender = 0
+    for each in words:
+        numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
+        throughput_of[each.name] = each.throughput_of(body)
+        sender += each.count
+    kinds = []
+    for name, senders in numbers.items():
+        here = [results[sender] for sender in senders]
+        on = [each for each in here if each.on_ms > 0]
+        kinds.append(
+            SenderKind(
+                name=name,
+                senders=senders,
+                throughput_of=throughput_of[name],
+                throughput_mbps=mean([each.throughput_mbps for each in on]),
+                throughput_equal_share_mbps=mean([each.throughput_equal_share_mbps for each in on]),
+                delay_ms=mean(present(each.delay_ms for each in here)),
+                packets_received=sum(each.packets_received for each in here),
+                packets_lost=sum(each.packets_lost for each in here),
+                transport=measure_transport(specimen, outcome, senders)
+                if outcome.HasField("transport")
+                else None,
+            )
+        )
+    return kinds

@@ -1,0 +1,246 @@
+"""What `remy_farm.design` promises: repeatable, resumable, told step by step, saved and loaded."""
+
+import asyncio
+import gc
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import remy_farm as rf
+from library.tests.library_examples import joint_spec, paper_spec, small_table
+from remy_farm.driver.loop import Directive
+from remy_farm.driver.run import Interrupt
+
+
+def test_equal_specifications_give_equal_tables_on_any_number_of_threads() -> None:
+    assert rf.design(joint_spec(), threads=1).table == rf.design(joint_spec(), threads=3).table
+
+
+@pytest.mark.parametrize("spec", [joint_spec, paper_spec])
+def test_what_a_budget_of_seconds_came_to_designs_the_same_again(
+    spec: Callable[[], rf.Spec],
+) -> None:
+    first = rf.design(spec(), seconds=0.3)
+    again = rf.design(first.spec)
+    assert again.table == first.table
+    assert again.steps == first.steps
+
+
+def test_a_length_in_steps_and_a_seed_take_the_place_of_the_specifications() -> None:
+    design = rf.design(joint_spec(), steps=3, seed=7)
+    assert design.spec.to_dict()["search"]["joint"]["steps"] == 3
+    assert design.spec.seed == 7
+    assert design.table != rf.design(joint_spec(), steps=3).table
+
+
+def test_seconds_and_steps_exclude_each_other() -> None:
+    with pytest.raises(rf.SpecError, match=r"seconds.* is 2, but must be left out.*steps.*3"):
+        rf.design(joint_spec(), seconds=2, steps=3)
+
+
+def test_the_callback_is_told_after_every_step_and_may_end_the_design() -> None:
+    told: list[rf.Progress] = []
+
+    def end_at_four(progress: rf.Progress) -> bool:
+        told.append(progress)
+        return progress.step == 4
+
+    design = rf.design(joint_spec(20), callback=end_at_four)
+    assert [each.step for each in told] == [1, 2, 3, 4]
+    assert told[-1].table == design.table
+    assert told[-1].rules >= 1
+    assert told[-1].cpu_seconds > 0
+    assert not design.is_finished
+    assert "interrupted" in repr(design)
+
+
+def test_an_interrupted_design_goes_on_in_its_directory_to_the_same_table(tmp_path: Path) -> None:
+    whole = rf.design(joint_spec())
+    out = tmp_path / "design"
+    rf.design(joint_spec(), directory=out, callback=lambda progress: progress.step == 3)
+    assert not rf.load_design(out).is_finished
+    resumed = rf.design(joint_spec(), directory=out)
+    assert resumed.is_finished
+    assert resumed.table == whole.table
+    assert resumed.steps == whole.steps
+
+
+def test_a_design_that_is_interrupted_before_it_begins_is_one_without_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Interrupt, "directive", lambda _: Directive.SUSPEND)
+    design = rf.design(joint_spec(), seconds=5)
+    assert (design.is_finished, design.steps, len(design.rows())) == (False, 0, 0)
+    assert design.table == design.first
+
+
+def test_resume_may_be_required_and_refused(tmp_path: Path) -> None:
+    with pytest.raises(rf.FileError, match="holds no design to resume"):
+        rf.design(joint_spec(), directory=tmp_path / "none", resume=True)
+    rf.design(joint_spec(), directory=tmp_path / "one")
+    with pytest.raises(rf.FileError, match="already holds a design"):
+        rf.design(joint_spec(), directory=tmp_path / "one", resume=False)
+
+
+def test_another_specification_is_refused_where_a_design_is(tmp_path: Path) -> None:
+    rf.design(joint_spec(), directory=tmp_path / "one")
+    other = joint_spec().replace({"objective.delta": 5})
+    with pytest.raises(rf.FileError, match=r"checkpoint\.bin"):
+        rf.design(other, directory=tmp_path / "one")
+
+
+def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(rf.FileError, match=r"holds other files \(letter\.txt\)"):
+        rf.design(joint_spec(), directory=tmp_path)
+
+
+def test_a_saved_design_is_loaded_as_it_was_and_may_go_on(tmp_path: Path) -> None:
+    design = rf.design(joint_spec())
+    design.save(tmp_path / "kept")
+    loaded = rf.load_design(tmp_path / "kept")
+    assert loaded.table == design.table
+    assert loaded.spec == design.spec
+    assert (loaded.steps, loaded.epochs) == (design.steps, design.epochs)
+    assert loaded.reason == "schedule_complete"
+    assert loaded.to_pandas().equals(design.to_pandas())
+    with pytest.raises(rf.FileError, match="is there already"):
+        design.save(tmp_path / "kept")
+    longer = rf.design(joint_spec().replace({"stop.steps": 4}), directory=tmp_path / "short")
+    assert longer.reason == "steps"
+    assert rf.design(joint_spec(), directory=tmp_path / "short").table == design.table
+
+
+def test_what_is_no_design_is_not_loaded(tmp_path: Path) -> None:
+    with pytest.raises(rf.FileError, match=r"holds no design \(checkpoint\.bin is missing\)"):
+        rf.load_design(tmp_path)
+
+
+def test_it_begins_with_a_table_that_it_is_given() -> None:
+    first = rf.design(joint_spec(), steps=3).table
+    design = rf.design(joint_spec(), steps=3, first=first)
+    assert design.first == first
+
+
+def test_a_first_table_of_other_rules_is_refused() -> None:
+    with pytest.raises(rf.DesignerError, match="absolute"):
+        rf.design(joint_spec(), first=small_table())
+
+
+def test_steps_of_a_search_without_a_schedule_are_refused() -> None:
+    with pytest.raises(rf.DesignerError, match=r"search\.mode is paper.* no schedule"):
+        rf.design(paper_spec(), steps=3)
+
+
+def test_rows_have_units_and_every_step() -> None:
+    design = rf.design(joint_spec())
+    frame = design.to_pandas()
+    assert list(frame["step"]) == [*range(1, design.steps + 1)]
+    assert {"score", "score_standard_error", "cpu_seconds", "wall_seconds"} <= {*frame.columns}
+    assert frame["cpu_seconds"].is_monotonic_increasing
+
+
+def test_the_line_of_progress_is_written_where_it_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rf.design(joint_spec(), progress=False)
+    assert capsys.readouterr() == ("", "")
+    rf.design(joint_spec(), progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "small: " in err
+    assert err.endswith("\n")
+
+
+def test_it_runs_where_an_event_loop_does_as_in_a_notebook() -> None:
+    told: list[int] = []
+
+    async def cell() -> tuple[rf.Design, rf.Scores]:
+        design = rf.design(joint_spec(), callback=lambda progress: told.append(progress.step))
+        return design, rf.evaluate(design.table, joint_spec(), networks=2)
+
+    design, scores = asyncio.run(cell())
+    assert design.table == rf.design(joint_spec()).table
+    assert told == [*range(1, design.steps + 1)]
+    assert scores.networks == 2
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_ctrl_c_ends_it_with_what_there_is(in_a_loop: bool) -> None:
+    def press(progress: rf.Progress) -> None:
+        if progress.step == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    async def cell() -> rf.Design:
+        return rf.design(joint_spec(20), callback=press)
+
+    design = asyncio.run(cell()) if in_a_loop else rf.design(joint_spec(20), callback=press)
+    assert not design.is_finished
+    assert design.steps == 3
+    assert len(design.table) >= 1
+
+
+def test_an_error_of_the_callback_comes_out_of_the_design() -> None:
+    def fail(_: rf.Progress) -> None:
+        raise LookupError("mine")
+
+    async def cell() -> None:
+        rf.design(joint_spec(), callback=fail)
+
+    with pytest.raises(LookupError, match="mine"):
+        rf.design(joint_spec(), callback=fail)
+    with pytest.raises(LookupError, match="mine"):
+        asyncio.run(cell())
+
+
+def test_the_report_says_what_was_gained(tmp_path: Path) -> None:
+    design = rf.design(joint_spec(), directory=tmp_path / "design")
+    gain = design.report()
+    assert (tmp_path / "design" / "report.html").exists()
+    assert gain.score() == design.gain().score()
+    versions = json.loads((tmp_path / "design" / "provenance.json").read_text())["versions"]
+    assert "remy-farm" in versions
+
+
+def test_a_sweep_has_a_design_for_each_value_and_passes_over_those_that_are_finished(
+    tmp_path: Path,
+) -> None:
+    values = {"objective.delta": [0.1, 10]}
+    sweep = rf.sweep(joint_spec(), values, directory=tmp_path / "sweep")
+    assert sweep.names == ["delta=0.1", "delta=10"]
+    alone = rf.design(joint_spec().replace({"objective.delta": 10}))
+    assert sweep["delta=10"].table == alone.table
+    frame = sweep.to_pandas()
+    assert list(frame["delta"]) == [0.1, 10]
+    assert {"throughput_over_link_rate_median", "delay_over_rtt_median"} <= {*frame.columns}
+    assert {*frame["name"][frame["is_on_pareto_front"]]} == {*sweep.pareto_front()} != set()
+    before = (tmp_path / "sweep" / "delta=10" / "checkpoint.bin").stat().st_mtime_ns
+    again = rf.sweep(joint_spec(), values, directory=tmp_path / "sweep")
+    assert (tmp_path / "sweep" / "delta=10" / "checkpoint.bin").stat().st_mtime_ns == before
+    assert again.to_pandas().equals(frame)
+    assert rf.load_sweep(tmp_path / "sweep").records == sweep.records
+
+
+def test_a_member_outlives_its_sweep() -> None:
+    member = rf.sweep(joint_spec(), {"objective.delta": np.array([0.5, 2])})["delta=2"]
+    gc.collect()
+    assert len(member.to_pandas()) == member.steps
+
+
+def test_settings_of_several_kinds_are_one_column() -> None:
+    sweep = rf.sweep(joint_spec(), {"network.buffer": ["infinite", {"packets": 20}]})
+    assert list(sweep.to_arrow().column("buffer").to_pylist()) == ["infinite", "{'packets': 20}"]
+    mixed = rf.sweep(joint_spec(), {"objective.delta": [0.5, 2]})
+    assert mixed.to_arrow().column("delta").to_pylist() == [0.5, 2]
+
+
+def test_a_sweep_of_a_key_that_is_not_there_is_refused_before_anything_is_designed(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(rf.SpecError, match=r"dleta.* is not a known key"):
+        rf.sweep(joint_spec(), {"objective.dleta": [1, 2]}, directory=tmp_path / "sweep")
+    assert not (tmp_path / "sweep").exists()

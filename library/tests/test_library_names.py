@@ -1,0 +1,123 @@
+"""The public names: documented, on a page, and loaded when they are used with nothing more."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import remy_farm as rf
+from remy_proto.exports import modules_of
+
+#: What neither the import nor a local call may load.
+_OF_OTHERS = ("grpc", "redis", "matplotlib", "prometheus_client", "kubernetes", "pandas", "IPython")
+#: Where each name is.
+_MODULES = modules_of(rf.__file__)
+_ROOT = Path(__file__).parents[2]
+_DISTRIBUTIONS = {"remy_services": "service", "remy_laboratory": "laboratory"}
+
+
+def loaded_after(program: str) -> set[str]:
+    """Which of these packages a fresh process has loaded after the program."""
+    report = "import sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{report}"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+def test_the_import_loads_nothing_but_itself() -> None:
+    loaded = loaded_after("import remy_farm as rf\ndir(rf)")
+    assert not loaded & {*_OF_OTHERS, "numpy", "google", "remy_simulator", "remy_services"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "rf.simulate(rf.Network(rate_mbps=10, rtt_ms=50, senders=['cubic']), seconds=1)",
+        "rf.design(joint_spec())",
+        "rf.evaluate(small_table(), joint_spec(), networks=2)",
+        "rf.explain(small_table(), joint_spec(), networks=2).to_dict()",
+    ],
+)
+def test_local_work_loads_nothing_of_the_service_and_draws_nothing(call: str) -> None:
+    program = (
+        "import remy_farm as rf\n"
+        "from library.tests.library_examples import joint_spec, small_table\n"
+        f"repr({call})"
+    )
+    assert not loaded_after(program) & {*_OF_OTHERS, *_DISTRIBUTIONS}
+
+
+def test_the_names_fit_on_a_page() -> None:
+    names = {*vars(rf)["__all__"]}
+    assert len(names) <= 40
+    assert {"Spec", "Network", "Table", "Design", "Scores", "Run", "Client", "Job"} <= names
+    assert names <= {*dir(rf)}
+
+
+def own_names() -> list[str]:
+    return [name for name, where in _MODULES.items() if where.startswith("remy_farm")]
+
+
+@pytest.mark.parametrize("name", own_names())
+def test_every_name_is_documented_with_what_it_takes_returns_and_raises(name: str) -> None:
+    value = getattr(rf, name)
+    text = inspect.getdoc(value) or ""
+    assert text
+    if not inspect.isfunction(value):
+        public = [each for each in vars(value) if not each.startswith("_")]
+        assert all(
+            inspect.getdoc(getattr(value, each))
+            for each in public
+            if callable(getattr(value, each))
+        )
+        return
+    parameters = inspect.signature(value).parameters
+    if len(parameters) > 1:
+        assert "Args:" in text
+        assert [each for each in parameters if f"{each}: " not in text] == []
+        assert "Returns:" in text
+    assert not parameters or "Raises" in text
+
+
+@pytest.mark.parametrize(("package", "extra"), _DISTRIBUTIONS.items())
+def test_what_is_not_installed_names_the_extra_that_has_it(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Absent:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name.partition(".")[0] == package:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == package:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
+    theirs = [name for name, where in _MODULES.items() if where.startswith(package)]
+    assert theirs
+    for name in theirs:
+        monkeypatch.delitem(vars(rf), name, raising=False)
+        with pytest.raises(ImportError, match=rf"pip install 'remy-farm\[{extra}\]'$"):
+            getattr(rf, name)
+
+
+def test_a_name_that_there_is_not_is_refused_as_of_any_module() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'desgin'"):
+        importlib.import_module("remy_farm").desgin  # noqa: B018
+
+
+@pytest.mark.parametrize(("package", "extra"), [("pandas", "pandas"), ("pyarrow", "parquet")])
+def test_frames_name_the_extra_that_they_need(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    table = rf.load_table("generalist")
+    with pytest.raises(ImportError, match=rf"pip install 'remy-farm\[{extra}\]'$"):
+        table.to_pandas() if package == "pandas" else table.to_arrow()

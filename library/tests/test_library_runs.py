@@ -1,0 +1,202 @@
+"""What scores of contenders and runs of one network promise."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import remy_farm as rf
+from library.tests.library_examples import joint_spec, small_table
+from library.tests.test_library_tables import is_well_formed
+
+
+def network(**keys: Any) -> rf.Network:
+    usual: dict[str, Any] = {"rate_mbps": 10, "rtt_ms": 50, "buffer": {"packets": 40}}
+    return rf.Network(senders=[small_table(), "cubic"], **{**usual, **keys})
+
+
+@pytest.fixture(scope="module")
+def scores() -> rf.Scores:
+    return rf.evaluate([small_table(), "cubic", small_table()], joint_spec(), networks=4)
+
+
+@pytest.fixture(scope="module")
+def run() -> rf.Run:
+    return rf.simulate(network(), seconds=3, record_every_ms=100)
+
+
+def test_contenders_keep_their_order_and_are_told_apart(scores: rf.Scores) -> None:
+    assert scores.names == ["tiny", "cubic", "tiny (2)"]
+    assert scores["tiny"].digest == scores["tiny (2)"].digest != scores["cubic"].digest
+
+
+def test_a_score_does_not_depend_on_who_else_is_scored_nor_on_threads(scores: rf.Scores) -> None:
+    alone = rf.evaluate("cubic", joint_spec(), networks=4, threads=1)
+    assert alone["cubic"].digest == scores["cubic"].digest
+
+
+def test_another_seed_draws_other_networks(scores: rf.Scores) -> None:
+    other = rf.evaluate("cubic", joint_spec(), networks=4, seed=2)
+    assert other["cubic"].digest != scores["cubic"].digest
+
+
+def test_scores_become_rows_by_contender_and_by_network(scores: rf.Scores) -> None:
+    frame = scores.to_pandas()
+    assert list(frame["name"]) == scores.names
+    assert list(frame["networks"]) == [4, 4, 4]
+    each = scores.by_network().to_pandas()
+    assert len(each) == 12
+    assert each["rate_mbps"].between(10, 20).all()
+    means = each.groupby("name")["score"].mean()
+    assert means["cubic"] == pytest.approx(frame.set_index("name")["score_mean"]["cubic"])
+
+
+def test_a_difference_is_paired_by_network(scores: rf.Scores) -> None:
+    each = scores.by_network().to_pandas().pivot_table("score", "network", "name")
+    difference = scores.difference("tiny", "cubic")
+    assert difference is not None
+    assert difference.mean == pytest.approx((each["tiny"] - each["cubic"]).mean())
+    same = scores.difference("tiny", "tiny (2)")
+    assert same is not None
+    assert (same.mean, same.standard_error) == (0, 0)
+
+
+def test_scores_are_loaded_as_they_were_saved(scores: rf.Scores, tmp_path: Path) -> None:
+    scores.save(tmp_path / "scores.json")
+    loaded = rf.load_scores(tmp_path / "scores.json")
+    assert repr(loaded) == repr(scores)
+    assert loaded.by_network().to_dicts() == scores.by_network().to_dicts()
+    assert loaded["tiny"].trial.rule_uses == scores["tiny"].trial.rule_uses
+
+
+def test_what_holds_no_scores_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(rf.FileError, match=r"other\.json holds no scores"):
+        rf.load_scores(tmp_path / "other.json")
+    with pytest.raises(rf.FileError, match=r"other\.json holds no run"):
+        rf.load_run(tmp_path / "other.json")
+
+
+def test_scores_are_shown_and_drawn(scores: rf.Scores) -> None:
+    assert [line.split()[0] for line in repr(scores).splitlines()[2:]] == ["tiny", "cubic", "tiny"]
+    assert is_well_formed(scores._repr_html_())
+    assert scores.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("contender", "problem"),
+    [
+        ("qubic", "qubic"),
+        ("cubic=3", r"'cubic=3' must be a protocol"),
+        ("cubic,rtt_ms=5", "'cubic,rtt_ms=5' must be a protocol"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_before_anything_is_simulated(
+    contender: str, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        rf.evaluate([small_table(), contender], joint_spec(), networks=2)
+
+
+def test_a_table_too_many_is_refused() -> None:
+    with pytest.raises(rf.SpecError, match=r"designs 1 table \(remycc\), but .* is 2"):
+        rf.evaluate((small_table(), small_table()), joint_spec(), networks=2)
+
+
+def test_contenders_that_are_not_a_list_are_no_tuple_either() -> None:
+    with pytest.raises(TypeError, match="several contenders are a list"):
+        rf.evaluate((small_table(), "cubic"), joint_spec(), networks=2)  # type: ignore[arg-type]
+
+
+def test_no_network_is_refused() -> None:
+    with pytest.raises(ValueError, match="networks is 0, but must be at least 1"):
+        rf.evaluate("cubic", joint_spec(), networks=0)
+
+
+def test_equal_networks_and_seeds_give_equal_runs(run: rf.Run) -> None:
+    assert rf.simulate(network(), seconds=3).digest == run.digest
+    assert rf.simulate(network(), seconds=3, seed=2).digest == run.digest
+    random = network(traffic={"exponential_time": {"mean_ms": 500}, "mean_off_ms": 500})
+    digests = {rf.simulate(random, seconds=3, seed=seed).digest for seed in (1, 1, 2)}
+    assert len(digests) == 2
+
+
+def test_senders_share_what_the_link_carries(run: rf.Run) -> None:
+    frame = run.to_pandas()
+    assert list(frame["kind"]) == ["tiny", "cubic"] == run.sender_names
+    assert 8 < frame["throughput_mbps"].sum() <= 10
+    assert (frame["delay_ms"] >= 50).all()
+    assert list(run.by_kind().to_pandas()["senders"]) == [1, 1]
+    assert [sender.packets_received for sender in run.senders] == [*frame["packets_received"]]
+
+
+def test_a_recorded_run_is_seen_over_time_and_drawn(run: rf.Run) -> None:
+    frame = run.over_time().to_pandas()
+    assert frame["time_ms"].max() == pytest.approx(3000, abs=100)
+    assert {"window_packets", "rate_mbps", "rtt_ms"} <= {*frame.columns}
+    assert run.plot()._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="record_every_ms"):
+        rf.simulate(network(), seconds=1).over_time()
+
+
+def test_a_run_is_loaded_as_it_was_saved(run: rf.Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "run.json")
+    loaded = rf.load_run(tmp_path / "run.json")
+    assert loaded.to_dict() == run.to_dict()
+    assert repr(loaded) == repr(run)
+    assert loaded.over_time().to_dicts() == run.over_time().to_dicts()
+    assert loaded.senders == run.senders
+
+
+def test_a_run_is_shown(run: rf.Run) -> None:
+    assert "2 senders for 3 s" in repr(run)
+    assert is_well_formed(run._repr_html_())
+
+
+def test_a_table_may_be_there_several_times_and_have_traffic_of_its_own() -> None:
+    groups: list[rf.Table | str | dict[str, Any]] = [
+        {"table": small_table(), "count": 3},
+        {"protocol": "cubic", "traffic": {"intervals": {"begin_ms": [500], "end_ms": [1000]}}},
+    ]
+    run = rf.simulate(rf.Network(rate_mbps=10, rtt_ms=50, senders=groups), seconds=2)
+    assert run.sender_names == ["tiny", "tiny", "tiny", "cubic"]
+    assert [sender.on_ms for sender in run.senders] == [2000, 2000, 2000, 500]
+
+
+@pytest.mark.parametrize(
+    "senders",
+    [
+        ["cubic=2", "newreno"],
+        [{"protocol": "cubic", "count": 2}, {"protocol": "newreno"}],
+        [{"protocol": "cubic", "count": 2, "rtt_ms": 50}, "newreno"],
+    ],
+)
+def test_senders_are_said_in_words_or_by_keys(senders: list[Any]) -> None:
+    expected = rf.simulate(
+        rf.Network(rate_mbps=10, rtt_ms=50, senders=["cubic", "cubic", "newreno"]), seconds=2
+    )
+    run = rf.simulate(rf.Network(rate_mbps=10, rtt_ms=50, senders=senders), seconds=2)
+    assert run.by_kind().to_pandas().equals(expected.by_kind().to_pandas())
+
+
+def test_a_transport_carries_tables() -> None:
+    carried = rf.simulate(network(transport="tcp"), seconds=2)
+    assert list(carried.by_kind().to_pandas()["throughput_of"]) == ["packets_in_order"] * 2
+    assert carried.digest != rf.simulate(network(), seconds=2).digest
+
+
+def test_every_mistake_of_a_network_is_named() -> None:
+    with pytest.raises(rf.SpecError) as caught:
+        rf.Network(rate_mbps=-1, rtt=50, senders=["qubic"])
+    assert "\n" not in str(caught.value)
+    paths = " ".join(each.path for each in caught.value.violations)
+    assert "rate_mbps" in paths
+    assert "senders[0]" in paths
+
+
+@pytest.mark.parametrize(
+    ("seconds", "every_ms"), [(0, None), (-1, None), (float("nan"), None), (1, 0)]
+)
+def test_numbers_that_are_not_positive_are_refused(seconds: float, every_ms: float | None) -> None:
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        rf.simulate(network(), seconds=seconds, record_every_ms=every_ms)

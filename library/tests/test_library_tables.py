@@ -1,0 +1,172 @@
+"""What a specification and a table promise: read, shown, explained, as rows, saved and loaded."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import remy_farm as rf
+from library.tests.library_examples import NETWORK, joint_spec, small_table
+
+_VOID = {"br", "hr", "img", "input", "link", "meta"}
+
+
+class _Balance(HTMLParser):
+    """Knows whether every element that is opened is closed, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.astray: list[str] = []
+        self.seen: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append(tag)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.astray.append(tag)
+
+
+def is_well_formed(text: str) -> bool:
+    balance = _Balance(text)
+    return bool(balance.seen) and not balance.open and not balance.astray
+
+
+def test_a_specification_is_the_same_from_a_dictionary_and_from_its_file(tmp_path: Path) -> None:
+    spec = joint_spec()
+    spec.save(tmp_path / "spec.yaml")
+    assert rf.load_spec(tmp_path / "spec.yaml") == spec
+    assert rf.Spec(spec.to_dict()) == spec
+    assert rf.load_spec(tmp_path / "spec.yaml").digest == spec.digest
+
+
+def test_a_setting_is_replaced_by_its_path_and_nothing_else() -> None:
+    spec = joint_spec()
+    changed = spec.replace({"objective.delta": 0.1}, name="other")
+    assert (changed.name, changed.to_dict()["objective"]["delta"]) == ("other", 0.1)
+    assert spec.to_dict()["objective"]["delta"] == 1
+    assert changed.replace({"objective.delta": 1}, name="small") == spec
+
+
+def test_every_mistake_of_a_specification_is_named() -> None:
+    network = {**NETWORK, "rtt_ms": -1, "sendrs": 3}
+    with pytest.raises(rf.SpecError) as caught:
+        rf.Spec(name="x", network=network)
+    assert {each.path for each in caught.value.violations} >= {"network.rtt_ms", "network.sendrs"}
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_one_sentence() -> None:
+    for load in (rf.load_spec, rf.load_table, rf.load_network, rf.load_scores, rf.load_run):
+        with pytest.raises(rf.FileError, match=r"none\.json: cannot be read \(no such file"):
+            load("none.json")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".dna"])
+def test_a_table_is_loaded_as_it_was_saved(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"tiny{suffix}"
+    small_table().save(path)
+    loaded = rf.load_table(path)
+    assert loaded == small_table()
+    assert (loaded.name, loaded.digest) == ("tiny", small_table().digest)
+
+
+def test_an_installed_table_is_found_by_its_name() -> None:
+    assert "generalist" in rf.shipped_tables()
+    table = rf.load_table("generalist")
+    assert table.name == "generalist"
+    assert table.kind == "scale_free"
+
+
+def test_a_table_has_a_row_for_each_rule_with_units_in_its_columns() -> None:
+    frame = small_table().to_pandas()
+    assert len(frame) == 8
+    first = frame.iloc[0]
+    assert (first["send_ewma_ms_below"], first["rec_ewma_ms_below"]) == (2.0, 3.0)
+    assert first["rtt_ratio_below"] == 1.25
+    assert (first["window_multiple"], first["window_increment_packets"]) == (0.9, 4.0)
+    assert first["intersend_ms"] == 1.5
+    assert frame["send_ewma_ms_from"].isna().sum() == 4
+    assert frame["intersend_ratio"].isna().all()
+    assert small_table().to_arrow().column_names == [*frame.columns]
+
+
+def test_rules_are_explained_in_sentences() -> None:
+    assert small_table().explain().splitlines()[1] == (
+        "Rule 1: where send_ewma is at least 2 ms and rec_ewma is below 3 ms and rtt_ratio is "
+        "below 1.25, set the window to 0.9 of itself plus 4 packets and send packets at least "
+        "1.5 ms apart."
+    )
+
+
+def test_networks_tell_how_much_each_rule_is_used() -> None:
+    explanation = rf.explain(small_table(), joint_spec(), networks=2)
+    shares = explanation.to_pandas()["use_share"]
+    assert shares.sum() == pytest.approx(1)
+    assert "% of look-ups" in repr(explanation).splitlines()[0]
+    used = [rule.use_share or 0 for rule in explanation.table.rules]
+    most = used.index(max(used))
+    assert repr(explanation).startswith(f"Rule {most} ")
+
+
+def test_what_signals_are_worth_needs_networks_and_has_a_row_for_each() -> None:
+    with pytest.raises(rf.SpecError, match="spec is missing"):
+        rf.explain(small_table()).signal_worth()
+    worth = rf.explain(small_table(), joint_spec(), networks=2).signal_worth().to_pandas()
+    assert {*worth["signal"]} == {"send_ewma", "rec_ewma", "rtt_ratio"}
+    assert "difference_mean" in worth
+
+
+def test_rules_that_act_alike_are_merged() -> None:
+    merged = rf.explain(small_table(), joint_spec(), networks=2).merged_table()
+    assert len(merged) == 1
+    assert merged.rules[0].window_increment == 4.0
+
+
+def test_a_table_differs_from_itself_nowhere() -> None:
+    difference = rf.explain(small_table()).difference(small_table())
+    assert difference.to_dict()["regions_changed"] == 0
+    assert len(difference.rows()) == 0
+
+
+def test_a_notebook_shows_the_rules_and_the_live_network() -> None:
+    html = rf.Table(small_table().remycc, "<tiny & co>")._repr_html_()
+    assert is_well_formed(html)
+    assert "&lt;tiny &amp; co&gt;" in html
+    assert html.count("<li>") == 8
+    assert "<iframe " in html
+    assert is_well_formed(joint_spec()._repr_html_())
+
+
+def test_a_table_is_drawn(tmp_path: Path) -> None:
+    picture = small_table().plot()
+    picture.save(tmp_path / "rules.png")
+    picture.save(tmp_path / "rules.svg")
+    assert (tmp_path / "rules.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "rules.svg").read_text()
+    with pytest.raises(rf.FileError, match=r"rules\.doc must be a name that ends in .*\.png"):
+        picture.save(tmp_path / "rules.doc")
+
+
+def test_rows_are_shown_and_their_rest_is_counted() -> None:
+    rows = rf.load_table("generalist").rows()
+    lines = repr(rows).splitlines()
+    assert lines[0].split()[:2] == ["rule", "send_ratio_from"]
+    assert len(lines) == 22
+    assert lines[-1] == f"... and {len(rows) - 20} more"
+    assert is_well_formed(rows._repr_html_())
+    assert len(repr(small_table().rows()).splitlines()) == 9
+
+
+def test_rows_are_saved_as_the_name_says(tmp_path: Path) -> None:
+    rows = small_table().rows()
+    rows.save(tmp_path / "rules.csv")
+    assert (tmp_path / "rules.csv").read_text().startswith("rule,send_ewma_ms_from,")
+    rows.save(tmp_path / "rules.parquet")
+    with pytest.raises(rf.FileError, match=r"ends in \.csv, \.json, \.parquet"):
+        rows.save(tmp_path / "rules.txt")

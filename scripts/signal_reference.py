@@ -1,0 +1,37 @@
+"""The table of docs/signals.md: `python -m scripts.signal_reference` writes it anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from remy_proto.v1 import rule_table_pb2
+from remy_simulator import signals
+
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "signals.md"
+_TABLE: Final = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)(?:\| [`| ].*\n)+")
+
+
+def rows() -> Iterator[str]:
+    """A line for each axis, and one for age, which scale-free rules have in place of rec_ewma."""
+    for axis in signals.AXES:
+        own, ratio = axis.absolute, axis.scale_free
+        described = f"`{ratio.name}`: {ratio.formula}"
+        is_replaced = ratio.signal == rule_table_pb2.SIGNAL_AGE
+        last = "none: it is the unit" if is_replaced else described
+        if ratio == own:
+            last = "the same"
+        yield f"| `{own.name}` | {own.formula} | {axis.absolute.unit} | {axis.source} | {last} |\n"
+        if is_replaced:
+            yield f"| | | | | {described} |\n"
+
+
+def written(page: str) -> str:
+    """The page with its first table written anew."""
+    return _TABLE.sub(lambda _: "".join(rows()), page, count=1)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))

@@ -1,0 +1,144 @@
+"""Flags that change a specification before something is designed for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remy_cli.common import (
+    COUNT,
+    FILE,
+    POSITIVE,
+    SEED,
+    FiniteRange,
+    option,
+    settings_option,
+    sweeps_option,
+)
+from remy_farm.analysis import Member, members_of, parse_sweep
+from remy_farm.designer import with_steps
+from remy_farm.driver import with_budget
+from remy_farm.specification import Tree, check_spec, load_tree, parse_setting, spec_of_tree, vary
+from remy_proto.v1 import spec_pb2
+
+#: A part of a whole that has others.
+SHARE = FiniteRange(min=0, min_open=True, max=1, max_open=True)
+
+_OPTIONS = (
+    option("--seed K", "In place of the specification's seed.", SEED),
+    option(
+        "--steps N",
+        "The whole schedule's length, in place of search.joint.steps or its budget, or of "
+        "search.pattern.steps.",
+        COUNT,
+    ),
+    option("--max-steps N", "Stop after N steps since the design began.", COUNT),
+    option(
+        "--max-cpu-seconds S",
+        "Cut the search off, wherever it is, after S seconds of CPU time of its simulations "
+        "since the design began; search.joint.cpu_seconds has it planned for so many.",
+        POSITIVE,
+    ),
+    settings_option(
+        "Another setting than the specification's, as objective.delta=0.1; may be given several "
+        "times."
+    ),
+    sweeps_option("Make a design"),
+    option("--harden FILE.yaml", "Design for the networks that attack found, as well.", FILE),
+    option(
+        "--harden-share S",
+        "How large a part of each step's networks they are, in equal parts.",
+        SHARE,
+        default=0.125,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SpecChanges:
+    """What the flags say; each is as its option has it."""
+
+    seed: int | None
+    steps: int | None
+    max_steps: int | None
+    max_cpu_seconds: float | None
+    settings: tuple[str, ...]
+    sweeps: tuple[str, ...]
+    harden: str | None
+    harden_share: float
+
+    def spec(self, path: str, *, edition: int) -> spec_pb2.DesignSpec:
+        """The specification in a file, as changed. Raises SpecError or FileError."""
+        folder = Path(path).parent
+        return self._adjusted(spec_of_tree(self._tree(path), path, edition=edition, files=folder))
+
+    def members(self, path: str) -> list[Member]:
+        """A changed specification for each combination of the sweeps' values.
+
+        Raises SpecError or FileError.
+        """
+        sweeps = [parse_sweep(text) for text in self.sweeps]
+        settings = {setting for setting, _ in self._settings(path)}
+        for sweep in sweeps:
+            if sweep.path in settings:
+                raise click.UsageError(f"--set and a sweep of {sweep.path} exclude each other")
+        tree = self._tree(path)
+        self._check_overruled([sweep.path for sweep in sweeps], "a sweep")
+        members = members_of(tree, sweeps, source=path, folder=Path(path).parent)
+        return [dataclasses.replace(member, spec=self._adjusted(member.spec)) for member in members]
+
+    def _tree(self, path: str) -> Tree:
+        tree = load_tree(path)
+        settings = [*self._settings(path)]
+        self._check_overruled([setting for setting, _ in settings], "--set")
+        for setting, value in settings:
+            tree = vary(tree, setting, value, source=path)
+        if self.harden is None:
+            return tree
+        from remy_laboratory.studies import hardened
+
+        return hardened(tree, Path(self.harden), self.harden_share)
+
+    def _settings(self, path: str) -> Iterator[tuple[str, Tree]]:
+        for text in self.settings:
+            yield parse_setting(text, "--set", source=path)
+
+    def _check_overruled(self, paths: list[str], what: str) -> None:
+        overruled = {
+            "search.seed": self.seed,
+            "search.joint.steps": self.steps,
+            "search.joint.cpu_seconds": self.steps,
+            "search.joint.simulated_packets": self.steps,
+            "search.pattern.steps": self.steps,
+        }
+        for path in paths:
+            if overruled.get(path) is not None:
+                flag = "--seed" if path == "search.seed" else "--steps"
+                raise click.UsageError(f"{flag} and {what} of {path} exclude each other")
+
+    def _adjusted(self, spec: spec_pb2.DesignSpec) -> spec_pb2.DesignSpec:
+        if self.seed is not None:
+            spec.search.seed = self.seed
+        if self.steps is not None:
+            spec = with_steps(spec, self.steps)
+            check_spec(spec, source="--steps")
+        return with_budget(spec, max_steps=self.max_steps, max_cpu_seconds=self.max_cpu_seconds)
+
+
+def with_spec_changes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command these flags, and what they say as `changes`."""
+
+    @functools.wraps(function)
+    def run(**values: Any) -> Any:
+        own = {field.name: values.pop(field.name) for field in dataclasses.fields(SpecChanges)}
+        return function(changes=SpecChanges(**own), **values)
+
+    for add in reversed(_OPTIONS):
+        run = add(run)
+    return run

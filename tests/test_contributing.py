@@ -1,0 +1,55 @@
+"""CONTRIBUTING.md names every source file that an addition touches."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (
+    "proto/remy_farm",
+    "simulator/src",
+    "simulator/python",
+    "library/src",
+    "services/src",
+    "play/src",
+)
+SUFFIXES = {".proto", ".h", ".cc", ".py", ".ts"}
+
+
+def _rows() -> dict[str, set[str]]:
+    chapter = (ROOT / "CONTRIBUTING.md").read_text().partition("\n## To add\n")[2]
+    lines = re.findall(r"^\| ([a-z ]+) \| (.*) \|$", chapter.partition("\n## ")[0], re.MULTILINE)
+    return {name: set(re.findall(r"`([^`]+)`", files)) for name, files in lines}
+
+
+@pytest.mark.parametrize(
+    ("addition", "example"),
+    [
+        ("signal", r"\b(SIGNAL_ECN_FRACTION|kEcnFraction)\b|\"ecn_fraction\""),
+        (
+            "measure of throughput",
+            r"\b(THROUGHPUT_MEASURE_|ThroughputMeasure::k)(COMPLETION|Completion)\b",
+        ),
+        ("strategy", r"\bSEARCH_MODE_PATTERN\b"),
+        ("protocol", r"\bProtocol vegas\(\)"),
+        ("queue", r"\bQueueDiscipline codel\(\)"),
+        ("command", r"\"play\": \(\"play\""),
+    ],
+)
+def test_an_addition_touches_no_file_that_its_row_leaves_out(addition: str, example: str) -> None:
+    mentions = {
+        str(path.relative_to(ROOT))
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in SUFFIXES and re.search(example, path.read_text())
+    }
+    own = {"simulator/src/protocols/vegas.cc", "simulator/src/elements/codel.cc"}
+    assert mentions
+    assert mentions - own <= _rows()[addition]
+
+
+def test_the_files_that_rows_name_exist() -> None:
+    named = {name for files in _rows().values() for name in files if not re.search(r"[< ]", name)}
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

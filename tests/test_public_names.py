@@ -1,0 +1,80 @@
+"""Public names, which are those in a package's or top module's `__all__`, are what commands use."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks.programs import ROOT
+from remy_proto.exports import modules_of
+
+COMMANDS = sorted((ROOT / "services" / "src" / "remy_cli").glob("*.py"))
+#: Messages are public by what they are.
+_MESSAGES = "remy_proto.v1"
+LAZY = sorted(
+    path
+    for member in ("library", "services", "laboratory")
+    for path in (ROOT / member / "src").rglob("__init__.py")
+    if "lazy_exports(" in path.read_text(encoding="utf-8")
+)
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name) of what a file takes from other members than the command line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("remy_"):
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.rpartition(".")[::2] for alias in node.names)
+
+
+def is_public(module: str, name: str) -> bool:
+    """Whether the module is a package or at the top of its member, and has the name in `__all__`;
+    what is at the top may be imported as a whole."""
+    found = importlib.import_module(module)
+    if module.count(".") > 1 and not hasattr(found, "__path__"):
+        return False
+    if name in getattr(found, "__all__", ()):
+        return True
+    value = getattr(found, name, None)
+    is_at_top = isinstance(value, ModuleType) and module.count(".") == 0
+    return is_at_top and hasattr(value, "__all__")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
+def test_commands_import_public_names_alone(path: Path) -> None:
+    private = [
+        f"{module}.{name}"
+        for module, name in imports(path)
+        if module.startswith("remy_")
+        and not module.startswith(("remy_cli", _MESSAGES))
+        and not is_public(module, name)
+    ]
+    assert private == []
+
+
+def package_of(path: Path) -> str:
+    parts = path.parts[path.parts.index("src") + 1 : -1]
+    return ".".join(parts)
+
+
+@pytest.mark.parametrize("path", LAZY, ids=package_of)
+def test_what_a_package_exports_is_what_it_says(path: Path) -> None:
+    """Also when modules of the same name as an export were imported before."""
+    package = importlib.import_module(package_of(path))
+    modules = modules_of(str(path))
+    assert {*modules} <= {*package.__all__}
+    submodules = {each.name for each in pkgutil.iter_modules(package.__path__)}
+    assert submodules & {*modules} == set()
+    for name, module in modules.items():
+        assert getattr(package, name) is getattr(importlib.import_module(module), name)
+
+
+def test_there_are_packages_that_load_what_they_export_when_it_is_used() -> None:
+    assert {package_of(path) for path in LAZY} >= {"remy_farm", "remy_farm.analysis"}
