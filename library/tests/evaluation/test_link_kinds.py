@@ -122,7 +122,7 @@ def test_bursts_of_loss_delay_a_flow_by_its_timeouts_and_never_end_it(protocol: 
     whole = request(link, specimens=3)
     for specimen in whole.specimens:
         del specimen.senders[:]
-        group = specimen.senders.add(count=1, protocol={"name": protocol}, transport=body)
+        group = specimen.senders.add(count=1, protocol={"name": protocol}, body=body)
         group.traffic.constant_bytes.bytes, group.traffic.mean_off_ms = 124_000, 1e12
         group.first_on_ms = 0
     whole.duration_ms = 1e8

@@ -169,12 +169,12 @@ def test_every_value_lies_in_its_range(
     spec: spec_pb2.DesignSpec, seed: int, first: int, stratified: bool
 ) -> None:
     network = spec.network
-    kilobits = network.packet_bytes * 8 / 1000
+    kilobits = 12 * network.packet_bytes / 1500
     for specimen in draw_specimens(
         spec, seed=seed, count=3, first_index=first, stratified=stratified
     ):
         low, high = extent(network.rate_mbps)
-        assert low <= specimen.link_rate_packets_per_ms * kilobits <= high
+        assert low / kilobits <= specimen.link_rate_packets_per_ms <= high / kilobits
         low, high = extent(network.rtt_ms)
         assert low <= specimen.rtt_ms <= high
         low, high = extent(network.senders)
