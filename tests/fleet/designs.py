@@ -22,9 +22,6 @@ network:
   traffic:
     exponential_time: {mean_ms: 500}
     mean_off_ms: 500
-  traffic:
-    exponential_time: {mean_ms: 500}
-    mean_off_ms: 500
 signals: [rtt_ratio]
 """
 # Two tables that meet each other and a protocol, each by an objective of its own.
@@ -38,6 +35,7 @@ models:
       senders:
         - {design: swift, count: {integer_uniform: [0, 2]}}
         - {design: calm, weight: 2, objective: {delta: 10}}
+      traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}
   - network:
       rate_mbps: 12
       rtt_ms: 40
@@ -47,6 +45,7 @@ models:
         - protocol: remy-aimd
           weight: 0
           traffic: {exponential_bytes: {mean_bytes: 1e5}, mean_off_ms: 100}
+      traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}
 signals: [rtt_ratio]
 """
 _SEARCHES: Final = {

@@ -170,7 +170,7 @@ def test_senders_without_packets_are_left_out_of_the_means(
         "delay_ms": None,
         "packets_received": 0,
         "packets_lost": 0,
-        "traffic.exponential_time.mean_ms": 0.0,
+        "on_ms": 0.0,
     }
     assert tree["senders"] == [idle] * 3
     assert tree["senders_left_out"] == 3

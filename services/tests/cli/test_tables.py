@@ -96,7 +96,7 @@ def test_benchmark_and_campaign_keep_names_and_scores(capsys: pytest.CaptureFixt
 def test_settings_that_jobs_differ_in_are_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     table = PlainTable("setting", *(f"{LONG_NAME}-{n}" for n in range(3)), left=1)
     values = [f"{{uniform: [{n}, {n}00000000]}}" for n in range(1, 4)]
-    table.add_row("network.rate_mbps", *values)
+    table.add_row("network.buffer.packets", *values)
     print_table(table)
     text = shown(capsys)
     for value in values:
