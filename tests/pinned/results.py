@@ -208,7 +208,8 @@ def _evaluations(folder: Path) -> Any:
     }
     found: dict[str, Any] = {}
     network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
-    trouble = "--buffer-packets 40 --loss-probability 0.01 --jitter-ms 2 --timestamp-resolution-ms 1".split()
+    trouble = "--buffer-packets 40 --loss-probability 0.01 --jitter-ms 2".split()
+    trouble += ["--timestamp-resolution-ms", "1"]
     with chdir(folder):
         for of, start in networks.items():
             for by, load in traffics.items():
