@@ -12,7 +12,7 @@ from benchmarks.programs import REMY_FARM, ROOT, network_flags, run_json
 from remy_farm.designer.actions import RTT_RATIO
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.remycc import read_remycc
-from remy_farm.specification import load_spec
+from remy_farm.specification import content_digest, load_spec
 from remy_farm.specification.networks import designs
 from remy_laboratory.kernel.measuring import jain
 
@@ -62,6 +62,14 @@ def _held_out(name: str) -> dict[str, Any]:
 
 #: The demo, by either search; and networks to attack tables on.
 _WITHOUT_TABLES = {"demo", "demo-paper", "attack-space"}
+
+
+@pytest.mark.parametrize("name", _TABLES)
+def test_provenance_names_the_specification_beside_it(name: str) -> None:
+    """`python -m scripts.renew_provenance` does so where digests or names have changed."""
+    folder = _DATA / "remyccs" / name
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert provenance["spec_digest"] == content_digest(load_spec(folder / "spec.yaml"))
 
 
 def test_every_example_has_a_table() -> None:

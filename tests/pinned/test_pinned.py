@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.pinned import commands, results
+from tests.pinned import commands, results, specimens
 from tests.pinned.records import Record
 
-RECORDS = (*results.RECORDS, *commands.RECORDS)
+RECORDS = (*results.RECORDS, *commands.RECORDS, *specimens.RECORDS)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)

@@ -1,0 +1,102 @@
+"""Digests of the networks that shipped files draw: a key may be renamed, a network may not change.
+
+Left out are studies that follow published recordings, which are not everywhere, and those that
+simulate nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.programs import ROOT
+from remy_farm.evaluation.senders import parse_sender
+from remy_farm.evaluation.topologies import read_topology
+from remy_farm.specification import Networks, load_spec
+from remy_laboratory.studies.cells import Tables, cells_of, cells_on
+from remy_laboratory.studies.league import Entrant, read_set
+from remy_laboratory.studies.networks import follows_recordings
+from remy_laboratory.studies.study import find_studies, read_study
+from tests.pinned.records import Record
+
+_EXAMPLES: Final = ROOT / "examples"
+_DATA: Final = ROOT / "data"
+_SEED = 1
+_SPECIMENS = 64
+_NO_TABLES = Tables((), b"")
+_RUNS = range(2)
+
+
+def _of_specification(path: Path) -> Iterator[bytes]:
+    networks = Networks(load_spec(path))
+    for stratified in (False, True):
+        drawn = networks.draw(seed=_SEED, count=_SPECIMENS, stratified=stratified)
+        yield drawn.SerializeToString(deterministic=True)
+
+
+def _follows_recordings(path: Path) -> bool:
+    """Whether a study needs published recordings."""
+    study = read_study(path)
+    return follows_recordings(study.network, *(row.network for row in study.rows))
+
+
+def _of_study(path: Path) -> Iterator[bytes]:
+    study = read_study(path)
+    for row in study.rows:
+        # Rows of other simulators draw the specimens of ours, whatever those simulators are.
+        others = {row.simulator: _Elsewhere()} if row.simulator else {}
+        for cell in cells_of(study, row, _NO_TABLES, quick=True, others=others):  # type: ignore[arg-type]
+            yield cell.specimen.SerializeToString(deterministic=True)
+
+
+class _Elsewhere:
+    digest = ""
+
+
+def _of_set(path: Path) -> Iterator[bytes]:
+    league = read_set(path)
+    row = Entrant("cubic", parse_sender("cubic")).row(league)
+    for _, network in league.networks(quick=True):
+        for cell in cells_on(row, _NO_TABLES, network, _RUNS, league.seconds):
+            yield cell.specimen.SerializeToString(deterministic=True)
+
+
+def _of_network(path: Path) -> Iterator[bytes]:
+    topology = read_topology(path)
+    yield topology.specimen.SerializeToString(deterministic=True)
+
+
+def _files() -> Iterator[tuple[Path, Callable[[Path], Iterator[bytes]]]]:
+    for path in [*sorted(_EXAMPLES.glob("*.yaml")), *sorted(_DATA.glob("remyccs/*/spec.yaml"))]:
+        yield path, _of_specification
+    for path in find_studies(_DATA / "studies"):
+        if not _follows_recordings(path):
+            yield path, _of_study
+    for folder in ("league", "robustness"):
+        for path in sorted((_DATA / folder).glob("*.yaml")):
+            yield path, _of_set
+    for path in sorted((_EXAMPLES / "networks").glob("*.yaml")):
+        yield path, _of_network
+
+
+def digest_of_specification(path: Path) -> str:
+    """A digest of the networks that a specification's designs draw, here with seed 1."""
+    return _digest(_of_specification(path))
+
+
+def _digest(specimens: Iterable[bytes]) -> str:
+    """The SHA-256 of these specimens in their order."""
+    digest = hashlib.sha256()
+    for specimen in specimens:
+        digest.update(len(specimen).to_bytes(8, "little") + specimen)
+    return digest.hexdigest()
+
+
+def _specimens(_: Path) -> Any:
+    drawn = {str(path.relative_to(ROOT)): list(specimens(path)) for path, specimens in _files()}
+    return {path: _digest(specimens) for path, specimens in drawn.items() if specimens}
+
+
+RECORDS: Final = (Record("specimens", _specimens),)
