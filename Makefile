@@ -112,8 +112,11 @@ proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew, 
 	$(VENV_PYTHON) -m scripts.design_job_crd
 
 .PHONY: dashboards
-dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew, and the chart's copies
+dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew (the chart holds them)
 	$(VENV_PYTHON) -m dashboards
+
+.PHONY: chart
+chart: $(VENV)/.members  ## Write the chart's schema of values, and their table, anew
 	$(VENV_PYTHON) scripts/chart.py
 
 .PHONY: dashboard-schema

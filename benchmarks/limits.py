@@ -1,4 +1,4 @@
-"""What happens outside of the networks that tables were designed for (docs/limits.md)."""
+"""Measures tables and protocols on nine networks unlike those of any design (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import yaml
 import remy_farm as rf
 from benchmarks.figure import Figure, Row
 from benchmarks.programs import ROOT
+from remy_laboratory.kernel.measuring import jain
 
 NETWORKS: Final = ROOT / "examples" / "networks" / "limits"
 _TRANSPORT: Final = "transport=tcp,transport_variant=linux"
@@ -33,14 +34,14 @@ class Limit:
 
     #: The name of the network's file.
     name: str
-    #: What the numbers are.
+    #: The measured quantities with their units, as the row's heading prints them.
     what: str
     seconds: float
     measure: Callable[[rf.Run], str]
 
 
 def _mbps(run: rf.Run, first_s: float, last_s: float, sender: int = 0) -> float:
-    """What a sender received in a part of the run, Mbit/s."""
+    """A sender's mean receiving rate between two times, Mbit/s."""
     rows = _rows(run, first_s, last_s, sender)
     return float(rows["rate_mbps"].mean())
 
@@ -57,15 +58,14 @@ def _rtt_95(run: rf.Run) -> float:
 
 
 def _loss(run: rf.Run) -> str:
-    """Of the entrant's packets, those that were lost."""
+    """The share of all senders' packets that were lost."""
     rows = run.to_pandas()
     lost, received = rows["packets_lost"].sum(), rows["packets_received"].sum()
     return f"{lost / (lost + received):.1%}"
 
 
 def _jain(run: rf.Run) -> float:
-    rates = run.to_pandas()["throughput_mbps"]
-    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+    return jain(run.to_pandas()["throughput_mbps"].tolist())
 
 
 LIMITS: Final = (
@@ -122,7 +122,7 @@ LIMITS: Final = (
 
 
 def measure_limit(limit: Limit, entrant: str) -> str:
-    """What an entrant comes to, which is a value of ENTRANTS."""
+    """Simulates an entrant, one of the values of ENTRANTS, on a network, and measures it there."""
     text = (NETWORKS / f"{limit.name}.yaml").read_text(encoding="utf-8")
     network = rf.Network(**yaml.safe_load(text.replace("ENTRANT", f'"{entrant}"')))
     return limit.measure(rf.simulate(network, seconds=limit.seconds, record_every_ms=_EVERY_MS))
@@ -145,7 +145,7 @@ FIGURE = Figure(
     title="Outside of the model",
     method=(
         "Each sender alone or among its like on a network of examples/networks/limits, whose "
-        "ENTRANT it takes the place of, on the transport body tcp,variant=linux, with packets of "
+        "ENTRANT it takes the place of, on the transport tcp,variant=linux, with packets of "
         "1500 bytes; one run each, seed 1. Rates are of what receivers could hand on in order."
     ),
     measure=measure,

@@ -1,4 +1,4 @@
-"""How our tables score beside those that others published, on the networks these were made for."""
+"""Compares our tables with published ones on the networks for which those were designed."""
 
 from __future__ import annotations
 

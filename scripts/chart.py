@@ -1,8 +1,7 @@
 """Makes what the Helm chart holds of other files: `scripts/chart.py [--check]`.
 
 From charts/remy-farm/values.schema.yaml the JSON schema that Helm checks values against, and the
-table in the chart's README; from dashboards/ the copies that the chart ships, since a chart may
-hold nothing from outside of its folder.
+table in the chart's README.
 """
 
 from __future__ import annotations
@@ -27,17 +26,12 @@ def main() -> int:
     check = parser.parse_args().check
     made = files()
     stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
-    stale += [path for path in shipped() if path not in made]
     if check:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is stale: run scripts/chart.py")
         return 1 if stale else 0
     for path in stale:
-        if path in made:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(made[path])
-        else:
-            path.unlink()
+        path.write_text(made[path])
     return 0
 
 
@@ -51,21 +45,10 @@ def files() -> dict[Path, str]:
     readme = (CHART / "README.md").read_text()
     before, after = readme.partition(BEGIN)[0], readme.partition(END)[2]
     table = "\n".join(rows(resolved, defaults))
-    made = {
+    return {
         CHART / "values.schema.json": json.dumps(schema, indent=2) + "\n",
         CHART / "README.md": f"{before}{BEGIN}\n{table}\n\n{END}{after}",
     }
-    for path in sorted((ROOT / "dashboards" / "generated").glob("*.json")):
-        made[CHART / "files" / "dashboards" / path.name] = path.read_text()
-    for path in sorted((ROOT / "dashboards" / "rules").glob("*.yaml")):
-        made[CHART / "files" / "rules" / path.name] = path.read_text()
-    return made
-
-
-def shipped() -> Iterator[Path]:
-    """The copies that are there."""
-    for folder in ("dashboards", "rules"):
-        yield from (path for path in (CHART / "files" / folder).rglob("*") if path.is_file())
 
 
 def resolve(node: Any, definitions: dict[str, Any]) -> Any:

@@ -57,7 +57,7 @@ def generated_files(folder: Path) -> dict[Path, bytes]:
 
 
 def renamed(files: dict[Path, bytes]) -> dict[Path, bytes]:
-    """What protoc wrote for the package `remy_farm`, as modules of PACKAGE."""
+    """Rewrites the modules that protoc generated for `remy_farm` as modules of PACKAGE."""
     return {
         Path(PACKAGE, *path.parts[1:]): MODULE.sub(rb"\g<1>" + PACKAGE.encode(), code)
         for path, code in files.items()

@@ -1,4 +1,4 @@
-"""Has the provenance of each shipped RemyCC name its specification by the present digest.
+"""Rewrites the specification's digest in the provenance of each shipped RemyCC.
 
 `python -m scripts.renew_provenance` after a change of how digests are computed, or of a name in
 specifications. It refuses a table whose specification draws other networks than those that are

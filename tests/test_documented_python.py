@@ -30,7 +30,7 @@ def program(document: Path) -> str:
 
 
 def notebook_program(path: Path) -> str:
-    """What a notebook's cells do, without showing the values that they end with."""
+    """The code of a notebook's cells, without showing the values that they end with."""
     cells: list[nbformat.NotebookNode] = read(path).cells
     return "\n".join(str(cell.source) for cell in cells if cell.cell_type == "code")
 

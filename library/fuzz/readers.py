@@ -1,4 +1,4 @@
-"""What must hold of any bytes that are read as YAML or JSON; see `python -m library.fuzz`.
+"""Properties that every input read as YAML or JSON must have; `python -m library.fuzz` checks them.
 
 A reader answers with a sound specification or rule table, or refuses in one sentence. Any other
 exception is a finding.

@@ -1,4 +1,4 @@
-"""What `remy_farm.design` promises: repeatable, resumable, told step by step, saved and loaded."""
+"""`remy_farm.design` is repeatable and resumable, reports every step, and is saved and loaded."""
 
 import asyncio
 import gc

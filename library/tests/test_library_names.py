@@ -11,7 +11,7 @@ import pytest
 import remy_farm as rf
 from remy_proto.exports import modules_of
 
-#: What neither the import nor a local call may load.
+#: Packages that neither the import nor a local call may load.
 _OF_OTHERS = ("grpc", "redis", "matplotlib", "prometheus_client", "kubernetes", "pandas", "IPython")
 #: Where each name is.
 _MODULES = modules_of(rf.__file__)

@@ -1,4 +1,4 @@
-"""What scores of contenders and runs of one network promise."""
+"""Scores of contenders and runs of one network: names, rows, plots, files and repeated bytes."""
 
 from pathlib import Path
 from typing import Any

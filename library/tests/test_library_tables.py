@@ -1,4 +1,4 @@
-"""What a specification and a table promise: read, shown, explained, as rows, saved and loaded."""
+"""Specifications and tables are read, shown, explained, turned into rows, saved and loaded."""
 
 from html.parser import HTMLParser
 from pathlib import Path

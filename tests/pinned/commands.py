@@ -1,4 +1,4 @@
-"""How every command ends, by its exit code, and which keys it prints with `--json`."""
+"""The exit code of every command, and the keys that it prints with `--json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was promised to users is as it was; `records.py` says how to change it on purpose."""
+"""Promises to users are kept; `records.py` says how to change one on purpose."""
 
 from __future__ import annotations
 

@@ -565,7 +565,7 @@ def to_csv(points: Iterable[CurvePoint]) -> str:
     return text.getvalue()
 
 
-# What is below says nothing but that a search has just begun.
+# Scores below this are those of a search that has only begun; drawing them would flatten the rest.
 _LOWEST = -1.6
 _ROOM_ABOVE = 0.05
 _LINEAR_SECONDS = 10.0

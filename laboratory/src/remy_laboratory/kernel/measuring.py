@@ -206,7 +206,7 @@ class Row:
     details: tuple[Measured, ...] = ()
 
     def tree(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The fields as a JSON object."""
         return asdict(self)
 
 

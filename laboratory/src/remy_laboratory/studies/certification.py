@@ -1,4 +1,4 @@
-"""Has a table meet the requirements of robustness, and keeps its certificate in a directory."""
+"""Tests a table against the requirements of robustness, and writes the certificate."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def certify_entrant(
     threads: int | None,
     on_done: Callable[[float], None],
 ) -> Certificate:
-    """The same for a table that is in a file already, which the entrant's words name."""
+    """Certifies the table in the file that the entrant's words name; see `certify_table`."""
     asked = read_requirements(requirements)
     if not asked:
         raise FileError(f"{requirements} has no requirements: files that end in .yaml")

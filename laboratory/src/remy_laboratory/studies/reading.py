@@ -77,7 +77,7 @@ NETWORK_FIELDS: Mapping[str, Check | None] = {
     "queue": None,
     "transport": None,
 }
-#: What has the keys of a network's file, and is read with it (remy_laboratory.studies.networks).
+#: Keys whose values are trees as in a network's file; remy_laboratory.studies.networks reads them.
 _TREES = {"links": list, "routes": list, "traffic": dict, "measurement": dict}
 # A number within a link, as links[0].jitter_box.periodic.period_ms.
 _IN_LINK = re.compile(r"links\[([0-9]{1,4})\]((?:\.[a-z_]+)+)")

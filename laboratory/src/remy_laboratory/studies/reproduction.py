@@ -28,15 +28,15 @@ CELLS = "cells.db"
 
 
 class Reproduction(Tabular):
-    """What a figure came to, beside what the study says of it."""
+    """A study's figure as measured here, compared with the published values."""
 
     def __init__(self, result: FigureResult) -> None:
-        """The figure in messages; `reproduce` makes them."""
+        """Wraps the results in messages; call `reproduce` to get a figure."""
         self.result = result
 
     @property
     def finding(self) -> str:
-        """As "reproduced" or "differs"."""
+        """The verdict, "reproduced" or "differs"."""
         return str(self.result.verdict()[0])
 
     @property

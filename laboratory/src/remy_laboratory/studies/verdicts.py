@@ -1,4 +1,4 @@
-"""What a figure came to: samples of each cell, quantities of them, and verdicts on claims."""
+"""Results of a figure: samples of each cell, quantities computed from them, verdicts on claims."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class Checked:
 
 @dataclass
 class FigureResult:
-    """What a figure came to."""
+    """The results of a figure."""
 
     study: FigureStudy
     runs: int

@@ -1,4 +1,4 @@
-"""What tables do and why: reports, plots, explanations, campaigns and benchmarks."""
+"""Analyses finished designs and tables: reports, plots, explanations, campaigns, benchmarks."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def rule_after(change: Change) -> ReadableRule:
-    """What the second table does in the region of a change."""
+    """The second table's action in the region of a change."""
     multiple, increment, intersend_ms = change.after_action
     return replace(
         change.before,

@@ -101,7 +101,7 @@ def draw_score(history: History) -> Figure:
 
 
 def plot_score(history: History) -> bytes:
-    """What `draw_score` draws, as a PNG."""
+    """Draws like `draw_score`, and returns the PNG."""
     return to_png(draw_score(history))
 
 
@@ -234,7 +234,7 @@ def draw_throughput_delay(
 
 
 def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
-    """What `draw_throughput_delay` draws, as a PNG."""
+    """Draws like `draw_throughput_delay`, and returns the PNG."""
     return to_png(draw_throughput_delay(clouds))
 
 
@@ -342,7 +342,7 @@ def draw_members(records: Sequence[MemberRecord]) -> Figure:
 
 
 def plot_members(records: Sequence[MemberRecord]) -> bytes:
-    """What `draw_members` draws, as a PNG."""
+    """Draws like `draw_members`, and returns the PNG."""
     return to_png(draw_members(records))
 
 
@@ -359,7 +359,7 @@ _MOST_BARS = 24
 
 
 def draw_rules(rules: Sequence[ReadableRule], name: str) -> Figure:
-    """What each rule does with the window and between two packets; the most-used rules first."""
+    """Draws each rule's change of the window and its pacing, the most-used rules first."""
     ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))[:_MOST_BARS]
     figure, panels = new_axes(11.0, 1.6 + 0.24 * len(ranked), "mit", "mit")
     is_relative = any(rule.is_relative for rule in ranked)

@@ -129,7 +129,7 @@ class SenderPoint:
 
 
 def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Recording:
-    """What was seen of a simulation over time. Raises ValueError where nothing was recorded."""
+    """The recording of a simulation over time. Raises ValueError where nothing was recorded."""
     if simulation.seen is None:
         raise ValueError("nothing was recorded over time; simulate with record_every_ms")
     return recording_of(
@@ -258,7 +258,7 @@ def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figur
 
 
 def plot_recording(recording: Recording, points: Sequence[SenderPoint]) -> bytes:
-    """What `draw_recording` draws, as a PNG."""
+    """Draws like `draw_recording`, and returns the PNG."""
     from remy_farm.analysis.plots import to_png
 
     return to_png(draw_recording(recording, points))

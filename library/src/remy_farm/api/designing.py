@@ -37,7 +37,7 @@ from remy_simulator.cpus import allowed_cpus
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a design is, as a callback is told after every step."""
+    """The progress of a design, which a callback gets after every step."""
 
     #: Steps made since the design began, and epochs ended.
     step: int
@@ -74,12 +74,12 @@ class Design(Tabular):
     def __init__(
         self, directory: OutDirectory, result: DesignResult, kept: PassingFolder | None = None
     ) -> None:
-        """What a run in a directory came to; `kept` lives as long as the directory is needed."""
+        """Wraps the result of a run; `kept` must live as long as the directory is read."""
         self._out = directory
         #: As the run ended, in messages.
         self.result = result
         self._kept = kept
-        #: What was designed, with steps in place of a budget of time: it designs the same again.
+        #: The specification, with a number of steps in place of seconds: it repeats this design.
         self.spec = Spec.of_message(_in_steps(result))
         #: The published tables by name; there is one unless several were designed together.
         self.tables = {
@@ -132,7 +132,7 @@ class Design(Tabular):
         return self.result.cpu_seconds
 
     def history(self) -> History:
-        """What happened, by step. Raises FileError."""
+        """The events of the design by step. Raises FileError."""
         return collect_history(self._events())
 
     def _events(self) -> Iterator[progress_pb2.ProgressEvent]:
@@ -233,7 +233,7 @@ class Design(Tabular):
 
 
 def _in_steps(result: DesignResult) -> spec_pb2.DesignSpec:
-    """What a run followed; where time ran out, with the steps that were made in its place."""
+    """The specification of a run; where time ended it, the steps made replace the seconds."""
     spec = spec_pb2.DesignSpec()
     spec.CopyFrom(result.spec)
     if result.reason == progress_pb2.STOP_REASON_CPU_SECONDS:

@@ -28,10 +28,10 @@ _Found = TypeVar("_Found", SignalStudy, Merging, Difference)
 
 
 class Explained(Tabular, Generic[_Found]):
-    """What was found out about a table."""
+    """The findings about a table, as rows and as JSON."""
 
     def __init__(self, found: _Found, tree: dict[str, Any], rows: str) -> None:
-        """What was found, and as JSON has it, where its rows stand under the key `rows`."""
+        """Wraps findings and their JSON tree, whose key `rows` holds the rows."""
         self.found: _Found = found
         self._tree = tree
         self._rows = rows
@@ -63,7 +63,7 @@ class Explanation(Tabular):
         threads: int | None,
         on_progress: OnProgress,
     ) -> None:
-        """What `explain` returns; nothing is simulated before it is asked for."""
+        """Wraps a table for `explain`. Nothing is simulated before a method needs it."""
         self._given = table
         self._spec = spec
         self._networks = networks
@@ -92,7 +92,7 @@ class Explanation(Tabular):
         return self.table.plot()
 
     def signal_worth(self) -> Explained[SignalStudy]:
-        """What the score loses without each signal, the one that is worth most first.
+        """The loss of score without each signal, the largest loss first.
 
         Raises:
             SpecError: There is no specification.

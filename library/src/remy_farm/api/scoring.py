@@ -53,11 +53,11 @@ def local_evaluator(threads: int | None) -> AbstractContextManager[LocalEvaluato
 
 @dataclass(frozen=True)
 class ContenderScore:
-    """What one contender came to on all networks."""
+    """The results of one contender on all networks."""
 
     name: str
     trial: Trial
-    #: What of a sender counts as throughput: packets received, or in order.
+    #: Which packets count as throughput: "packets_received" or "packets_in_order".
     throughput_of: str
 
     def summary(self) -> Summary:
@@ -71,7 +71,7 @@ class ContenderScore:
 
 
 class Scores(Tabular):
-    """Contenders on the same networks, and what each came to on every one."""
+    """The scores of contenders on the same networks, in total and network by network."""
 
     def __init__(
         self, spec_name: str, seed: int, scores: Sequence[ContenderScore], cpu_seconds: float
@@ -95,17 +95,17 @@ class Scores(Tabular):
 
     @property
     def names(self) -> list[str]:
-        """What the contenders are called, in the order in which they were given."""
+        """The contenders' names, in the order in which they were given."""
         return [*self._scores]
 
     @property
     def networks(self) -> int:
-        """On how many networks each was simulated."""
+        """The number of networks on which each contender was simulated."""
         return max((len(score.trial.results) for score in self), default=0)
 
     def difference(self, name: str, other: str) -> Estimate | None:
-        """How much more `name` scores than `other`, as the mean over networks of the difference on
-        each; None where no network could be scored under both. Raises KeyError."""
+        """The mean over networks of the score of `name` minus that of `other`, with its standard
+        error; None where no network could be scored under both. Raises KeyError."""
         pairs = zip(self[name].trial.results, self[other].trial.results, strict=True)
         return estimate(
             [

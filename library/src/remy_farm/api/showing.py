@@ -1,4 +1,4 @@
-"""What results have in common: rows that become data frames, and pictures."""
+"""Base classes of results: rows that convert to data frames, and plots."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def _kind(values: Iterable[Any]) -> type:
-    """What can hold all of them: a number or truth if they are, text otherwise."""
+    """The type that holds all values: float, int or bool if all are, str otherwise."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float}:
         return int if kinds == {int} else float

@@ -153,7 +153,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 
 
 class Run(Tabular):
-    """What one network came to: by sender, by kind of sender, by link, and over time."""
+    """The results of one network: by sender, by kind of sender, by link, and over time."""
 
     def __init__(self, tree: Mapping[str, Any], recording: Recording | None = None) -> None:
         """A run that `remy-farm simulate --json` would print as this tree."""
@@ -162,12 +162,12 @@ class Run(Tabular):
 
     @property
     def senders(self) -> list[SenderMeasures]:
-        """What each sender came to, in the network's order."""
+        """The results of each sender, in the network's order."""
         return [msgspec.convert(_own(each), SenderMeasures) for each in self._tree["senders"]]
 
     @property
     def sender_names(self) -> list[str]:
-        """What each sender runs."""
+        """The table or protocol of each sender."""
         return [each["kind"] for each in self._tree["senders"]]
 
     @property

@@ -73,7 +73,7 @@ class Spec:
 
     @property
     def source(self) -> str:
-        """What errors call it: the file that it was read from."""
+        """The name in error messages: the file that it was read from."""
         return self._source
 
     @property

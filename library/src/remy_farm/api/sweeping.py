@@ -48,7 +48,7 @@ class Sweep(Tabular):
 
     @property
     def names(self) -> list[str]:
-        """What members are called, as "delta=0.1"."""
+        """The members' names, as "delta=0.1"."""
         return [record.name for record in self.records]
 
     def __len__(self) -> int:

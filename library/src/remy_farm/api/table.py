@@ -39,7 +39,7 @@ class Table(Tabular):
         `uses` counts the look-ups of each rule where that is known.
         """
         self.remycc = remycc
-        #: What results call it.
+        #: The name in results.
         self.name = name
         self._uses = list(uses)
 
@@ -60,7 +60,7 @@ class Table(Tabular):
 
     @property
     def kind(self) -> str:
-        """What rules speak in: "absolute" (ms and packets), or a scale that senders measure."""
+        """The units of the rules: "absolute" (ms and packets), or a scale that senders measure."""
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         return short_name(kinds[self.rule_table.rules])
 

@@ -164,7 +164,7 @@ class DesignResult:
 
 
 class _Relay(DesignObserver):
-    """Has an observer told in another thread, and waits until it has been."""
+    """Calls an observer in the thread that started the design, and waits until it returns."""
 
     def __init__(self, calls: SimpleQueue[Callable[[DesignObserver], None] | None]) -> None:
         """`calls` are made in the observer's thread."""

@@ -145,7 +145,7 @@ class LocalEvaluator:
             self._loop.close()
 
     def _completed(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """What the coroutine returns; it is cancelled if anything is raised here meanwhile.
+        """Runs the coroutine and returns its result; an exception raised here cancels it.
 
         Where an event loop runs in this thread, as in a notebook, ours runs in another one.
         """

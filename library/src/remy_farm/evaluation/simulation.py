@@ -44,7 +44,7 @@ class SenderKind:
     transport: TransportMeasures | None
 
     def tree(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The fields as a JSON object."""
         tree = asdict(self) | {"senders": len(self.senders)}
         transport = tree.pop("transport") or {}
         return {"kind": tree.pop("name"), **tree, **transport}
@@ -52,7 +52,7 @@ class SenderKind:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What one network came to."""
+    """The results of one simulated network."""
 
     specimen: evaluation_pb2.Specimen
     senders: Sequence[SenderMeasures]
@@ -60,7 +60,7 @@ class Simulation:
     transports: Sequence[TransportMeasures]
     kinds: Sequence[SenderKind]
     means: SpecimenMeasures
-    #: What became of packets and ACKs at each link that has a name, as JSON has it.
+    #: Counts of packets and ACKs at each named link, as JSON objects.
     links: Sequence[Mapping[str, Any]]
     seconds: float
     seed: int
@@ -68,13 +68,13 @@ class Simulation:
     cpu_seconds: float
     #: A digest of the exact results of every sender.
     digest: str
-    #: What was seen over time, and how far apart; None unless it was asked for.
+    #: The recording over time with its interval; None unless one was asked for.
     seen: _native.NetworkRecording | None
     record_every_ms: float
 
     @property
     def kind_names(self) -> list[str]:
-        """What each sender is called."""
+        """The name of each sender."""
         names = {sender: kind.name for kind in self.kinds for sender in kind.senders}
         return [names[sender] for sender in range(len(self.senders))]
 
@@ -173,7 +173,7 @@ def simulate_topology(
 
 
 def _by_group(network: Topology) -> list[Words]:
-    """What each group of senders runs; words may stand for several groups of one sender."""
+    """The words of each group of senders; words may stand for several groups of one sender."""
     if len(network.words) == len(network.specimen.senders):
         return network.words
     return [each for each in network.words for _ in range(each.count)]

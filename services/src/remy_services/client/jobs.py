@@ -80,7 +80,7 @@ class Client:
     def submit(
         self, spec: Spec, *, name: str | None = None, priority: int = 0, weight: float | None = None
     ) -> Job:
-        """Has the coordinator design, as `remy_farm.design` would here.
+        """Submits a design to the coordinator; the result is that of `remy_farm.design`.
 
         Args:
             spec: What is designed; recordings that it names are sent along.
@@ -123,22 +123,22 @@ class Job(Tabular):
 
     @property
     def id(self) -> str:
-        """What the coordinator calls it."""
+        """The coordinator's identifier of the job."""
         return self._message.id
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name that its specification gives it."""
         return self._message.name
 
     @property
     def state(self) -> str:
-        """As "running" or "succeeded", when it was last asked."""
+        """The state when it was last asked, as "running" or "succeeded"."""
         return state_name(self._message.state)
 
     @property
     def spec(self) -> Spec:
-        """What is designed."""
+        """The specification of the design."""
         return Spec.of_message(self.refresh()._message.spec)
 
     def refresh(self) -> Self:
@@ -209,11 +209,11 @@ class Job(Tabular):
         return Job(self._client, self._client.requests.fork(request))
 
     def pause(self) -> Self:
-        """Has it keep what it has and evaluate nothing until it is resumed."""
+        """Pauses it: it keeps its state, and evaluates nothing until it is resumed."""
         return self._became(self._client.requests.pause(self.id))
 
     def resume(self) -> Self:
-        """Has it go on."""
+        """Resumes it after a pause."""
         return self._became(self._client.requests.resume(self.id))
 
     def cancel(self) -> Self:

@@ -1,4 +1,4 @@
-"""How tasks reach workers: over gRPC, or on the actors of a Ray cluster."""
+"""Sends tasks to workers over gRPC, or to the actors of a Ray cluster."""
 
 from __future__ import annotations
 
