@@ -16,14 +16,13 @@ from benchmarks.programs import ROOT
 from remy_laboratory.kernel.measuring import jain
 
 NETWORKS: Final = ROOT / "examples" / "networks" / "limits"
-_TRANSPORT: Final = "transport=tcp,transport_variant=linux"
-#: By the name of a column: what takes the place of ENTRANT in a network's file.
+#: By the name of a column: the keys that take the place of `protocol: ENTRANT` in a network's file.
 ENTRANTS: Final[Mapping[str, str]] = {
-    "generalist-remembering": f"remycc:generalist-remembering,{_TRANSPORT}",
-    "general-purpose-realistic": f"remycc:general-purpose-realistic,{_TRANSPORT}",
-    "BBR v3": f"bbr,variant=v3,{_TRANSPORT}",
-    "Copa": f"copa,{_TRANSPORT}",
-    "Cubic": f"cubic,variant=linux,{_TRANSPORT}",
+    "generalist-remembering": "table: generalist-remembering",
+    "general-purpose-realistic": "table: general-purpose-realistic",
+    "BBR v3": "protocol: 'bbr,variant=v3'",
+    "Copa": "protocol: copa",
+    "Cubic": "protocol: 'cubic,variant=linux'",
 }
 _EVERY_MS: Final = 10.0
 
@@ -124,7 +123,7 @@ LIMITS: Final = (
 def measure_limit(limit: Limit, entrant: str) -> str:
     """Simulates an entrant, one of the values of ENTRANTS, on a network, and measures it there."""
     text = (NETWORKS / f"{limit.name}.yaml").read_text(encoding="utf-8")
-    network = rf.Network(**yaml.safe_load(text.replace("ENTRANT", f'"{entrant}"')))
+    network = rf.Network(**yaml.safe_load(text.replace("protocol: ENTRANT", entrant)))
     return limit.measure(rf.simulate(network, seconds=limit.seconds, record_every_ms=_EVERY_MS))
 
 

@@ -15,10 +15,10 @@ links:
   - {rate_mbps: 12, buffer: {packets: 40}, queue: codel, loss_probability: 0.01}
 rtt_ms: 80
 senders:
-  - sender: cubic,beta=0.8
+  - protocol: cubic,beta=0.8
     count: 2
     traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}
-  - sender: vegas
+  - protocol: vegas
     traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}
 """
 
@@ -72,7 +72,7 @@ def test_incast_waits_for_the_slowest(run_json: RunJson, tmp_path: Path) -> None
     text = """
 links: [{rate_mbps: 12}]
 senders:
-  - sender: newreno
+  - protocol: newreno
     count: 4
     route: {delay_ms: 5, return_delay_ms: 5}
     traffic: {constant_bytes: {bytes: 15000}, barrier: {pause_ms: 10}}
@@ -118,11 +118,12 @@ links:
   - {{rate_mbps: 24, delay_ms: 20}}
 senders:
   - name: both
-    sender: remycc:{remycc_file}
+    table: {remycc_file}
     route: {{return_delay_ms: 40}}
     traffic: {{always: {{}}}}
   - name: second
-    sender: remycc:{remycc_file},transport=ns2
+    table: {remycc_file}
+    transport: ns2
     route: {{links: [1], return_delay_ms: 20}}
     traffic: {{always: {{}}}}
 """
@@ -138,7 +139,7 @@ senders:
 
 
 BAD = {
-    "no links": ("senders: [{sender: cubic, traffic: {always: {}}}]", "links is missing"),
+    "no links": ("senders: [{protocol: cubic, traffic: {always: {}}}]", "links is missing"),
     "no senders": ("links: [{rate_mbps: 1}]", "senders is missing"),
     "unknown key": (ONE_LINK + "lnks: []", "did you mean links?"),
     "unknown key of a link": (ONE_LINK.replace("buffer:", "bufer:"), "did you mean buffer?"),
@@ -157,13 +158,31 @@ BAD = {
         ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
         "keys of their own",
     ),
-    "a table by number": (ONE_LINK.replace("count: 2", "table: 2"), "say it in sender"),
-    "no traffic": (
-        ONE_LINK.replace(
-            "    traffic: {exponential_time: {mean_ms: 900}, mean_off_ms: 300}", "", 1
-        ),
+    "a protocol and a table": (
+        ONE_LINK.replace("count: 2", "table: some.json"),
+        "senders[0] must have one of the keys protocol, table",
+    ),
+    "a table among protocols": (
+        ONE_LINK.replace("vegas", "remycc:some.json"),
+        "the key of a RemyCC's file is table",
+    ),
+    "a former key of a sender": (
+        ONE_LINK.replace("protocol: vegas", "sender: vegas"),
+        "senders[1].sender is not a known key; it is protocol or table now",
+    ),
+    "a protocol on datagrams": (
+        ONE_LINK.replace("count: 2", "transport: datagram"),
+        "senders[0].transport 'cubic,beta=0.8' is on datagram, which carries no protocol",
+    ),
+    "two RTTs": (
+        ONE_LINK.replace("count: 2", "rtt_ms: 50\n    route: {delay_ms: 5}"),
+        "senders[0].route.delay_ms is given beside rtt_ms",
+    ),
+    "no kind of load": (
+        ONE_LINK.replace("exponential_time: {mean_ms: 900}, ", "", 1),
         "senders[0].traffic must have one of the keys exponential_time",
     ),
+    "one link's keys beside links": (ONE_LINK + "rate_mbps: 5", "rate_mbps is given beside links"),
     "arrivals by time": (
         ONE_LINK.replace("mean_off_ms: 300", "poisson: {mean_interval_ms: 10}"),
         "must be by bytes",
@@ -245,7 +264,7 @@ links:
     buffer: {{packets: 40}}
 rtt_ms: 80
 senders:
-  - sender: cubic
+  - protocol: cubic
     count: 2
     route: {{delay_ms: {delays[1]}, return_delay_ms: 40}}
     traffic: {{exponential_time: {{mean_ms: 900}}, mean_off_ms: 300}}

@@ -16,8 +16,8 @@ rtt_ms: 50
 links:
 - {name: core, rate_mbps: 10, buffer: {packets: 50}}
 senders:
-- {sender: cubic, traffic: {always: {}}}
-- {sender: newreno, count: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
+- {protocol: cubic, traffic: {always: {}}}
+- {protocol: newreno, count: 2, traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
 """
 
 

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.plots import INK, new_figure
-from remy_farm.evaluation.senders import Words, parse_sender
+from remy_farm.evaluation.senders import Words, choice_words, parse_sender
 from remy_farm.files import read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
@@ -40,7 +40,6 @@ from remy_laboratory.studies.cells import (
 from remy_laboratory.studies.networks import (
     SEED,
     buffer_packets,
-    choice_words,
     packet_bytes,
     sender_counts,
     study_network,

@@ -17,7 +17,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from remy_farm.evaluation.measures import link_rate_packets_per_ms
-from remy_farm.evaluation.senders import USUAL_PACKET_BYTES, Words, bottleneck
+from remy_farm.evaluation.senders import USUAL_PACKET_BYTES, Words, bottleneck, choice_words
 from remy_farm.evaluation.topologies import topology_of
 from remy_farm.files import FileError
 from remy_farm.specification.reading import fill
@@ -230,7 +230,7 @@ def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str)
     offset_ms = network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
-            "sender": _with_body(words, network.get("transport")),
+            **_controller(words, network.get("transport")),
             "count": count,
             "traffic": copy.deepcopy(usual),
             # The last is that of those behind it, too.
@@ -279,14 +279,11 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
     return whole
 
 
-def choice_words(choice: evaluation_pb2.Choice, variant: str = "variant") -> str:
-    """As --queue and --transport take it."""
-    parts = [choice.name, *([f"{variant}={choice.variant}"] if choice.variant else [])]
-    return ",".join((*parts, *(f"{each.name}={each.value:.15g}" for each in choice.parameters)))
-
-
-def _with_body(words: Words, usual: evaluation_pb2.Choice | None) -> str:
+def _controller(words: Words, usual: evaluation_pb2.Choice | None) -> dict[str, str]:
+    """The keys of a network's file that say what a sender runs, and on what."""
     body = words.body_or(usual)
-    if words.body is not None or body is None:
-        return words.name
-    return f"{words.name},transport={choice_words(body, 'transport_variant')}"
+    if words.remycc is None and (words.body is not None or body is None):
+        return {"protocol": words.name}
+    carried = {} if body is None else {"transport": choice_words(body)}
+    key = {"protocol": words.name} if words.remycc is None else {"table": words.remycc}
+    return {**key, **carried}

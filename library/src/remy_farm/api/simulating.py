@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,7 +24,6 @@ from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
-from remy_farm.evaluation.senders import parse_sender
 from remy_farm.evaluation.simulation import simulate_topology
 from remy_farm.evaluation.topologies import Topology, topology_of
 from remy_farm.files import FileError, read_file, write_file
@@ -41,15 +39,11 @@ _MS_PER_SECOND = 1000.0
 #: or a file) or `protocol` (words), and `count`, `transport`, `traffic`, `rtt_ms`, `route`, ...
 Sender: TypeAlias = "Table | str | Mapping[str, Any]"
 
-# What describes the one link of a network that names none.
-_ONE_LINK = ("rate_mbps", "buffer", "loss_probability", "queue")
-
 
 class Network:
     """One network: links, and who sends over them; it never changes.
 
-    Keys have their units in their names; links, routes and traffic are as in a network's file
-    (docs/networks.md).
+    Keys have their units in their names, and are those of a network's file (docs/networks.md).
     """
 
     def __init__(self, *, senders: Sequence[Sender], **keys: Any) -> None:
@@ -67,8 +61,8 @@ class Network:
         """
         self._tables: dict[str, Table] = {}
         self._keys: Mapping[str, Any] = {**keys, "senders": senders}
-        tree = plain(self._tree(dict(keys), senders))
-        self._topology = topology_of(tree, Path.cwd(), "the network")
+        named = [self._with_named_tables(each) for each in senders]
+        self._topology = topology_of(plain({**keys, "senders": named}), Path.cwd(), "the network")
 
     @classmethod
     def of_tree(cls, tree: Tree, folder: Path, source: str) -> Network:
@@ -78,40 +72,20 @@ class Network:
         network._tables, network._keys = {}, tree if isinstance(tree, dict) else {}
         return network
 
-    def _tree(self, keys: dict[str, Any], senders: Sequence[Sender]) -> dict[str, Tree]:
-        """The keys as a network's file has them."""
-        transport = keys.pop("transport", None)
-        traffic = keys.pop("traffic", {"always": {}})
-        groups: list[Tree] = [
-            {"traffic": traffic, **self._group(each, transport)} for each in senders
-        ]
-        if "links" in keys:
-            return {**keys, "senders": groups}
-        link = {key: keys.pop(key) for key in _ONE_LINK if key in keys}
-        return {**keys, "links": [{"name": "link", **link}], "senders": groups}
-
-    def _group(self, sender: Sender, transport: str | None) -> dict[str, Any]:
-        told = dict(sender) if isinstance(sender, Mapping) else {}
-        if isinstance(sender, Table):
-            told["table"] = sender
-        elif isinstance(sender, str):
-            told |= _counted(sender)
-        table, protocol = told.pop("table", None), told.pop("protocol", None)
-        transport = told.pop("transport", transport)
-        if table is not None:
-            if isinstance(table, Table):
-                told = {"name": table.name, **told}
-                key = f"table-{len(self._tables)}"
-                self._tables[key] = table
-                table = key
-            carried = "" if transport is None else f",transport={transport}"
-            told["sender"] = f"remycc:{table}{carried}"
-        elif protocol is not None:
-            told["sender"] = protocol
-        if isinstance(told.get("rtt_ms"), int | float):
-            half = told.pop("rtt_ms") / 2
-            told["route"] = {"delay_ms": half, "return_delay_ms": half, **told.get("route", {})}
-        return told
+    def _with_named_tables(self, sender: Sender) -> Any:
+        """A sender whose table, if it is one in memory, is called by a name."""
+        given = {"table": sender} if isinstance(sender, Table) else sender
+        if not isinstance(given, Mapping):
+            return given
+        keys = dict(given)
+        table = keys.get("table")
+        if isinstance(table, Table):
+            name = f"table-{len(self._tables)}"
+            self._tables[name] = table
+            keys = {"name": table.name, **keys, "table": name}
+        elif isinstance(table, os.PathLike):
+            keys["table"] = os.fspath(table)
+        return keys
 
     def to_dict(self) -> dict[str, Any]:
         """The keys as they were given."""
@@ -132,14 +106,6 @@ class Network:
     def __repr__(self) -> str:
         told = ", ".join(f"{key}={value!r}" for key, value in self._keys.items())
         return f"Network({told})"
-
-
-def _counted(words: str) -> dict[str, Any]:
-    """Who sends, and how many they are; what is wrong with the words shows when they are read."""
-    with suppress(ValueError):
-        said = parse_sender(words)
-        return {"sender": said.name, "count": said.count}
-    return {"sender": words}
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:

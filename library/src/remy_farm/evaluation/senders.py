@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
@@ -94,16 +94,38 @@ def parse_sender(text: str) -> Words:
         if _TRANSPORT_VARIANT in settings:
             settings[registry.VARIANT] = settings.pop(_TRANSPORT_VARIANT)
         body = registry.choose(Registry.BODY, body_name or _TCP, settings)
-        needed = "carries RemyCCs" if is_remycc else "carries protocols"
-        if needed not in registry.entries(Registry.BODY)[body.name].traits:
-            raise ValueError(
-                f"'{text}' is on {body.name}, which carries no "
-                + ("RemyCC" if is_remycc else f"protocol; protocols are on {_TCP}")
-            )
+        _check_carries(text, is_remycc, body)
     elif settings:
         raise ValueError(f"'{text}' has settings of a transport, but no transport=NAME")
     remycc = head.removeprefix(REMYCC) if is_remycc else None
     return Words(what, count, remycc, protocol, body, rtt_ms)
+
+
+def words_of_table(path: str) -> Words:
+    """The words of a RemyCC's file."""
+    return Words(f"{REMYCC}{path}", 1, path, None, None)
+
+
+def carried_by(words: Words, body: evaluation_pb2.Choice) -> Words:
+    """The same words on this body. Raises ValueError where it cannot carry them."""
+    _check_carries(words.name, words.remycc is not None, body)
+    name = f"{words.name},{_TRANSPORT}={choice_words(body, _TRANSPORT_VARIANT)}"
+    return replace(words, name=name, body=body)
+
+
+def choice_words(choice: evaluation_pb2.Choice, variant: str = registry.VARIANT) -> str:
+    """The words of a choice, as --queue and --transport take them."""
+    parts = [choice.name, *([f"{variant}={choice.variant}"] if choice.variant else [])]
+    return ",".join((*parts, *(f"{each.name}={each.value:.15g}" for each in choice.parameters)))
+
+
+def _check_carries(text: str, is_remycc: bool, body: evaluation_pb2.Choice) -> None:
+    needed = "carries RemyCCs" if is_remycc else "carries protocols"
+    if needed not in registry.entries(Registry.BODY)[body.name].traits:
+        raise ValueError(
+            f"'{text}' is on {body.name}, which carries no "
+            + ("RemyCC" if is_remycc else f"protocol; protocols are on {_TCP}")
+        )
 
 
 def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None) -> None:

@@ -1,20 +1,29 @@
-"""Networks of several links from a file: links, routes over them, and groups of senders.
+"""One network, from a file or from keys: links, routes over them, and groups of senders.
 
-The keys are the fields of a Specimen message and those in it (proto/remy_farm/v1/evaluation.proto),
-but for what words say better: who sends, a queue, a link's rate in Mbit/s (docs/networks.md).
+Links and senders have the keys of a specification's network, with one value for everything; loads,
+routes and measurement are fields of messages in proto/remy_farm/v1/evaluation.proto
+(docs/networks.md).
 """
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.evaluation.measures import link_rate_packets_per_ms, unloaded_paths
-from remy_farm.evaluation.senders import MOST_SENDERS, USUAL_PACKET_BYTES, Words, parse_sender
+from remy_farm.evaluation.senders import (
+    MOST_SENDERS,
+    USUAL_PACKET_BYTES,
+    Words,
+    carried_by,
+    parse_sender,
+    words_of_table,
+)
 from remy_farm.specification.checking import check, load_tree
 from remy_farm.specification.enclosures import enclose_trace, recording_of
 from remy_farm.specification.links import distributions, link_message, names_of
@@ -24,11 +33,21 @@ from remy_farm.specification.schema import Bounds, SpecError, Violation, show
 from remy_farm.specification.traces import read_trace
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_simulator import registry
 from remy_simulator.messages import native_link, packet_bytes
+from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
-_KEYS = ["links", "senders", "packet_bytes", "ack_bytes", "rtt_ms", "measurement"]
+#: Keys of a network's one link, where it has no `links`.
+_ONE_LINK: Final = ("rate_mbps", "buffer", "loss_probability", "queue")
+_KEYS = [
+    *("links", *_ONE_LINK, "rtt_ms", "packet_bytes", "ack_bytes", "measurement"),
+    *("senders", "transport", "traffic"),
+]
+#: What offers load where nothing else is said.
+_USUAL_TRAFFIC: Final[Tree] = {"always": {}}
 _BYTES = Bounds(unit="bytes", minimum=0, maximum=1_000_000, integral=True)
+_RTT_MS = Bounds(unit="ms", minimum=0, maximum=1_000_000)
 
 
 @dataclass(frozen=True)
@@ -122,27 +141,29 @@ class _NetworkReader:
         plain: dict[str, Tree] = {
             key: tree[key] for key in ("rtt_ms", "measurement") if key in tree
         }
-        models = [
-            self._link(link, f"links[{number}]") for number, link in self._mappings(tree, "links")
-        ]
+        transport = self._taken(tree, "transport", "", self._transport)
+        models = self._links(tree)
         names = names_of(models)
         words: list[Words] = []
         groups: list[Tree] = []
-        for number, group in self._mappings(tree, "senders"):
+        for number, given in enumerate(self._list(tree, "senders")):
             path = f"senders[{number}]"
-            said = self._taken(group, "sender", path, self._sender)
-            if said is None and not any(each.path.startswith(path) for each in self.found):
-                self._refuse(f"{path}.sender", "must say what sends, as cubic or remycc:FILE")
+            group = dict(given) if isinstance(given, dict) else {}
+            said = self._controller(given, group, path)
             name = self._taken(group, "name", path, self._text)
-            group.setdefault("count", 1)
-            for key in ("table", "protocol", "body", "transport"):
-                if key in group:
-                    self._refuse(f"{path}.{key}", "is not a known key; say it in sender")
+            rtt_ms = self._taken(group, "rtt_ms", path, self._number(_RTT_MS))
+            group.setdefault("count", 1 if said is None else said.count)
+            group.setdefault("traffic", copy.deepcopy(tree.get("traffic", _USUAL_TRAFFIC)))
             if isinstance(route := group.get("route"), dict):
+                for key in ("delay_ms", "return_delay_ms"):
+                    if rtt_ms is not None and key in route:
+                        self._refuse(f"{path}.route.{key}", "is given beside rtt_ms")
                 group["route"] = {key: _numbered(route[key], names) for key in route}
             groups.append(group)
             if said is not None:
-                words.append(replace(said, name=name or said.name))
+                carried = said.body_or(transport)
+                rtt_ms = said.rtt_ms if rtt_ms is None else rtt_ms
+                words.append(replace(said, name=name or said.name, body=carried, rtt_ms=rtt_ms))
         specimen = evaluation_pb2.Specimen()
         self.found += fill(specimen, {**plain, "senders": groups}, needs_alternatives=False)
         specimen.bottleneck.packet_bytes = packet_bytes
@@ -165,6 +186,48 @@ class _NetworkReader:
                 self._refuse("links", str(problem))
         return Topology(specimen, words, names, traces)
 
+    def _links(self, tree: dict[str, Tree]) -> list[spec_pb2.LinkModel]:
+        """The links, or the one that the network's own keys describe."""
+        one: dict[str, Tree] = {key: tree[key] for key in _ONE_LINK if key in tree}
+        if "links" not in tree and one:
+            return [self._link({"name": "link", **one}, "")]
+        for key in one:
+            self._refuse(key, "is given beside links, which say it each")
+        models = []
+        for number, link in enumerate(self._list(tree, "links")):
+            if isinstance(link, dict):
+                models.append(self._link(link, f"links[{number}]"))
+            else:
+                self._refuse(f"links[{number}]", f"is {show(link)}, but must be a mapping")
+        return models
+
+    def _controller(self, given: Tree, group: dict[str, Any], path: str) -> Words | None:
+        """What a group runs; its keys that say so are taken out."""
+        said: Words | None
+        if isinstance(given, str):
+            said = self._taken({"words": given}, "words", path, self._words)
+            return said
+        if not isinstance(given, dict):
+            self._refuse(path, f"is {show(given)}, but must be a mapping, or words as cubic=2")
+            return None
+        if "sender" in group:
+            self._refuse(f"{path}.sender", "is not a known key; it is protocol or table now")
+            return None
+        controllers = [key for key in ("protocol", "table") if key in group]
+        if len(controllers) != 1:
+            self._refuse(path, "must have one of the keys protocol, table")
+            return None
+        (key,) = controllers
+        said = self._taken(group, key, path, self._protocol if key == "protocol" else self._table)
+        transport = self._taken(group, "transport", path, self._transport)
+        if said is None or transport is None:
+            return said
+        try:
+            return carried_by(said, transport)
+        except ValueError as problem:
+            self._refuse(f"{path}.transport", str(problem))
+            return None
+
     def _link(self, tree: dict[str, Tree], path: str) -> spec_pb2.LinkModel:
         """A link as specifications have it, of which everything must have a value here."""
         link = spec_pb2.LinkModel()
@@ -176,7 +239,7 @@ class _NetworkReader:
         if not found and any(is_varied(each) for _, each in distributions(link)):
             found = [Violation("", "has a distribution, but must have one value for everything")]
         for each in found:
-            self._refuse(f"{path}.{each.path}" if each.path else path, each.problem)
+            self._refuse(".".join(filter(None, (path, each.path))), each.problem)
         return link
 
     def _check_routes(self, specimen: evaluation_pb2.Specimen, links: int) -> None:
@@ -199,17 +262,12 @@ class _NetworkReader:
                     f"senders[{number}].traffic", f"must have one of the keys {', '.join(names)}"
                 )
 
-    def _mappings(self, tree: dict[str, Tree], key: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Copies of the mappings in a list, to take keys out of."""
+    def _list(self, tree: dict[str, Tree], key: str) -> list[Tree]:
         given = tree.get(key)
-        if not isinstance(given, list) or not given:
-            self._refuse(key, "is missing" if given is None else "must be a list of mappings")
-            return
-        for number, each in enumerate(given):
-            if isinstance(each, dict):
-                yield number, dict(each)
-            else:
-                self._refuse(f"{key}[{number}]", f"is {show(each)}, but must be a mapping")
+        if isinstance(given, list) and given:
+            return given
+        self._refuse(key, "is missing" if given is None else "must be a list")
+        return []
 
     def _taken(
         self, mapping: dict[str, Tree], key: str, path: str, read: Callable[[Tree], Any]
@@ -240,14 +298,29 @@ class _NetworkReader:
             return value
         raise ValueError(f"is {show(value)}, but must be text")
 
-    def _sender(self, value: Tree) -> Words:
+    @staticmethod
+    def _words(value: Tree) -> Words:
+        return parse_sender(str(value))
+
+    def _protocol(self, value: Tree) -> Words:
         try:
             said = parse_sender(self._text(value))
         except ValueError as problem:
             raise ValueError(f"is {show(value)}: {problem}") from problem
+        if said.remycc is not None:
+            raise ValueError(f"is {show(value)}; the key of a RemyCC's file is table")
         if said.count != 1 or said.rtt_ms is not None:
-            raise ValueError(f"is {show(value)}; count and route have keys of their own")
+            raise ValueError(f"is {show(value)}; count and rtt_ms have keys of their own")
         return said
+
+    def _table(self, value: Tree) -> Words:
+        return words_of_table(self._text(value))
+
+    def _transport(self, value: Tree) -> evaluation_pb2.Choice:
+        try:
+            return registry.parse(Registry.BODY, self._text(value))
+        except ValueError as problem:
+            raise ValueError(f"is {show(value)}: {problem}") from problem
 
     def _refuse(self, path: str, problem: str) -> None:
         self.found.append(Violation(path, problem))
