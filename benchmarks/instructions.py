@@ -21,7 +21,7 @@ from benchmarks.programs import (
     network_flags,
 )
 from benchmarks.tables import published
-from remy_farm.evaluation.topologies import read_topology
+from remy_farm.specification.network_files import read_topology
 from remy_proto.v1 import evaluation_pb2
 
 _SHORT_SECONDS = 100

@@ -20,7 +20,7 @@ from typing import Any
 
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.specification import load_spec, load_tree, spec_of_tree, to_yaml, vary
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_farm.specification.reading import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from remy_farm.designer.actions import RTT_RATIO
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import content_digest, load_spec
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_laboratory.kernel.measuring import jain
 
 _EXAMPLES = ROOT / "examples"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.programs import ROOT
-from remy_farm.evaluation.senders import parse_sender
-from remy_farm.evaluation.topologies import read_topology
 from remy_farm.specification import Networks, load_spec
+from remy_farm.specification.network_files import read_topology
+from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.cells import Tables, cells_of, cells_on
 from remy_laboratory.studies.league import Entrant, read_set
 from remy_laboratory.studies.networks import follows_recordings

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.evaluation.local import LocalEvaluator
-from remy_farm.evaluation.senders import parse_sender
 from remy_farm.specification import SpecError, extent, parse_spec, spec_of_tree
-from remy_farm.specification.networks import Networks
+from remy_farm.specification.drawing import Networks
 from remy_farm.specification.reading import read_yaml
+from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.attack import (
     Attack,
     AttackResult,

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from remy_farm.evaluation.local import LocalEvaluator
-from remy_farm.evaluation.senders import parse_sender
-from remy_farm.evaluation.topologies import read_topology
 from remy_farm.specification import SpecError
+from remy_farm.specification.network_files import read_topology
+from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.league import (
     Entrant,

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.programs import ROOT
-from remy_farm.evaluation.senders import parse_sender
 from remy_farm.files import FileError
+from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.networks import study_network
 from remy_laboratory.studies.ns3 import (
     FOLDER,

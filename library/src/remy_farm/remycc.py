@@ -15,8 +15,9 @@ from google.protobuf import json_format
 
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.shipped import shipped_table
+from remy_farm.specification.distributions import extent
 from remy_farm.specification.links import KILOBITS_PER_PACKET
-from remy_farm.specification.networks import extent, outline
+from remy_farm.specification.models import outline
 from remy_farm.specification.reading import integer
 from remy_farm.specification.schema import short_name
 from remy_proto.dna.v1 import dna_pb2

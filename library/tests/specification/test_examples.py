@@ -8,7 +8,7 @@ import pytest
 
 from library.tests.specification.specs import draw_specimens
 from remy_farm.specification import extent, load_spec
-from remy_farm.specification.networks import outline
+from remy_farm.specification.models import outline
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"

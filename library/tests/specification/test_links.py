@@ -27,7 +27,7 @@ from remy_farm.specification import (
     parse_spec,
     to_yaml,
 )
-from remy_farm.specification.networks import outline
+from remy_farm.specification.models import outline
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from library.tests.specification.specs import draw_specimens
 from remy_farm.specification import SpecError, load_spec, parse_spec, to_yaml
-from remy_farm.specification.networks import designs, outline
+from remy_farm.specification.models import designs, outline
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"

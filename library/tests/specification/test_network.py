@@ -19,7 +19,7 @@ from library.tests.specification.specs import (
     with_line,
 )
 from remy_farm.specification import extent, parse_spec
-from remy_farm.specification.networks import Quantity, quantile
+from remy_farm.specification.distributions import Quantity, quantile
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
 _U64 = st.integers(0, 2**64 - 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from remy_cli.main import main
 from remy_cli.senders import BODY, QUEUE, SENDER
-from remy_farm.evaluation.senders import REMYCC, bottleneck, parse_sender
+from remy_farm.specification.senders import REMYCC, bottleneck, parse_sender
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import to_yaml
-from remy_farm.specification.networks import USUAL_TABLE
+from remy_farm.specification.models import USUAL_TABLE
 from remy_proto.completion import complete, constraint_of, is_alternative
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2

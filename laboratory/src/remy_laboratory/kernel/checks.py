@@ -12,8 +12,9 @@ from typing import Any, Final
 from remy_farm.evaluation.measures import Evaluate, try_table
 from remy_farm.files import FileError, read_file
 from remy_farm.remycc import start_rule
+from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import kilobits_per_packet
-from remy_farm.specification.networks import extent, models, outline, quantile
+from remy_farm.specification.models import models, outline
 from remy_laboratory.kernel.fixed_point import IntegerTable, UnsuitableTable
 from remy_proto.completion import complete
 from remy_proto.v1 import spec_pb2

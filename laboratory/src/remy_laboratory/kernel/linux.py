@@ -13,7 +13,8 @@ from typing import Any, Final
 from google.protobuf import json_format
 
 from remy_farm.files import FileError, read_file, write_file
-from remy_farm.specification.networks import extent, outline
+from remy_farm.specification.distributions import extent
+from remy_farm.specification.models import outline
 from remy_laboratory.kernel.fixed_point import (
     ABSOLUTE_BITS,
     MULTIPLE_BITS,

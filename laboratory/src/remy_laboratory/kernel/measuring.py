@@ -25,10 +25,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import remy_simulator
-from remy_farm.evaluation.measures import link_rate_packets_per_ms, measure_senders
-from remy_farm.evaluation.topologies import follow_trace
+from remy_farm.evaluation.measures import measure_senders
 from remy_farm.files import FileError
 from remy_farm.remycc import RemyCC
+from remy_farm.specification.links import link_rate_packets_per_ms
+from remy_farm.specification.network_files import follow_trace
 from remy_farm.specification.traces import read_trace
 from remy_laboratory.kernel.differential import c_compiler
 from remy_laboratory.kernel.fixed_point import SOURCES

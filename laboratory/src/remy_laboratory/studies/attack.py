@@ -18,7 +18,6 @@ from google.protobuf.message import Message
 
 import remy_simulator
 from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, present
-from remy_farm.evaluation.senders import Words
 from remy_farm.files import read_file
 from remy_farm.specification import (
     Networks,
@@ -27,8 +26,10 @@ from remy_farm.specification import (
     content_digest,
     extent,
 )
-from remy_farm.specification.networks import given_tables, is_varied, quantile
+from remy_farm.specification.distributions import is_varied, quantile
+from remy_farm.specification.models import given_tables
 from remy_farm.specification.reading import Tree, read_yaml
+from remy_farm.specification.senders import Words
 from remy_farm.specification.writing import as_yaml, message_tree
 from remy_laboratory.studies.reading import Fields
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2

@@ -10,9 +10,9 @@ from typing import Final
 
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.table import Table
-from remy_farm.evaluation.senders import REMYCC, parse_sender
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
+from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.league import Entrant
 from remy_laboratory.studies.reproduction import CELLS

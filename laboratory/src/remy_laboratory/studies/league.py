@@ -24,10 +24,10 @@ from matplotlib.figure import Figure
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.plots import INK, new_figure
-from remy_farm.evaluation.senders import Words, choice_words, parse_sender
 from remy_farm.files import read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
+from remy_farm.specification.senders import Words, choice_words, parse_sender
 from remy_laboratory.studies.cells import (
     Cell,
     CellBatch,

@@ -16,12 +16,12 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from remy_farm.evaluation.measures import link_rate_packets_per_ms
-from remy_farm.evaluation.senders import USUAL_PACKET_BYTES, Words, bottleneck, choice_words
-from remy_farm.evaluation.topologies import topology_of
 from remy_farm.files import FileError
+from remy_farm.specification.links import link_rate_packets_per_ms
+from remy_farm.specification.network_files import topology_of
 from remy_farm.specification.reading import fill
 from remy_farm.specification.schema import SpecError, Violation
+from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words, bottleneck, choice_words
 from remy_laboratory.studies.reading import BUFFERS, PUBLISHED
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import log2, uniform

@@ -13,11 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from remy_farm.evaluation.senders import Words, parse_sender
 from remy_farm.files import FileError, read_file
 from remy_farm.specification import SpecError
 from remy_farm.specification.reading import Tree, nearest, read_yaml
 from remy_farm.specification.schema import show
+from remy_farm.specification.senders import Words, parse_sender
 from remy_laboratory.studies.networks import study_network
 from remy_laboratory.studies.reading import (
     FROM_0,

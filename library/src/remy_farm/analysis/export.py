@@ -21,8 +21,9 @@ from remy_farm.designer.joint.gradient import (
 from remy_farm.designer.joint.schedule import Settings
 from remy_farm.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
 from remy_farm.remycc import start_rule
+from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import kilobits_per_packet
-from remy_farm.specification.networks import extent, outline, quantile
+from remy_farm.specification.models import outline
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, log2, perturbation_noise, power
 from remy_simulator.messages import ActionTuple as Action

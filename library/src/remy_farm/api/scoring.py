@@ -28,9 +28,9 @@ from remy_farm.evaluation.measures import (
     link_rate_mbps,
     try_table,
 )
-from remy_farm.evaluation.senders import REMYCC, Words, check_usual_body, parse_sender
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import SpecError, Violation
+from remy_farm.specification.senders import REMYCC, Words, check_usual_body, parse_sender
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.cpus import allowed_cpus

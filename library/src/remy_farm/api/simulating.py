@@ -25,10 +25,10 @@ from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
 from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
 from remy_farm.evaluation.simulation import simulate_topology
-from remy_farm.evaluation.topologies import Topology, topology_of
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import load_tree
+from remy_farm.specification.network_files import Topology, topology_of
 from remy_farm.specification.reading import Tree
 from remy_simulator import RuleTable
 

@@ -12,7 +12,7 @@ import numpy as np
 from remy_farm.analysis.wording import escape, preformatted
 from remy_farm.files import write_file
 from remy_farm.specification import content_digest, load_tree, spec_of_tree, to_yaml, vary
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_farm.specification.reading import Tree, read_yaml
 from remy_proto.v1 import spec_pb2
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import kilobits_per_packet
-from remy_farm.specification.networks import Model, extent, outline, quantile
+from remy_farm.specification.models import Model, outline
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from remy_farm.designer.designer import Designer
 from remy_farm.designer.joint.schedule import Schedule, start_count, widening
 from remy_farm.designer.search import with_steps
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 

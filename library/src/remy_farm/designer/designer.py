@@ -20,7 +20,7 @@ from remy_farm.designer.pattern import PatternStrategy
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OutcomeError
 from remy_farm.designer.search import State, StepReport, Strategy, ValidatingStrategy
 from remy_farm.designer.team import TeamStrategy, refuse_given
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request

@@ -18,7 +18,8 @@ from google.protobuf.message import Message
 import remy_simulator
 from remy_farm.designer import actions, scoring
 from remy_farm.designer.scoring import CheckpointError, DesignerError
-from remy_farm.specification.networks import Networks, given_tables
+from remy_farm.specification.drawing import Networks
+from remy_farm.specification.models import given_tables
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request

@@ -20,7 +20,7 @@ from remy_farm.designer.search import (
     ValidatedState,
     ValidatingStrategy,
 )
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request

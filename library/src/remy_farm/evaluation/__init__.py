@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from remy_farm.evaluation.measures import Evaluate as Evaluate
     from remy_farm.evaluation.measures import Summary as Summary
     from remy_farm.evaluation.measures import Trial as Trial
-    from remy_farm.evaluation.measures import link_rate_packets_per_ms as link_rate_packets_per_ms
-    from remy_farm.evaluation.senders import MOST_SENDERS as MOST_SENDERS
-    from remy_farm.evaluation.senders import RECEIVED as RECEIVED
-    from remy_farm.evaluation.senders import REMYCC as REMYCC
-    from remy_farm.evaluation.senders import USUAL_PACKET_BYTES as USUAL_PACKET_BYTES
-    from remy_farm.evaluation.senders import Words as Words
-    from remy_farm.evaluation.senders import bottleneck as bottleneck
-    from remy_farm.evaluation.senders import check_usual_body as check_usual_body
-    from remy_farm.evaluation.senders import parse_sender as parse_sender
     from remy_farm.evaluation.simulation import SenderKind as SenderKind
     from remy_farm.evaluation.simulation import Simulation as Simulation
     from remy_farm.evaluation.simulation import simulate_topology as simulate_topology
-    from remy_farm.evaluation.topologies import SEMANTICS as SEMANTICS
-    from remy_farm.evaluation.topologies import Topology as Topology
-    from remy_farm.evaluation.topologies import follow_trace as follow_trace
-    from remy_farm.evaluation.topologies import read_topology as read_topology
+    from remy_farm.specification.links import link_rate_packets_per_ms as link_rate_packets_per_ms
+    from remy_farm.specification.network_files import SEMANTICS as SEMANTICS
+    from remy_farm.specification.network_files import Topology as Topology
+    from remy_farm.specification.network_files import follow_trace as follow_trace
+    from remy_farm.specification.network_files import read_topology as read_topology
+    from remy_farm.specification.senders import MOST_SENDERS as MOST_SENDERS
+    from remy_farm.specification.senders import RECEIVED as RECEIVED
+    from remy_farm.specification.senders import REMYCC as REMYCC
+    from remy_farm.specification.senders import USUAL_PACKET_BYTES as USUAL_PACKET_BYTES
+    from remy_farm.specification.senders import Words as Words
+    from remy_farm.specification.senders import bottleneck as bottleneck
+    from remy_farm.specification.senders import check_usual_body as check_usual_body
+    from remy_farm.specification.senders import parse_sender as parse_sender
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, __file__)

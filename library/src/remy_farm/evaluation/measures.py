@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.specification import Networks
-from remy_farm.specification.networks import given_tables
+from remy_farm.specification.models import given_tables
+from remy_farm.specification.specimens import unloaded_paths
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable, columns, log2, messages
 from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
@@ -113,36 +114,6 @@ def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
     """The specimen's link rate, Mbit/s."""
     bits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
     return specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
-
-
-def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float]]:
-    """(Mbit/s of the slowest link, RTT in ms without queueing and service) of each sender's path.
-
-    A link that a trace or a generator drives counts as the specimen's link rate.
-    """
-    bits_per_packet = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
-    paths = []
-    for group in specimen.senders:
-        route = group.route
-        rates, rtt_ms = [], specimen.rtt_ms
-        if group.HasField("route"):
-            rtt_ms = route.delay_ms + route.return_delay_ms
-        links = specimen.links
-        there = route.links[:] or range(len(links))
-        for link in (links[number] for number in there):
-            driven = link.WhichOneof("driver") is not None
-            rates.append(specimen.link_rate_packets_per_ms if driven else link.rate_packets_per_ms)
-        for link in [links[number] for number in (*there, *route.return_links) if links]:
-            rtt_ms += link.delay_ms
-        rate = min(rates, default=specimen.link_rate_packets_per_ms)
-        path = rate * bits_per_packet / _BITS_PER_MS_IN_MBPS, rtt_ms
-        paths += [path] * group.count
-    return paths
-
-
-def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = 1500.0) -> float:
-    """The inverse: Mbit/s as packets per millisecond."""
-    return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
 
 
 def measure_senders(

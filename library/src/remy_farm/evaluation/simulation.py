@@ -18,8 +18,8 @@ from remy_farm.evaluation.measures import (
     measure_transport,
     present,
 )
-from remy_farm.evaluation.senders import Words
-from remy_farm.evaluation.topologies import Topology
+from remy_farm.specification.network_files import Topology
+from remy_farm.specification.senders import Words
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, _native, columns
 from remy_simulator.messages import from_native, packet_bytes

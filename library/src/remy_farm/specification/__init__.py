@@ -14,10 +14,13 @@ from remy_farm.specification.checking import (
     spec_of_tree,
     validation_specimens,
 )
+from remy_farm.specification.distributions import extent
+from remy_farm.specification.drawing import Networks
 from remy_farm.specification.enclosures import recordings_of
-from remy_farm.specification.networks import Networks, designs, extent, typical_measurement
+from remy_farm.specification.models import designs
 from remy_farm.specification.reading import Tree, fill, read_yaml, words_for
 from remy_farm.specification.schema import SpecError, Violation
+from remy_farm.specification.specimens import typical_measurement
 from remy_farm.specification.writing import (
     content_digest,
     parse_setting,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,8 +13,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from remy_farm.files import read_file
+from remy_farm.specification.distributions import extent
 from remy_farm.specification.enclosures import Files, enclose, keep_recording
-from remy_farm.specification.networks import designs, extent
+from remy_farm.specification.models import designs
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_farm.specification.schema import (
     Bounds,
@@ -186,7 +187,8 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
 def _senders_are_sound(
     network: spec_pb2.NetworkModel, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
-    if network.sender_groups or network.queue or network.links or network.ack_bytes:
+    beyond = network.queue or network.links or network.ack_bytes or network.transport
+    if network.sender_groups or beyond:
         yield from network_is_sound(network, path, bounds)
 
 
@@ -446,12 +448,7 @@ def spec_of_tree(
     complete(spec, edition=edition)
     if not found and _names_files(spec):
         found = list(enclose(spec, files, keep))
-    known = [violation.path for violation in found]
-    found += [
-        violation
-        for violation in check(spec)
-        if not any(_related(violation.path, path) for path in known)
-    ]
+    found += unrelated(check(spec), found)
     if found:
         raise SpecError(source, found)
     return spec
@@ -483,6 +480,12 @@ def _decode(text: str | bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text (byte {error.start})"
         raise SpecError(source, [Violation("", problem)]) from error
+
+
+def unrelated(violations: Iterable[Violation], found: Iterable[Violation]) -> list[Violation]:
+    """The violations that none of those that were found before may be the cause of."""
+    known = [violation.path for violation in found]
+    return [each for each in violations if not any(_related(each.path, path) for path in known)]
 
 
 def _related(path: str, other: str) -> bool:

@@ -27,6 +27,13 @@ PacketRate = Callable[[float], float]
 #: A value of a distribution.
 Take = Callable[[spec_pb2.Distribution], float]
 
+_BITS_PER_BYTE: Final = 8
+_BITS_PER_MS_IN_MBPS: Final = 1000.0
+_BYTES_PER_KILOBYTE: Final = 1000
+#: No queue holds more, whatever its size is given in.
+MOST_BUFFER_PACKETS: Final = 1_000_000
+#: Kinds of buffers whose packets depend on the network.
+_BUFFERS_BY_PATH: Final = ("ms", "bdp", "kilobytes")
 _DISTRIBUTION: Final = descriptor_of(spec_pb2.Distribution).full_name
 DROP_TAIL: Final = evaluation_pb2.Choice(name="drop-tail")
 # More than the number of any field of a link, or of a message in it.
@@ -85,9 +92,17 @@ def names_of(links: Iterable[spec_pb2.LinkModel]) -> list[str]:
 
 
 def numbers_of(route: Sequence[str], links: Iterable[spec_pb2.LinkModel]) -> list[int]:
-    """The places of the links that a route names. Raises ValueError for one that is not there."""
+    """The places of the links that a route has by name or number. Raises ValueError for one that is
+    not there."""
     names = names_of(links)
-    return [names.index(name) for name in route]
+    return [number_of(each, names) for each in route]
+
+
+def number_of(link: str, names: Sequence[str]) -> int:
+    """The place of a link by its name, or its number from 0. Raises ValueError if it has none."""
+    if link not in names and link.isdecimal() and int(link) < len(names):
+        return int(link)
+    return names.index(link)
 
 
 def is_dumbbell(network: spec_pb2.NetworkModel) -> bool:
@@ -118,6 +133,55 @@ def as_dumbbell(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
     if link.queue:
         dumbbell.queue = link.queue
     return dumbbell
+
+
+def in_packets(link: spec_pb2.LinkModel) -> spec_pb2.LinkModel:
+    """The link with a buffer in packets, whose number is still to be said, where its size depends
+    on the rate, the RTT or the size of packets."""
+    if link.buffer.WhichOneof("kind") not in _BUFFERS_BY_PATH:
+        return link
+    found = spec_pb2.LinkModel()
+    found.CopyFrom(link)
+    found.buffer.packets.exact = 0
+    return found
+
+
+def buffer_size(buffer: spec_pb2.Buffer) -> spec_pb2.Distribution | None:
+    """The size of a buffer, in what it is given in; None where it is infinite."""
+    kind = buffer.WhichOneof("kind")
+    return getattr(buffer, kind) if kind not in (None, "infinite") else None
+
+
+def number_of_size(link: spec_pb2.LinkModel) -> int:
+    """The number that `distributions` gives the size of a link's buffer."""
+    kind = link.buffer.WhichOneof("kind") or ""
+    size = descriptor_of(link.buffer).fields_by_name[kind]
+    own = spec_pb2.LinkModel.BUFFER_FIELD_NUMBER * _FIELDS + size.number
+    return _KEPT_NUMBERS.get(size.full_name, own)
+
+
+def buffer_packets(
+    buffer: spec_pb2.Buffer,
+    size: Any,
+    *,
+    rate_packets_per_ms: Any,
+    rtt_ms: Any,
+    packet_bytes: float,
+) -> Any:
+    """What a size comes to in packets, not yet rounded down; numbers or arrays of them."""
+    match buffer.WhichOneof("kind"):
+        case "ms":
+            return rate_packets_per_ms * size
+        case "bdp":
+            return rate_packets_per_ms * rtt_ms * size
+        case "kilobytes":
+            return size * _BYTES_PER_KILOBYTE / packet_bytes
+    return size
+
+
+def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = USUAL_PACKET_BYTES) -> float:
+    """Mbit/s as packets per millisecond."""
+    return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
 
 
 def kilobits_per_packet(network: spec_pb2.NetworkModel) -> float:
@@ -151,7 +215,7 @@ def link_message(link: spec_pb2.LinkModel, rate: PacketRate = usual_rate) -> eva
             if link.generated.HasField("seed"):
                 message.generated.generator.seed = link.generated.seed
     if link.buffer.HasField("packets"):
-        message.buffer_packets = int(link.buffer.packets.exact)
+        message.buffer_packets = int(min(link.buffer.packets.exact, MOST_BUFFER_PACKETS))
     if link.queue and (queue := chosen(Registry.QUEUE, link.queue)) != DROP_TAIL:
         message.queue.CopyFrom(queue)
     if link.HasField("gilbert_elliott"):

@@ -26,6 +26,7 @@ from remy_farm.specification.schema import (
     oneofs_of,
     show,
 )
+from remy_farm.specification.senders import choice_words, parse_sender
 from remy_proto.completion import constraint_of
 from remy_proto.v1 import constraints_pb2, spec_pb2
 
@@ -199,6 +200,7 @@ _RANGES = frozenset(
 )
 _BUFFER = descriptor_of(spec_pb2.Buffer)
 _GIVEN_TABLE = descriptor_of(spec_pb2.GivenTable)
+_GROUP = descriptor_of(spec_pb2.GroupModel).full_name
 
 _ELIDED = frozenset(
     field.full_name
@@ -209,6 +211,7 @@ _FORMS = {
     _DISTRIBUTION.full_name: "a number, a list of numbers or a mapping",
     _VALUE_LIST.full_name: "a list of numbers",
     _BUFFER.full_name: "infinite, a number or a mapping",
+    _GROUP: "words as cubic=2 or a mapping",
     _GIVEN_TABLE.full_name: "a file's name or a mapping",
     descriptor_of(spec_pb2.MeasurementModel).full_name: "realistic or a mapping",
     **dict.fromkeys(_RANGES, "[low, high] or a mapping"),
@@ -217,7 +220,8 @@ _FORMS = {
 
 NETWORK = descriptor_of(spec_pb2.NetworkModel).full_name
 _LINK = descriptor_of(spec_pb2.LinkModel).full_name
-_GROUP = descriptor_of(spec_pb2.GroupModel).full_name
+_TRAFFIC = descriptor_of(spec_pb2.TrafficModel).full_name
+_MEASUREMENT = descriptor_of(spec_pb2.MeasurementModel).full_name
 
 #: What has another name now, by message and former key: refused, with the name in the sentence.
 NEW_NAMES: Final = {
@@ -234,6 +238,13 @@ NEW_NAMES: Final = {
     (NETWORK, "off_ms"): "traffic.mean_off_ms",
     (_LINK, "buffer_packets"): "buffer.packets",
     (_GROUP, "body"): "transport",
+    (_GROUP, "sender"): "protocol or table",
+    (_TRAFFIC, "pareto_bytes"): "flow_lengths",
+    (_MEASUREMENT, "exponential_jitter_mean_ms"): "jitter.exponential_mean_ms",
+    (_MEASUREMENT, "uniform_jitter_maximum_ms"): "jitter.uniform_maximum_ms",
+    (_MEASUREMENT, "log_normal_jitter"): "jitter.log_normal",
+    (_MEASUREMENT, "reordering_probability"): "reordering.probability",
+    (_MEASUREMENT, "reordering_delay_ms"): "reordering.delay_ms",
 }
 
 #: The key of a word beside other keys, which take the place of those that it stands for.
@@ -249,11 +260,18 @@ def words_for(message: Descriptor) -> dict[str, Tree]:
 
 
 def expand(tree: Tree, message: Descriptor) -> Tree:
-    """The mapping that a shorthand for a message stands for; anything else as it is."""
+    """The mapping that a shorthand for a message stands for; anything else as it is.
+
+    Raises ValueError, with one sentence, for words of senders that are not understood.
+    """
     if isinstance(tree, str) and message.full_name == _GIVEN_TABLE.full_name:
         return {"path": tree}
+    if isinstance(tree, str) and message.full_name == _GROUP:
+        return _said_of_senders(tree)
     if isinstance(tree, str):
         return words_for(message).get(tree, tree)
+    if isinstance(tree, dict) and message.full_name == _GROUP:
+        return _with_transport(tree)
     if isinstance(tree, dict) and _PRESET in tree:
         meant = words_for(message).get(str(tree[_PRESET]))
         rest = {key: value for key, value in tree.items() if key != _PRESET}
@@ -269,6 +287,40 @@ def expand(tree: Tree, message: Descriptor) -> Tree:
         case name if name in _RANGES and isinstance(tree, list) and len(tree) == 2:
             return {"low": tree[0], "high": tree[1]}
     return tree
+
+
+def _with_transport(tree: dict[str, Tree]) -> dict[str, Tree]:
+    """The keys of senders whose `protocol` may have settings of a transport, as
+    `newreno,minimum_rto_ms=200`, with these under their own keys."""
+    text = tree.get("protocol")
+    if not isinstance(text, str) or "," not in text:
+        return tree
+    try:
+        said = _said_of_senders(text)
+    except ValueError:
+        # Whoever checks the protocol says what is wrong with it.
+        return tree
+    own = said.keys() & {"transport", "rtt_ms"}
+    if twice := sorted(own & tree.keys()):
+        raise ValueError(f"its protocol has settings of {twice[0]}, which is also given by itself")
+    if not own or said["count"] != 1:
+        return tree
+    return {**said, **tree, "protocol": said["protocol"]}
+
+
+def _said_of_senders(text: str) -> dict[str, Tree]:
+    """The keys that words as `cubic,rtt_ms=20=2` stand for."""
+    words = parse_sender(text)
+    found: dict[str, Tree] = {"count": words.count}
+    if words.remycc is not None:
+        found["table"] = words.remycc
+    elif words.protocol is not None:
+        found["protocol"] = choice_words(words.protocol)
+    if words.body is not None:
+        found["transport"] = choice_words(words.body)
+    if words.rtt_ms is not None:
+        found["rtt_ms"] = words.rtt_ms
+    return {**found, "name": words.name}
 
 
 def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
@@ -348,7 +400,11 @@ class _Reader:
 
     def message(self, message: Message, tree: Tree, path: str, bounds: Bounds) -> None:
         descriptor = descriptor_of(message)
-        mapping = expand(tree, descriptor)
+        try:
+            mapping = expand(tree, descriptor)
+        except ValueError as error:
+            self._refuse(path, f"is {show(tree)}: {error}")
+            return
         if not isinstance(mapping, dict):
             self._refuse(path, f"is {show(tree)}, but must be {forms(descriptor)}")
             return

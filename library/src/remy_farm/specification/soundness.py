@@ -7,19 +7,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import remy_simulator
+from remy_farm.specification.distributions import extent
 from remy_farm.specification.enclosures import problem_with_table
-from remy_farm.specification.links import chosen, link_message, names_of, with_each
-from remy_farm.specification.networks import (
+from remy_farm.specification.links import (
+    buffer_size,
+    chosen,
+    link_message,
+    names_of,
+    number_of,
+    with_each,
+)
+from remy_farm.specification.models import (
     Model,
-    arrivals_of,
     designs,
-    extent,
+    groups_of,
     models,
     paths_of,
-    set_when_on,
     transport_of,
 )
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
+from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import RecordedLink
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import registry
@@ -46,6 +53,8 @@ def network_is_sound(
             path, "has senders both as a number and as a list, but must have one of them"
         )
     yield from _can_be_chosen(network, "queue", path)
+    no_transport = [*_can_be_chosen(network, "transport", path)]
+    yield from no_transport
     if network.links:
         found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
         yield from found
@@ -57,15 +66,20 @@ def network_is_sound(
         yield Violation(
             child_path(path, "senders"), "have a route, but the network has no links to go over"
         )
+    if no_transport:
+        return
     if network.sender_groups:
         yield from _senders_fit(network, child_path(path, "senders"))
+    elif network.transport:
+        (group,) = groups_of(network)
+        yield from _group_fits(network, group, path)
 
 
 def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     """Links are named each by its own name, and say in one way what they are."""
     own = {
         "rate_mbps": network.HasField("rate_mbps"),
-        "buffer": network.buffer.HasField("packets"),
+        "buffer": buffer_size(network.buffer) is not None,
         "loss_probability": extent(network.loss_probability)[1] > 0,
         "queue": bool(network.queue),
     }
@@ -111,11 +125,16 @@ def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Vio
         where = f"{child_path(path, 'senders')}[{number}].route"
         for key in ("links", "return_links"):
             for name in getattr(group.route, key):
-                if name not in known:
+                try:
+                    number_of(name, known)
+                except ValueError:
                     yield Violation(
                         f"{where}.{key}",
                         f"has {show(name)}, but the network's links are {', '.join(known)}",
                     )
+        for key in ("delay_ms", "return_delay_ms"):
+            if group.HasField("rtt_ms") and group.route.HasField(key):
+                yield Violation(f"{where}.{key}", "is given beside rtt_ms, but must be one of them")
         if group.route.return_links and not group.route.links:
             yield Violation(f"{where}.links", "is missing, and must be given beside return_links")
 
@@ -176,7 +195,11 @@ def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator
     if kinds and on in _BY_TIME:
         yield Violation(path, f"has {kinds[0]} and {on}, but only flows by bytes come so")
     other = arrivals_of(load) or (on if on in ("always", "intervals") else None)
-    for name in ("mean_off_ms", "first_off_factor"):
+    if load.HasField("load") and on != "exponential_bytes":
+        yield Violation(path, f"has load and {on}, but only exponential_bytes have a load")
+    if load.HasField("load") and load.HasField("mean_off_ms"):
+        yield Violation(path, "has mean_off_ms and load, but must have one of them")
+    for name in ("mean_off_ms", "load", "first_off_factor"):
         if other and load.HasField(name):
             yield Violation(path, f"has {name} and {other}, but must have one of them")
     if on in ("intervals", "empirical_bytes"):
@@ -213,7 +236,7 @@ def _senders_fit(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violatio
         yield Violation(
             path, f"may be {most:.0f} senders, but must be at most {_MOST_SENDERS} together"
         )
-    for number, group in enumerate(network.sender_groups):
+    for number, group in enumerate(groups_of(network)):
         yield from _group_fits(network, group, f"{path}[{number}]")
 
 

@@ -101,15 +101,21 @@ class Distribution(_message.Message):
     def __init__(self, exact: _Optional[float] = ..., uniform: _Optional[_Union[Distribution.Uniform, _Mapping]] = ..., log_uniform: _Optional[_Union[Distribution.LogUniform, _Mapping]] = ..., integer_uniform: _Optional[_Union[Distribution.IntegerUniform, _Mapping]] = ..., list: _Optional[_Union[Distribution.ValueList, _Mapping]] = ...) -> None: ...
 
 class Buffer(_message.Message):
-    __slots__ = ("infinite", "packets")
+    __slots__ = ("infinite", "packets", "ms", "bdp", "kilobytes")
     class Infinite(_message.Message):
         __slots__ = ()
         def __init__(self) -> None: ...
     INFINITE_FIELD_NUMBER: _ClassVar[int]
     PACKETS_FIELD_NUMBER: _ClassVar[int]
+    MS_FIELD_NUMBER: _ClassVar[int]
+    BDP_FIELD_NUMBER: _ClassVar[int]
+    KILOBYTES_FIELD_NUMBER: _ClassVar[int]
     infinite: Buffer.Infinite
     packets: Distribution
-    def __init__(self, infinite: _Optional[_Union[Buffer.Infinite, _Mapping]] = ..., packets: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
+    ms: Distribution
+    bdp: Distribution
+    kilobytes: Distribution
+    def __init__(self, infinite: _Optional[_Union[Buffer.Infinite, _Mapping]] = ..., packets: _Optional[_Union[Distribution, _Mapping]] = ..., ms: _Optional[_Union[Distribution, _Mapping]] = ..., bdp: _Optional[_Union[Distribution, _Mapping]] = ..., kilobytes: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class MeasurementModel(_message.Message):
     __slots__ = ("jitter", "timestamp_resolution_ms", "bunch_packets", "delayed_ack_ms", "rtt_offset_maximum_ms", "reordering")
@@ -297,15 +303,19 @@ class LinkModel(_message.Message):
     def __init__(self, name: _Optional[str] = ..., rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., trace: _Optional[_Union[TraceModel, _Mapping]] = ..., generated: _Optional[_Union[CellularModel, _Mapping]] = ..., delay_ms: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., queue: _Optional[str] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., gilbert_elliott: _Optional[_Union[GilbertElliottModel, _Mapping]] = ..., schedule: _Optional[_Union[LinkScheduleModel, _Mapping]] = ..., walk: _Optional[_Union[LinkWalkModel, _Mapping]] = ..., policer: _Optional[_Union[PolicerModel, _Mapping]] = ..., jitter_box: _Optional[_Union[JitterBoxModel, _Mapping]] = ...) -> None: ...
 
 class RouteModel(_message.Message):
-    __slots__ = ("links", "return_links")
+    __slots__ = ("links", "return_links", "delay_ms", "return_delay_ms")
     LINKS_FIELD_NUMBER: _ClassVar[int]
     RETURN_LINKS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_MS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_DELAY_MS_FIELD_NUMBER: _ClassVar[int]
     links: _containers.RepeatedScalarFieldContainer[str]
     return_links: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, links: _Optional[_Iterable[str]] = ..., return_links: _Optional[_Iterable[str]] = ...) -> None: ...
+    delay_ms: float
+    return_delay_ms: float
+    def __init__(self, links: _Optional[_Iterable[str]] = ..., return_links: _Optional[_Iterable[str]] = ..., delay_ms: _Optional[float] = ..., return_delay_ms: _Optional[float] = ...) -> None: ...
 
 class NetworkModel(_message.Message):
-    __slots__ = ("rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "sender_groups", "queue", "links", "ack_bytes", "traffic", "packet_bytes")
+    __slots__ = ("rate_mbps", "rtt_ms", "senders", "buffer", "loss_probability", "measurement", "sender_groups", "queue", "links", "ack_bytes", "traffic", "packet_bytes", "transport")
     RATE_MBPS_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SENDERS_FIELD_NUMBER: _ClassVar[int]
@@ -318,6 +328,7 @@ class NetworkModel(_message.Message):
     ACK_BYTES_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     PACKET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     rate_mbps: Distribution
     rtt_ms: Distribution
     senders: Distribution
@@ -330,7 +341,8 @@ class NetworkModel(_message.Message):
     ack_bytes: float
     traffic: TrafficModel
     packet_bytes: float
-    def __init__(self, rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., sender_groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., packet_bytes: _Optional[float] = ...) -> None: ...
+    transport: str
+    def __init__(self, rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., sender_groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., packet_bytes: _Optional[float] = ..., transport: _Optional[str] = ...) -> None: ...
 
 class GivenTable(_message.Message):
     __slots__ = ("path", "json")
@@ -341,7 +353,7 @@ class GivenTable(_message.Message):
     def __init__(self, path: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...
 
 class GroupModel(_message.Message):
-    __slots__ = ("design", "protocol", "table", "count", "traffic", "transport", "weight", "objective", "rtt_ms", "route")
+    __slots__ = ("design", "protocol", "table", "count", "traffic", "transport", "weight", "objective", "rtt_ms", "route", "name", "first_on_ms", "rtt_offset_ms")
     DESIGN_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
@@ -352,6 +364,9 @@ class GroupModel(_message.Message):
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     RTT_MS_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
+    RTT_OFFSET_MS_FIELD_NUMBER: _ClassVar[int]
     design: str
     protocol: str
     table: GivenTable
@@ -362,7 +377,10 @@ class GroupModel(_message.Message):
     objective: Objective
     rtt_ms: Distribution
     route: RouteModel
-    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., transport: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ...) -> None: ...
+    name: str
+    first_on_ms: float
+    rtt_offset_ms: float
+    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., transport: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ..., name: _Optional[str] = ..., first_on_ms: _Optional[float] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
 
 class WeightedModel(_message.Message):
     __slots__ = ("weight", "network")
@@ -373,7 +391,7 @@ class WeightedModel(_message.Message):
     def __init__(self, weight: _Optional[float] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ...) -> None: ...
 
 class TrafficModel(_message.Message):
-    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "intervals", "mean_off_ms", "first_off_factor", "poisson", "periodic", "barrier")
+    __slots__ = ("exponential_time", "exponential_bytes", "flow_lengths", "empirical_bytes", "constant_bytes", "always", "intervals", "mean_off_ms", "first_off_factor", "poisson", "periodic", "barrier", "load")
     class ExponentialTime(_message.Message):
         __slots__ = ("mean_ms",)
         MEAN_MS_FIELD_NUMBER: _ClassVar[int]
@@ -450,6 +468,7 @@ class TrafficModel(_message.Message):
     POISSON_FIELD_NUMBER: _ClassVar[int]
     PERIODIC_FIELD_NUMBER: _ClassVar[int]
     BARRIER_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
     exponential_time: TrafficModel.ExponentialTime
     exponential_bytes: TrafficModel.ExponentialBytes
     flow_lengths: TrafficModel.FlowLengths
@@ -462,7 +481,8 @@ class TrafficModel(_message.Message):
     poisson: TrafficModel.Poisson
     periodic: TrafficModel.Periodic
     barrier: TrafficModel.Barrier
-    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., intervals: _Optional[_Union[TrafficModel.Intervals, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., first_off_factor: _Optional[float] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ...) -> None: ...
+    load: Distribution
+    def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., intervals: _Optional[_Union[TrafficModel.Intervals, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., first_off_factor: _Optional[float] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ..., load: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class Objective(_message.Message):
     __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens")

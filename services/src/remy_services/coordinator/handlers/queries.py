@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from remy_farm.designer import OtherVersionError
 from remy_farm.remycc import RemyCC, reference_config, to_bytes
-from remy_farm.specification.networks import designs
+from remy_farm.specification.models import designs
 from remy_farm.specification.schema import show
 from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages

@@ -15,7 +15,7 @@ REMYCC = "remycc:"
 RECEIVED = "packets_received"
 MOST_SENDERS = 10_000
 
-_TCP = "tcp"
+TCP = "tcp"
 _USUAL_QUEUE = "drop-tail"
 _COUNTED = re.compile("(.*)=(-?[0-9]+)", re.DOTALL)
 #: Settings that are not parameters.
@@ -43,9 +43,9 @@ class Words:
         Protocols are on TCP whatever RemyCCs are on, and on one like theirs if they are on TCP.
         """
         chosen = self.body or usual
-        if self.body is None and self.remycc is None and usual is not None and usual.name != _TCP:
+        if self.body is None and self.remycc is None and usual is not None and usual.name != TCP:
             chosen = None
-        everywhere = "datagram" if self.remycc is not None else _TCP
+        everywhere = "datagram" if self.remycc is not None else TCP
         return None if chosen == evaluation_pb2.Choice(name=everywhere) else chosen
 
     def group(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.SenderGroup:
@@ -59,7 +59,7 @@ class Words:
     def throughput_of(self, usual: evaluation_pb2.Choice | None) -> str:
         """What of a sender counts as throughput."""
         body = self.body_or(usual)
-        name = body.name if body else _TCP if self.remycc is None else "datagram"
+        name = body.name if body else TCP if self.remycc is None else "datagram"
         traits = registry.entries(Registry.BODY)[name].traits
         received = registry.COUNTS_RECEIVED in traits
         return RECEIVED if received else "packets_in_order"
@@ -93,7 +93,7 @@ def parse_sender(text: str) -> Words:
     if body_name is not None or (settings and not is_remycc):
         if _TRANSPORT_VARIANT in settings:
             settings[registry.VARIANT] = settings.pop(_TRANSPORT_VARIANT)
-        body = registry.choose(Registry.BODY, body_name or _TCP, settings)
+        body = registry.choose(Registry.BODY, body_name or TCP, settings)
         _check_carries(text, is_remycc, body)
     elif settings:
         raise ValueError(f"'{text}' has settings of a transport, but no transport=NAME")
@@ -124,7 +124,7 @@ def _check_carries(text: str, is_remycc: bool, body: evaluation_pb2.Choice) -> N
     if needed not in registry.entries(Registry.BODY)[body.name].traits:
         raise ValueError(
             f"'{text}' is on {body.name}, which carries no "
-            + ("RemyCC" if is_remycc else f"protocol; protocols are on {_TCP}")
+            + ("RemyCC" if is_remycc else f"protocol; protocols are on {TCP}")
         )
 
 
@@ -136,7 +136,7 @@ def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None
     if "carries protocols" not in traits and all(each.remycc is None for each in words):
         raise ValueError(
             f"--transport {usual.name} carries no protocol, and no sender runs anything else; "
-            f"protocols are on {_TCP}"
+            f"protocols are on {TCP}"
         )
 
 
@@ -144,7 +144,7 @@ def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that are the protocol's; what is not its own may be its body's."""
     registry.check(Registry.PROTOCOL, evaluation_pb2.Choice(name=name))
     entry = registry.entries(Registry.PROTOCOL)[name]
-    bodies = registry.entries(Registry.BODY)[_TCP].variants
+    bodies = registry.entries(Registry.BODY)[TCP].variants
     elsewhere = {_TRANSPORT_VARIANT, *(each.name for body in bodies for each in body.parameters)}
     known = {each.name for variant in entry.variants for each in variant.parameters}
     return {

@@ -1,0 +1,196 @@
+"""Specimens: what the simulator is told of one network whose quantities all have a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from remy_farm.specification.distributions import Quantity, quantile
+from remy_farm.specification.models import Path
+from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_simulator.messages import packet_bytes
+
+_BITS_PER_BYTE: Final = 8
+_BITS_PER_MS_IN_MBPS: Final = 1000.0
+_NOTHING: Final = spec_pb2.Distribution()
+
+
+NOISES: Final = 8
+
+
+def noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any) -> Any:
+    """Jitter, a log-normal one's 99th percentile, resolution and delay of ACKs, ms; bunches; what
+    offsets are at most, ms; how probable it is that packets are late, and by how many ms."""
+    jitter, kind = model.jitter, model.jitter.WhichOneof("kind")
+    log_normal = jitter.log_normal
+    size = log_normal.median_ms if kind == "log_normal" else getattr(jitter, kind or "", _NOTHING)
+    unit_ms = packet_ms if kind == "exponential_mean_packets" else 1.0
+    return [
+        values(size, Quantity.JITTER) * unit_ms,
+        values(log_normal.percentile_99_ms, Quantity.JITTER_PERCENTILE_99),
+        values(model.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
+        values(model.delayed_ack_ms, Quantity.DELAYED_ACK),
+        values(model.bunch_packets, Quantity.BUNCH),
+        values(model.rtt_offset_maximum_ms, Quantity.RTT_OFFSET),
+        values(model.reordering.probability, Quantity.REORDERING),
+        values(model.reordering.delay_ms, Quantity.REORDERING_DELAY),
+    ]
+
+
+def set_measurement(
+    message: evaluation_pb2.Measurement, model: spec_pb2.MeasurementModel, values: Iterable[float]
+) -> None:
+    """How senders measure, by the values that `noise` names."""
+    jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch, *rest = values
+    message.rtt_offset_maximum_ms, message.reordering_probability, message.reordering_delay_ms = (
+        rest
+    )
+    message.timestamp_resolution_ms = resolution_ms
+    # Bunches of one are none.
+    message.bunch_packets = int(bunch) if bunch > 1 else 0
+    match model.jitter.WhichOneof("kind"):
+        case "exponential_mean_ms" | "exponential_mean_packets":
+            message.exponential_jitter_mean_ms = jitter_ms
+        case "uniform_maximum_ms":
+            message.uniform_jitter_maximum_ms = jitter_ms
+        case "log_normal":
+            message.log_normal_jitter.median_ms = jitter_ms
+            message.log_normal_jitter.percentile_99_ms = percentile_99_ms
+
+
+def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Measurement:
+    """The median of each quantity of a model that has none in packet times."""
+    message = evaluation_pb2.Measurement()
+    set_measurement(message, model, noise(model, lambda each, _: quantile(each, 0.5), 1.0))
+    return message
+
+
+#: How many quantities `drawn_of_load` gives.
+LOAD_QUANTITIES: Final = 3
+
+
+def drawn_of_load(
+    load: spec_pb2.TrafficModel, values: Callable[..., Any], senders: Any, rate_mbps: Any
+) -> list[Any]:
+    """Mean time or bytes on, mean time off, and time from one flow to the next.
+
+    `senders` have the load together, and `rate_mbps` is the bottleneck's.
+    """
+    on = {
+        "exponential_time": load.exponential_time.mean_ms,
+        "exponential_bytes": load.exponential_bytes.mean_bytes,
+        "constant_bytes": load.constant_bytes.bytes,
+    }.get(load.WhichOneof("on") or "", _NOTHING)
+    arrival = {
+        "poisson": load.poisson.mean_interval_ms,
+        "periodic": load.periodic.interval_ms,
+        "barrier": load.barrier.pause_ms,
+    }.get(arrivals_of(load) or "", _NOTHING)
+    drawn_on, drawn_arrival = values(on, Quantity.ON), values(arrival, Quantity.ARRIVAL)
+    if not load.HasField("load"):
+        return [drawn_on, values(load.mean_off_ms, Quantity.OFF), drawn_arrival]
+    bits = senders * drawn_on * _BITS_PER_BYTE
+    off_ms = bits / (values(load.load, Quantity.LOAD) * rate_mbps * _BITS_PER_MS_IN_MBPS)
+    return [drawn_on, off_ms, drawn_arrival]
+
+
+def arrivals_of(load: spec_pb2.TrafficModel) -> str | None:
+    """What says when flows come in place of an off time; None where that says it."""
+    given = (name for name in ("poisson", "periodic", "barrier") if load.HasField(name))
+    return next(given, None)
+
+
+def set_traffic(
+    message: evaluation_pb2.Traffic,
+    load: spec_pb2.TrafficModel,
+    on: float,
+    mean_off_ms: float,
+    arrival_ms: float,
+) -> None:
+    """How long senders are on, and when, by the values that `drawn_of_load` names."""
+    set_when_on(message, load, on)
+    match arrivals_of(load):
+        case "poisson":
+            message.poisson.mean_interval_ms = arrival_ms
+        case "periodic":
+            message.periodic.interval_ms = arrival_ms
+        case "barrier":
+            message.barrier.pause_ms = arrival_ms
+    message.mean_off_ms = mean_off_ms
+    if load.HasField("first_off_factor") and load.first_off_factor != 1:
+        message.first_off_factor = load.first_off_factor
+
+
+def set_when_on(
+    message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, drawn: float = 0.0
+) -> None:
+    """How long senders are on; `drawn` is the mean or constant of it, where there is one."""
+    match load.WhichOneof("on"):
+        case "exponential_time":
+            message.exponential_time.mean_ms = drawn
+        case "exponential_bytes":
+            message.exponential_bytes.mean_bytes = drawn
+        case "constant_bytes":
+            message.constant_bytes.bytes = drawn
+        case "empirical_bytes":
+            lengths = load.empirical_bytes
+            # Quantiles of one's own take the place of those that have a name.
+            if not lengths.probabilities and not lengths.bytes:
+                message.empirical_bytes.name = lengths.name
+            message.empirical_bytes.probabilities.extend(lengths.probabilities)
+            message.empirical_bytes.bytes.extend(lengths.bytes)
+            message.empirical_bytes.extra_bytes = lengths.extra_bytes
+        case "always":
+            message.always.SetInParent()
+        case "intervals":
+            message.intervals.begin_ms.extend(load.intervals.begin_ms)
+            message.intervals.end_ms.extend(load.intervals.end_ms)
+        case _:
+            flows = load.flow_lengths
+            for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
+                setattr(message.pareto_bytes, name, getattr(flows, name))
+
+
+def set_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
+    """When a group's senders come, how they measure, and what they count in the score."""
+    if group.HasField("weight") and group.weight != 1:
+        message.weight = group.weight
+    if group.HasField("objective"):
+        message.objective.CopyFrom(group.objective)
+    if group.HasField("first_on_ms"):
+        message.first_on_ms = group.first_on_ms
+    if group.HasField("rtt_offset_ms"):
+        message.rtt_offset_ms = group.rtt_offset_ms
+
+
+def set_route(message: evaluation_pb2.Route, path: Path, rtt_ms: float) -> None:
+    """The way of a group's packets, and the part of `rtt_ms` that lies on each direction."""
+    message.links.extend(path.links)
+    message.return_links.extend(path.return_links)
+    message.delay_ms = rtt_ms / 2 if path.there_ms is None else path.there_ms
+    message.return_delay_ms = rtt_ms - message.delay_ms
+
+
+def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float]]:
+    """(Mbit/s of the slowest link, RTT in ms without queueing and service) of each sender's path.
+
+    A link that a trace or a generator drives counts as the specimen's link rate.
+    """
+    bits_per_packet = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
+    paths = []
+    for group in specimen.senders:
+        route = group.route
+        rates, rtt_ms = [], specimen.rtt_ms
+        if group.HasField("route"):
+            rtt_ms = route.delay_ms + route.return_delay_ms
+        links = specimen.links
+        there = route.links[:] or range(len(links))
+        for link in (links[number] for number in there):
+            driven = link.WhichOneof("driver") is not None
+            rates.append(specimen.link_rate_packets_per_ms if driven else link.rate_packets_per_ms)
+        for link in [links[number] for number in (*there, *route.return_links) if links]:
+            rtt_ms += link.delay_ms
+        rate = min(rates, default=specimen.link_rate_packets_per_ms)
+        path = rate * bits_per_packet / _BITS_PER_MS_IN_MBPS, rtt_ms
+        paths += [path] * group.count
+    return paths
